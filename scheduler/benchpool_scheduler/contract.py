@@ -1,0 +1,374 @@
+"""The wire types: what HTTP bodies, the command line and the Python client say to each other.
+
+Field names, units and meanings are those of the reference; times are RFC 3339 with zone,
+durations seconds, sizes bytes. Bodies are closed: a key that is not declared here is refused.
+This module holds data only; who may do what is decided in ``api``, what runs in ``core``.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from enum import StrEnum
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct, field
+
+API_VERSION = "v1"
+"""Version segment of every path: ``/api/v1/...``."""
+
+Name = Annotated[str, Meta(min_length=1, max_length=100)]
+Identifier = Annotated[str, Meta(pattern=r"^[a-z0-9]{26}$")]
+Sha256 = Annotated[str, Meta(pattern=r"^[0-9a-f]{64}$")]
+GpuCount = Annotated[int, Meta(ge=1, le=1024)]
+WorkerCount = Annotated[int, Meta(ge=1, le=4096)]
+Priority = Annotated[int, Meta(ge=0, le=1000)]
+Seconds = Annotated[int, Meta(ge=1, le=366 * 24 * 3600)]
+FilePath = Annotated[str, Meta(min_length=1, max_length=4096)]
+Argument = Annotated[str, Meta(max_length=32768)]
+
+
+class State(StrEnum):
+    """The life of a job (design, section 4)."""
+
+    QUEUED = "queued"
+    STARTING = "starting"
+    RUNNING = "running"
+    PAUSING = "pausing"
+    PAUSED = "paused"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+# --------------------------------------------------------------------------- submission
+
+
+class ScriptEntry(Struct, frozen=True, forbid_unknown_fields=True, tag="script", tag_field="kind"):
+    """Run ``interpreter PATH ARGS...``; the path is relative to the working folder."""
+
+    path: FilePath
+    args: list[Argument] = []
+
+
+class ModuleEntry(Struct, frozen=True, forbid_unknown_fields=True, tag="module", tag_field="kind"):
+    """Run ``interpreter -m MODULE ARGS...``."""
+
+    module: Annotated[str, Meta(pattern=r"^[A-Za-z_][A-Za-z0-9_.]*$", max_length=200)]
+    args: list[Argument] = []
+
+
+class CommandEntry(
+    Struct, frozen=True, forbid_unknown_fields=True, tag="command", tag_field="kind"
+):
+    """Run a command as given, without a shell."""
+
+    argv: Annotated[list[Argument], Meta(min_length=1, max_length=4096)]
+
+
+class NotebookEntry(
+    Struct, frozen=True, forbid_unknown_fields=True, tag="notebook", tag_field="kind"
+):
+    """Execute a notebook, cell by cell; its text is an uploaded object.
+
+    ``name`` is the file name under which the executed copy is returned in the output folder.
+    """
+
+    notebook: Sha256
+    name: Annotated[str, Meta(pattern=r"^[^/\x00]{1,200}\.ipynb$")]
+
+
+Entry = ScriptEntry | ModuleEntry | CommandEntry | NotebookEntry
+
+
+class SnapshotFile(Struct, frozen=True, forbid_unknown_fields=True):
+    """One file of the submitted folder; the content is an uploaded object."""
+
+    path: FilePath
+    sha256: Sha256
+    size: Annotated[int, Meta(ge=0)]
+    executable: bool = False
+
+
+class Source(Struct, frozen=True, forbid_unknown_fields=True):
+    """Where the submission came from, so that a notebook finds its jobs again."""
+
+    kind: Literal["cells", "notebook", "script", "python", "terminal", "magic", "self-test"]
+    path: Annotated[str, Meta(max_length=4096)] | None = None
+    cells: Annotated[list[Annotated[str, Meta(max_length=128)]], Meta(max_length=10_000)] = []
+
+
+class JobSubmission(Struct, frozen=True, forbid_unknown_fields=True):
+    """A job as its user asks for it.
+
+    ``gpus`` is per worker. Without ``working_dir`` the job runs in a copy of ``files``; with it
+    (an absolute path) it runs there. What the job leaves in its output folder is copied to
+    ``output_dir``. ``key`` makes a repeat of the same submission harmless.
+    """
+
+    entry: Entry
+    name: Name | None = None
+    project: Name | None = None
+    gpus: GpuCount = 1
+    workers: WorkerCount = 1
+    min_workers: WorkerCount | None = None
+    priority: Priority = 50
+    preemptible: bool = True
+    time_limit_s: Seconds | None = None
+    env: dict[
+        Annotated[str, Meta(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", max_length=200)], Argument
+    ] = {}
+    key: Annotated[str, Meta(min_length=1, max_length=200)] | None = None
+    interpreter: FilePath | None = None
+    working_dir: FilePath | None = None
+    output_dir: FilePath | None = None
+    files: Annotated[list[SnapshotFile], Meta(max_length=100_000)] = []
+    source: Source | None = None
+
+
+# --------------------------------------------------------------------------- jobs
+
+
+class Reason(Struct, frozen=True):
+    """Why a job waits (R22): a code of the closed list, a sentence, its numbers, the remedy."""
+
+    code: str
+    text: str
+    numbers: dict[str, int | float | str | None]
+    remedy: str
+
+
+class Progress(Struct, frozen=True):
+    """What the job last said of itself; ``fraction`` is between 0 and 1."""
+
+    fraction: float | None
+    text: str | None
+    updated: datetime
+
+
+class EstimatedStart(Struct, frozen=True):
+    """The start as a range; a bound that is not known is null."""
+
+    earliest: datetime | None
+    likely: datetime | None
+    latest: datetime | None
+
+
+class Preemption(Struct, frozen=True, rename={"for_": "for"}):
+    """One pause for somebody else (R23): when, for whom, by which rule, at what cost."""
+
+    at: datetime
+    for_: str
+    rule: str
+    lost_gpu_s: float
+    resumed_at: datetime | None
+
+
+class Job(Struct, frozen=True):
+    """A job as every verb prints it (formats, section 5): exactly these keys."""
+
+    id: str
+    name: str
+    project: str
+    user: str
+    state: State
+    reason: Reason | None
+    gpus: int
+    workers: int
+    min_workers: int
+    priority: int
+    preemptible: bool
+    over_quota: bool
+    attempt: int
+    submitted: datetime
+    started: datetime | None
+    ended: datetime | None
+    exit_code: int | None
+    progress: Progress | None
+    estimated_start: EstimatedStart | None
+    preemptions: list[Preemption]
+    url: str
+
+
+class Attempt(Struct, frozen=True):
+    """One start of a job."""
+
+    attempt: int
+    started: datetime | None
+    ended: datetime | None
+    exit_code: int | None
+    ended_by: str | None
+    gpus: list[str]
+    nodes: list[str]
+
+
+class JobDetail(Struct, frozen=True):
+    """Answer of ``show``: the job and its attempts."""
+
+    job: Job
+    attempts: list[Attempt]
+
+
+class Why(Struct, frozen=True):
+    """Answer of ``why``."""
+
+    job: str
+    reason: Reason | None
+    estimated_start: EstimatedStart | None
+    would_start_with: str | None
+
+
+class Preview(Struct, frozen=True):
+    """What would happen if this were submitted now; nothing is kept.
+
+    ``starts`` is ``now``, ``after-reclaim`` (others give back first), ``waits`` or ``never``.
+    ``text`` says it in one sentence, as dialog and terminal show it.
+    """
+
+    project: str
+    gpus: int
+    within_quota: int
+    over_quota: int
+    starts: Literal["now", "after-reclaim", "waits", "never"]
+    text: str
+    reason: Reason | None
+    estimated_start: EstimatedStart | None
+
+
+class JobDeleted(Struct, frozen=True):
+    """A job whose record was removed from the service by age."""
+
+    id: str
+
+
+# --------------------------------------------------------------------------- quota, status
+
+
+class HeldBuild(Struct, frozen=True):
+    """Build GPUs held by one notebook server; the default server's name is empty."""
+
+    server: str
+    gpus: list[str]
+
+
+class BuildQuota(Struct, frozen=True):
+    """A user's fixed quota, the rule it came from, what holds it, what is free of it."""
+
+    quota: int
+    rule: str
+    held: list[HeldBuild]
+    free: int
+
+
+class ProjectQuota(Struct, frozen=True):
+    """One project of a user: ``quota`` and ``limit`` are null where there is no bound."""
+
+    name: str
+    quota: int | None
+    fair_share: int
+    allocated: int
+    limit: int | None
+    waiting: int
+
+
+class Quota(Struct, frozen=True):
+    """Answer of ``quota``."""
+
+    user: str
+    build: BuildQuota
+    projects: list[ProjectQuota]
+
+
+class GpuState(StrEnum):
+    """What a GPU is doing, as pool page and ``status`` name it."""
+
+    TRAIN_WITHIN_QUOTA = "train-within-quota"
+    TRAIN_OVER_QUOTA = "train-over-quota"
+    BUILD_HELD = "build-held"
+    BUILD_FREE = "build-free"
+    FREE = "free"
+    FOREIGN = "foreign"
+    BROKEN = "broken"
+
+
+class Gpu(Struct, frozen=True):
+    """One GPU; holder fields are null for readers who may not see them."""
+
+    uuid: str
+    index: int
+    model: str
+    node: str
+    simulated: bool
+    state: GpuState
+    memory_mib: int | None
+    user: str | None
+    job: str | None
+    server: str | None
+    note: str | None
+
+
+class Health(Struct, frozen=True):
+    """The scheduler's own state; ``problems`` are sentences, empty when all is well."""
+
+    ok: bool
+    passes: int
+    last_pass_ms: float
+    problems: list[str]
+
+
+class Status(Struct, frozen=True):
+    """Answer of ``status``: the pool in one object, with its sentence."""
+
+    text: str
+    simulated: bool
+    gpus: list[Gpu]
+    counts: dict[GpuState, int]
+    projects: list[ProjectQuota]
+    queue_length: int
+    running: int
+    health: Health
+
+
+# --------------------------------------------------------------------------- leases
+
+
+class LeaseRequest(Struct, frozen=True, forbid_unknown_fields=True):
+    """The spawner asks for build GPUs (R2); ``spawn`` makes a repeat harmless.
+
+    ``groups`` maps each group of the user to its group property ``benchpool.build_quota``
+    (null when the group has none).
+    """
+
+    user: Name
+    server: Annotated[str, Meta(max_length=100)]
+    spawn: Annotated[str, Meta(min_length=1, max_length=100)]
+    gpus: Annotated[int, Meta(ge=1, le=1024)]
+    groups: dict[str, int | None] = {}
+    gpu_models: list[str] = []
+
+
+class Lease(Struct, frozen=True):
+    """Build GPUs held by one notebook server."""
+
+    id: str
+    user: str
+    server: str
+    spawn: str
+    gpus: list[str]
+    since: datetime
+
+
+# --------------------------------------------------------------------------- other bodies
+
+
+class Missing(Struct, frozen=True, forbid_unknown_fields=True):
+    """A list of content hashes: those a client has, or those the service lacks."""
+
+    sha256: Annotated[list[Sha256], Meta(max_length=100_000)]
+
+
+class ConfigurationChange(Struct, frozen=True):
+    """Answer of ``config check`` and ``config apply``: what changes for whom, a line each."""
+
+    applied: bool
+    changes: list[str]
+    warnings: list[str] = field(default_factory=list)

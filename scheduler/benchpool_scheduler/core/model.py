@@ -1,0 +1,251 @@
+"""What the core is told and what it answers, as frozen data.
+
+A ``Snapshot`` is the pool at an instant; ``plan.decide`` answers it with a ``Plan``. Times are
+facts given in seconds; the core has no clock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import NewType
+
+JobId = NewType("JobId", str)
+ProjectName = NewType("ProjectName", str)
+NodeName = NewType("NodeName", str)
+GpuId = NewType("GpuId", str)
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A machine with GPUs that train may use.
+
+    Attributes:
+        gpus: All GPUs here that train may use, in use by workers or not; leased, foreign and
+            broken ones are not in it (R1).
+        kept: How many of ``gpus`` must stay free for benches (R3): they count for nobody.
+        cpus: Processor cores, or None for no bound; ``memory_gib`` likewise.
+        labels: Node labels by name, for topology levels.
+    """
+
+    name: NodeName
+    gpus: tuple[GpuId, ...]
+    kept: int = 0
+    gpu_model: str | None = None
+    cpus: float | None = None
+    memory_gib: float | None = None
+    labels: Mapping[str, str] = field(default_factory=dict)
+    ready: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """Quota, limit and weight of one resource; None means no bound, for weight the quota."""
+
+    quota: float | None = None
+    limit: float | None = None
+    weight: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """A queue of the pool; the position in ``Snapshot.projects`` is its age, oldest first.
+
+    Attributes:
+        quota: Guaranteed GPUs, None for unlimited. ``limit``: the most it may hold, None for none.
+        weight: Part of the surplus; None means equal to the quota, 1 when that is unlimited (R5).
+        min_runtime_s: Protection after a start; None takes the nearest ancestor's (R19).
+        used_gpu_s: Decayed past use of over-quota GPUs (R7).
+    """
+
+    name: ProjectName
+    parent: ProjectName | None = None
+    quota: int | None = 0
+    limit: int | None = None
+    weight: float | None = None
+    priority: int = 0
+    cpus: Bound = Bound()
+    memory_gib: Bound = Bound()
+    min_runtime_s: float | None = None
+    used_gpu_s: float = 0.0
+
+
+class Activity(StrEnum):
+    """What a job is doing, as far as the core must know."""
+
+    QUEUED = "queued"
+    RUNNING = "running"  # starting or running: holds its GPUs
+    TERMINATING = "terminating"  # its GPUs are not free yet, and it is no victim
+
+
+@dataclass(frozen=True, slots=True)
+class Worker:
+    """One process group of a job and the GPUs it holds on one node."""
+
+    node: NodeName
+    gpus: tuple[GpuId, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A unit of training; the position in ``Snapshot.jobs`` is its age, oldest first.
+
+    Attributes:
+        gpus: GPUs per worker. ``cpus`` and ``memory_gib`` are per worker too.
+        held: The workers it has now; empty while queued.
+        ran_s: Time since its last start. ``since_checkpoint_s``: progress that a pause would lose.
+        earmarked: It was promised the GPUs that victims are giving back (R20).
+        preemptions_last_hour: How often it was preempted in the last hour (R19).
+        fraction: A single worker's part of one GPU in thousandths, else None.
+    """
+
+    id: JobId
+    project: ProjectName
+    gpus: int = 1
+    workers: int = 1
+    min_workers: int = 1
+    user: str | None = None
+    priority: int = 50
+    preemptible: bool = True
+    activity: Activity = Activity.QUEUED
+    held: tuple[Worker, ...] = ()
+    cpus: float = 0.0
+    memory_gib: float = 0.0
+    gpu_models: tuple[str, ...] = ()
+    required_level: str | None = None
+    preferred_level: str | None = None
+    time_limit_s: float | None = None
+    ran_s: float = 0.0
+    since_checkpoint_s: float | None = None
+    checkpoints: bool = True
+    waits_s: float = 0.0
+    earmarked: bool = False
+    preemptions_last_hour: int = 0
+    fraction: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """The settings of a pool by their configuration names (formats, section 6).
+
+    Attributes:
+        grace_s: Time for a checkpoint between notice and kill (R19).
+        min_runtime_s: Protection after each start where no project says otherwise (R19).
+        preemptions_per_hour: Bound on preemptions of one job in an hour (R19).
+        usage_half_life_h: Half-life of the memory of past use (R7).
+        usage_weight: Strength of that memory; 0 is off (R7).
+        restart_s: Cost of one restart, for the choice of victims (R18).
+    """
+
+    grace_s: float = 30.0
+    min_runtime_s: float = 0.0
+    preemptions_per_hour: int = 4
+    usage_half_life_h: float = 168.0
+    usage_weight: float = 0.0
+    restart_s: float = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class UserUse:
+    """Decayed past use of one user inside one project, in GPU seconds (R7)."""
+
+    name: str
+    project: ProjectName
+    used_gpu_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The pool at an instant. Terminal and user-paused jobs are not in it."""
+
+    nodes: tuple[Node, ...]
+    projects: tuple[Project, ...]
+    jobs: tuple[Job, ...]
+    policy: Policy = Policy()
+    users: tuple[UserUse, ...] = ()
+    topology: tuple[str, ...] = ()
+
+
+# --------------------------------------------------------------------------- answers
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Start these workers of a queued job, or add them to a running one."""
+
+    job: JobId
+    workers: tuple[Worker, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Preempt:
+    """Pause a running job, or take some of its workers, to make room.
+
+    Attributes:
+        workers: The workers it loses; all of them when the job is paused.
+        claimant: The job that gets the room; None when benches get it (R3).
+        rule: The rule that allows it, e.g. ``R15``.
+        lost_gpu_s: Progress and restart cost of the victim, GPU seconds (R18).
+    """
+
+    job: JobId
+    workers: tuple[Worker, ...]
+    claimant: JobId | None
+    rule: str
+    lost_gpu_s: float
+
+
+Command = Start | Preempt
+
+
+class ReasonCode(StrEnum):
+    """The closed list of reasons why a job waits (R22)."""
+
+    POOL_FULL = "pool-full"
+    PROJECT_LIMIT = "project-limit"
+    NON_PREEMPTIBLE_OVER_QUOTA = "non-preemptible-over-quota"
+    FAIR_SHARE_REACHED = "fair-share-reached"
+    VICTIMS_PROTECTED = "victims-protected"
+    GANG_INCOMPLETE = "gang-incomplete"
+    FRAGMENTED = "fragmented"
+    WAITING_FOR_VICTIMS = "waiting-for-victims"
+    RESERVED_FOR_OTHERS = "reserved-for-others"
+    LARGER_THAN_NODE = "larger-than-node"
+    LARGER_THAN_POOL = "larger-than-pool"
+    NO_SUCH_MODEL = "no-such-model"
+    NO_NODE_READY = "no-node-ready"
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why a job waits: true now, with the numbers, the tree level and what would help (R22)."""
+
+    code: ReasonCode
+    text: str
+    numbers: Mapping[str, int | float | str | None]
+    remedy: str
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """One project now, in GPUs: ``quota`` None is unlimited."""
+
+    quota: int | None
+    fair_share: int
+    allocated: int
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The answer of one pass: what to do, why others wait, what each project deserves.
+
+    ``commands`` are in the order in which they must take effect. ``reasons`` has exactly one entry
+    per job that is still queued after the commands. ``over_quota`` names the jobs that, after the
+    commands, run with GPUs above their project's quota.
+    """
+
+    commands: tuple[Command, ...]
+    reasons: Mapping[JobId, Reason]
+    shares: Mapping[ProjectName, Share]
+    over_quota: frozenset[JobId] = frozenset()

@@ -1,0 +1,196 @@
+"""The runtime port: start, stop, observe and read the logs of workers, wherever they run.
+
+``local`` runs them as processes of this machine. A runtime acts; it decides nothing. All calls
+are idempotent by (job, attempt, worker), so that a restart may repeat them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import Literal, Protocol
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class WorkerId:
+    """Which process group: the job, its attempt (from 1) and the worker's index (from 0)."""
+
+    job: str
+    attempt: int
+    worker: int
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotEntry:
+    """A file to lay into the working folder: relative path, content hash, executable or not."""
+
+    path: str
+    sha256: str
+    executable: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """All that a worker needs; nothing else of our environment reaches it.
+
+    Attributes:
+        argv: The command; the first word is an absolute path or looked up in ``env["PATH"]``.
+        env: The whole environment except what the runtime itself adds (formats, section 7).
+        gpus: UUIDs for ``CUDA_VISIBLE_DEVICES``.
+        working_dir: Absolute folder to run in; None runs in a fresh copy of ``files``.
+        files: Snapshot to lay out when ``working_dir`` is None; contents come from the objects.
+        output_dir: Absolute folder of the submitter into which results are copied at the end.
+        account: System account to run as; None keeps the account of the service.
+        grace_s: Seconds between notice and kill. ``time_limit_s``: seconds after which it is ended.
+        nodes: Node name of each worker of the gang, by index; ``port``: its rendezvous port.
+    """
+
+    worker: WorkerId
+    argv: tuple[str, ...]
+    env: Mapping[str, str]
+    gpus: tuple[str, ...]
+    working_dir: Path | None
+    files: tuple[SnapshotEntry, ...] = ()
+    output_dir: Path | None = None
+    account: str | None = None
+    grace_s: float = 30.0
+    time_limit_s: float | None = None
+    nodes: tuple[str, ...] = ("localhost",)
+    port: int = 29500
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """What the worker finds in ``BENCHPOOL_NOTICE_FILE`` (formats, section 7)."""
+
+    kind: Literal["pause", "cancel"]
+    grace_s: float
+    for_: str
+    text: str
+
+
+class EndedBy(StrEnum):
+    """Why a worker ended, as far as the runtime can tell."""
+
+    ITSELF = "itself"
+    NOTICE = "notice"  # ended after a notice, within the grace period or killed at its end
+    TIME_LIMIT = "time-limit"
+    OUT_OF_MEMORY = "out-of-memory"
+    COULD_NOT_START = "could-not-start"
+    LOST = "lost"  # its machine was restarted, or its supervisor was killed
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerStarted:
+    """The worker's process runs. ``at`` is seconds since the epoch."""
+
+    worker: WorkerId
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerEnded:
+    """The worker and everything it started is gone, and its GPUs are free.
+
+    ``exit_code`` follows the shell: 128 + n after signal n; None when it is not known.
+    ``text`` is a sentence for the user where the end needs one.
+    """
+
+    worker: WorkerId
+    at: float
+    exit_code: int | None
+    by: EndedBy
+    text: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerProgress:
+    """The worker wrote its progress file."""
+
+    worker: WorkerId
+    at: float
+    fraction: float | None
+    text: str | None
+    metrics: Mapping[str, float] = field(default_factory=dict)
+    checkpoint_at: float | None = None
+
+
+WorkerEvent = WorkerStarted | WorkerEnded | WorkerProgress
+
+
+class DeviceState(StrEnum):
+    """What the runtime sees of a GPU, apart from our own use of it."""
+
+    USABLE = "usable"
+    FOREIGN = "foreign"  # a process that we did not start uses it (R1)
+    BROKEN = "broken"
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """One GPU of a node as found; ``note`` says why it is not usable."""
+
+    uuid: str
+    index: int
+    model: str
+    node: str
+    memory_mib: int | None
+    simulated: bool
+    state: DeviceState = DeviceState.USABLE
+    note: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LogChunk:
+    """Bytes of a log from ``offset``; ``ended`` when nothing more will come.
+
+    ``skipped`` counts bytes that the size bound dropped just before ``offset``.
+    """
+
+    offset: int
+    data: bytes
+    ended: bool
+    skipped: int = 0
+
+    @property
+    def next_offset(self) -> int:
+        """Where the following chunk begins."""
+        return self.offset + len(self.data)
+
+
+class Runtime(Protocol):
+    """Where workers run."""
+
+    async def open(self, expected: Sequence[WorkerId]) -> None:
+        """Find the workers of an earlier service again.
+
+        Afterwards ``events`` tells the present state of each expected worker: started, ended
+        (with the exit code its supervisor kept), or ended as lost. A worker that runs and is not
+        expected is ended.
+        """
+
+    async def close(self) -> None:
+        """Let go of everything; workers run on."""
+
+    async def devices(self) -> tuple[Device, ...]:
+        """Return the GPUs as they are now; cached for at most a few seconds."""
+
+    async def start(self, launch: Launch) -> None:
+        """Start a worker; the outcome comes as an event. Repeating it does nothing."""
+
+    async def stop(self, worker: WorkerId, notice: Notice) -> None:
+        """Give notice, then SIGTERM, after the grace SIGKILL to all it started."""
+
+    def events(self) -> AsyncIterator[WorkerEvent]:
+        """Yield what happens to workers, in order; one consumer."""
+
+    async def read_log(self, worker: WorkerId, offset: int, limit: int) -> LogChunk:
+        """Return at most ``limit`` bytes from ``offset``; empty when there are none yet."""
+
+    async def wait_log(self, worker: WorkerId, offset: int, timeout_s: float) -> bool:
+        """Wait until there are bytes after ``offset`` or the log ended; false on time-out."""
+
+    async def forget(self, job: str) -> None:
+        """Delete all files of an ended job."""
