@@ -1,0 +1,74 @@
+"""Install the built wheel into an empty environment and show that it is whole.
+
+Usage: ``python tests/packaging/prove_wheel.py DIST``. Exits 1 with a sentence when the front end,
+the server extension's switch or the Hub's configuration is missing, or JupyterLab does not list
+the extension as enabled.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+import venv
+import zipfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+NEEDED = (
+    "data/share/jupyter/labextensions/@benchpool/lab/package.json",
+    "data/share/jupyter/labextensions/@benchpool/lab/static/style.js",
+    "data/share/jupyter/labextensions/@benchpool/lab/install.json",
+    "data/etc/jupyter/jupyter_server_config.d/benchpool.json",
+    "data/share/benchpool/hub_config/local.py",
+)
+
+
+def missing_parts(wheel: Path) -> list[str]:
+    """Return what the wheel lacks, by name."""
+    names = zipfile.ZipFile(wheel).namelist()
+    lacking = [part for part in NEEDED if not any(name.endswith(part) for name in names)]
+    if not any("static/remoteEntry" in name for name in names):
+        lacking.append("the front end's remote entry")
+    if any(name.startswith("benchpool/labextension/") for name in names):
+        lacking.append("tidiness: the front end is in the package as well")
+    return lacking
+
+
+def installed_listing(wheel: Path, folder: Path) -> str:
+    """Install the wheel into a new environment; return what JupyterLab lists."""
+    venv.create(folder, with_pip=True)
+    python = folder / "bin" / "python"
+    constraints = ROOT / "constraints.txt"
+    pip = [str(python), "-m", "pip", "install", "-q", "-c", str(constraints), str(wheel)]
+    subprocess.run(pip, check=True)
+    subprocess.run([str(folder / "bin" / "benchpool"), "--version"], check=True)
+    listing = subprocess.run(
+        [str(python), "-m", "jupyter", "labextension", "list"],
+        check=True,
+        capture_output=True,
+        text=True,
+        cwd=folder,
+    )
+    return listing.stdout + listing.stderr
+
+
+def main(dist: Path) -> int:
+    """Prove the one wheel in ``dist``; return the exit status."""
+    (wheel,) = dist.glob("benchpool-*.whl")
+    lacking = missing_parts(wheel)
+    if lacking:
+        print(f"{wheel.name} lacks: {', '.join(lacking)}", file=sys.stderr)
+        return 1
+    with tempfile.TemporaryDirectory() as folder:
+        listing = installed_listing(wheel, Path(folder) / "environment")
+    line = next((line for line in listing.splitlines() if "@benchpool/lab" in line), "")
+    if "enabled" not in line or "OK" not in line.upper():
+        print(f"JupyterLab does not list the extension as enabled:\n{listing}", file=sys.stderr)
+        return 1
+    print(f"{wheel.name}: whole; JupyterLab lists {line.strip()}")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(Path(sys.argv[1])))
