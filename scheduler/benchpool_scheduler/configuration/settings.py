@@ -1,0 +1,78 @@
+"""The pool's configuration as frozen data (formats, section 6)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from benchpool_scheduler.core.model import Policy, Project, ProjectName
+
+
+@dataclass(frozen=True, slots=True)
+class Build:
+    """Who may hold how many build GPUs (R2), and how many are set aside for that (R3).
+
+    Attributes:
+        default: GPUs of a user whom nothing else names.
+        groups: GPUs by group; a group property of the Hub goes before this.
+        users: GPUs by user; goes before everything.
+        reserve: GPUs set aside; None is ``auto``: the sum over the users who may start servers.
+    """
+
+    default: int = 0
+    groups: Mapping[str, int] = field(default_factory=dict)
+    users: Mapping[str, int] = field(default_factory=dict)
+    reserve: int | None = None
+    oversubscribe: bool = False
+    lend_idle: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectSettings:
+    """A project, who belongs to it and who leads it.
+
+    ``members`` and ``leads`` hold user names, and groups as ``group:NAME``. ``line`` is where the
+    file names it, 0 where no file does.
+    """
+
+    project: Project
+    members: tuple[str, ...] = ()
+    leads: tuple[str, ...] = ()
+    line: int = field(default=0, compare=False)
+
+    @property
+    def name(self) -> ProjectName:
+        """The project's name."""
+        return self.project.name
+
+
+@dataclass(frozen=True, slots=True)
+class NodePool:
+    """A set of nodes chosen by labels, and what they serve."""
+
+    name: str
+    nodes: Mapping[str, str] = field(default_factory=dict)
+    serves: frozenset[Literal["build", "train"]] = frozenset({"build", "train"})
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """Everything that ``benchpool.yaml`` says; the order of ``projects`` is their age.
+
+    ``warnings`` are sentences about what is allowed but probably not meant.
+    """
+
+    build: Build = field(default_factory=Build)
+    projects: tuple[ProjectSettings, ...] = ()
+    pools: tuple[NodePool, ...] = (NodePool("default"),)
+    policy: Policy = field(default_factory=Policy)
+    warnings: tuple[str, ...] = field(default=(), compare=False)
+
+    def project(self, name: str) -> ProjectSettings | None:
+        """Return the settings of one project, or None."""
+        return next((p for p in self.projects if p.name == name), None)
+
+    def is_parent(self, name: str) -> bool:
+        """Tell whether other projects lie below this one; it then holds no jobs itself."""
+        return any(p.project.parent == name for p in self.projects)

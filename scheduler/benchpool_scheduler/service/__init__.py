@@ -1,0 +1,10 @@
+"""The service: durable submissions, the loop of passes, leases, rights and views."""
+
+from benchpool_scheduler.service.caller import Caller
+from benchpool_scheduler.service.clock import Clock, SystemClock
+from benchpool_scheduler.service.events import Event
+from benchpool_scheduler.service.metrics import Metrics
+from benchpool_scheduler.service.objects import ObjectWriter
+from benchpool_scheduler.service.pool import Pool
+
+__all__ = ["Caller", "Clock", "Event", "Metrics", "ObjectWriter", "Pool", "SystemClock"]

@@ -1,0 +1,23 @@
+"""Who asks: made by ``api`` from the Hub's answer, never from what a client says of itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """An authenticated user or service.
+
+    Attributes:
+        name: The Hub's user or service name.
+        admin: Whether the Hub calls it an administrator.
+        groups: The Hub groups of the user.
+        kind: ``service`` is the Hub itself or one of its services (the spawner's token).
+    """
+
+    name: str
+    admin: bool = False
+    groups: frozenset[str] = frozenset()
+    kind: Literal["user", "service"] = "user"

@@ -1,0 +1,15 @@
+"""Ids of jobs and leases: 128 random bits as 26 characters [a-z0-9] of base 32."""
+
+from __future__ import annotations
+
+import base64
+import secrets
+
+
+def new_job_id() -> str:
+    """Return a new id.
+
+    >>> len(new_job_id()), new_job_id() == new_job_id()
+    (26, False)
+    """
+    return base64.b32encode(secrets.token_bytes(16)).decode().rstrip("=").lower()

@@ -1,0 +1,40 @@
+"""Figures for Prometheus."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Metrics:
+    """What the service counts. Labels are bounded: names of projects, words of states.
+
+    Attributes:
+        jobs: Number of jobs that have not ended, by (project, state).
+        jobs_ended: Jobs ended since the start of the process, by (project, state).
+        gpus: GPUs by state.
+        queue_length: Waiting jobs.
+        submissions: Accepted since the start of the process; ``refusals`` by error code.
+        preemptions: Since the start of the process, by project of the victim.
+        lost_gpu_s: GPU seconds that preemptions cost, by project of the victim.
+        passes: Passes since the start; ``pass_s`` their total time; ``last_pass_s`` the last's.
+        store_bytes: Size of the database and of its write-ahead log.
+        breaches: Breaches of invariants found by the auditor, by invariant (I1 to I6).
+        problems: Sentences of health.
+    """
+
+    jobs: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    jobs_ended: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    gpus: Mapping[str, int] = field(default_factory=dict)
+    queue_length: int = 0
+    submissions: int = 0
+    refusals: Mapping[str, int] = field(default_factory=dict)
+    preemptions: Mapping[str, int] = field(default_factory=dict)
+    lost_gpu_s: Mapping[str, float] = field(default_factory=dict)
+    passes: int = 0
+    pass_s: float = 0.0
+    last_pass_s: float = 0.0
+    store_bytes: int = 0
+    breaches: Mapping[str, int] = field(default_factory=dict)
+    problems: tuple[str, ...] = ()

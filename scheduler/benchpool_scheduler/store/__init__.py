@@ -1,0 +1,48 @@
+"""The store port: one durable place for accepted facts.
+
+``sqlite`` keeps them on this machine. A commit is all or nothing, and on disk when it returns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Protocol
+
+from benchpool_scheduler.store.records import Change, Contents
+
+
+class Store(Protocol):
+    """Where accepted facts live; one service owns it at a time."""
+
+    async def open(self) -> Contents:
+        """Take possession and read everything.
+
+        Errors: Unavailable when another process holds it, or when it is damaged.
+        """
+
+    async def close(self) -> None:
+        """Write what is left and give it up."""
+
+    async def commit(self, *changes: Change) -> None:
+        """Make all changes or none; they are durable when this returns.
+
+        Errors: Unavailable when they cannot be written, e.g. because the disk is full.
+        """
+
+    def submission(self, job: str) -> bytes | None:
+        """Return the submission of a job as JSON, None when there is no such job."""
+
+    def objects_of(self, user: str, hashes: Iterable[str]) -> frozenset[str]:
+        """Return those hashes that the user has uploaded."""
+
+    def unused_objects(self, before: float) -> tuple[str, ...]:
+        """Return objects that no job names and nobody has uploaded since ``before``."""
+
+    async def forget_objects(self, hashes: Iterable[str]) -> None:
+        """Remove these objects from the list."""
+
+    def size(self) -> int:
+        """Return the bytes that the store occupies on disk."""
+
+
+__all__ = ["Store"]

@@ -1,0 +1,232 @@
+"""The facts that survive: jobs, attempts, preemptions, leases. Frozen; times are epoch seconds.
+
+They are written as JSON beside the few columns that SQL must see. A field may be added with a
+default; a changed meaning needs a migration.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec import Struct
+
+from benchpool_scheduler.contract import State
+
+IntentKind = Literal["pause", "preempt", "cancel", "worker-failed", "worker-lost"]
+
+
+class Intent(Struct, frozen=True, omit_defaults=True):
+    """Why a job that holds GPUs was told to stop; kept until its last worker has ended.
+
+    Attributes:
+        kind: ``pause`` by a user; ``preempt`` for a claimant or for benches; ``cancel`` by a user;
+            ``worker-failed`` and ``worker-lost`` when one worker of a gang ended before the others.
+        at: When it was decided.
+        by: The user who asked, None when the pool did.
+        for_: Whom the room is for, as people read it.
+        text: The sentence for job and user.
+        claimant: The job that gets the room (R20).
+    """
+
+    kind: IntentKind
+    at: float
+    by: str | None = None
+    for_: str = ""
+    text: str = ""
+    claimant: str | None = None
+
+
+class Note(Struct, frozen=True):
+    """Why a job is paused, was queued again or how it ended: a code and a sentence."""
+
+    code: str
+    text: str
+    remedy: str = ""
+    numbers: dict[str, int | float | str | None] = {}
+
+
+class JobProgress(Struct, frozen=True):
+    """What the job last said of itself; ``checkpoint_at`` is when it last saved."""
+
+    at: float
+    fraction: float | None = None
+    text: str | None = None
+    checkpoint_at: float | None = None
+
+
+class JobRecord(Struct, frozen=True, omit_defaults=True):
+    """A job and where it is in its life.
+
+    Attributes:
+        attempt: Number of the newest attempt, 0 before the first.
+        queued_since: When it last began to wait.
+        started: Start of the first attempt. ``ended``: when it reached a final state.
+        exit_code: That of the attempt that ended the job.
+        earmarked: GPUs that victims give back are for it (R20).
+        source_path: Notebook or script that it came from, as the submitter named it.
+    """
+
+    id: str
+    name: str
+    project: str
+    user: str
+    state: State
+    submitted: float
+    queued_since: float
+    gpus: int = 1
+    workers: int = 1
+    min_workers: int = 1
+    priority: int = 50
+    preemptible: bool = True
+    time_limit_s: int | None = None
+    key: str | None = None
+    attempt: int = 0
+    started: float | None = None
+    ended: float | None = None
+    exit_code: int | None = None
+    intent: Intent | None = None
+    note: Note | None = None
+    earmarked: bool = False
+    progress: JobProgress | None = None
+
+    @property
+    def live(self) -> bool:
+        """Whether it has not ended."""
+        return self.ended is None
+
+    @property
+    def total_gpus(self) -> int:
+        """GPUs of all workers."""
+        return self.gpus * self.workers
+
+
+class WorkerRecord(Struct, frozen=True, omit_defaults=True):
+    """One process group of an attempt and the GPUs it holds until ``ended``."""
+
+    index: int
+    node: str
+    gpus: tuple[str, ...]
+    started: float | None = None
+    ended: float | None = None
+    exit_code: int | None = None
+    ended_by: str | None = None
+
+
+class AttemptRecord(Struct, frozen=True, omit_defaults=True):
+    """One start of a job.
+
+    Attributes:
+        decided: When the pass decided it. ``started``: when all its workers ran.
+        port: Rendezvous port of the gang.
+    """
+
+    job: str
+    attempt: int
+    decided: float
+    workers: tuple[WorkerRecord, ...]
+    started: float | None = None
+    ended: float | None = None
+    exit_code: int | None = None
+    ended_by: str | None = None
+    port: int = 29500
+
+    @property
+    def live_workers(self) -> tuple[WorkerRecord, ...]:
+        """Workers that hold GPUs."""
+        return tuple(w for w in self.workers if w.ended is None)
+
+
+class PreemptionRecord(Struct, frozen=True, omit_defaults=True):
+    """One pause of a job for somebody else (R23)."""
+
+    job: str
+    attempt: int
+    at: float
+    claimant: str | None
+    for_: str
+    rule: str
+    lost_gpu_s: float
+    gpus: int
+    resumed_at: float | None = None
+    resumed_on: str | None = None
+
+
+class LeaseRecord(Struct, frozen=True):
+    """Build GPUs held by one notebook server of one user (R1, R2)."""
+
+    id: str
+    user: str
+    server: str
+    spawn: str
+    gpus: tuple[str, ...]
+    since: float
+
+
+# --------------------------------------------------------------------------- changes
+
+
+class AddJob(Struct, frozen=True):
+    """A new job with its submission as JSON; its (user, key) must be new."""
+
+    job: JobRecord
+    submission: bytes
+    objects: tuple[str, ...] = ()
+
+
+class SaveJob(Struct, frozen=True):
+    """The job as it is now."""
+
+    job: JobRecord
+
+
+class SaveAttempt(Struct, frozen=True):
+    """The attempt as it is now; GPUs of workers that have not ended are held by it (R1)."""
+
+    attempt: AttemptRecord
+
+
+class SavePreemption(Struct, frozen=True):
+    """The preemption as it is now."""
+
+    preemption: PreemptionRecord
+
+
+class SaveLease(Struct, frozen=True):
+    """A new lease; its GPUs are held by it (R1)."""
+
+    lease: LeaseRecord
+
+
+class DropLease(Struct, frozen=True):
+    """The lease is given back."""
+
+    id: str
+
+
+class DropJob(Struct, frozen=True):
+    """The job and all that belongs to it is removed by age."""
+
+    id: str
+
+
+class AddObject(Struct, frozen=True):
+    """A user has uploaded an object, or used it again."""
+
+    sha256: str
+    user: str
+    size: int
+    at: float
+
+
+Change = (
+    AddJob | SaveJob | SaveAttempt | SavePreemption | SaveLease | DropLease | DropJob | AddObject
+)
+
+
+class Contents(Struct, frozen=True):
+    """Everything that a service holds in memory, in the order in which it was accepted."""
+
+    jobs: tuple[JobRecord, ...] = ()
+    attempts: tuple[AttemptRecord, ...] = ()
+    preemptions: tuple[PreemptionRecord, ...] = ()
+    leases: tuple[LeaseRecord, ...] = ()
