@@ -40,6 +40,10 @@ class State(StrEnum):
     CANCELLED = "cancelled"
 
 
+ENDED = frozenset({State.SUCCEEDED, State.FAILED, State.CANCELLED})
+"""The states that nothing follows."""
+
+
 # --------------------------------------------------------------------------- submission
 
 

@@ -7,7 +7,8 @@
     ├── NotFound              404, exit 2
     ├── TooLarge              413, exit 2
     ├── TooMany               429, exit 3
-    └── Unavailable           503, exit 4: nothing is wrong with the request; try again
+    ├── Unavailable           503, exit 4: nothing is wrong with the request; try again
+    └── ServerFault           500, exit 1: a fault of benchpool itself; its log has the detail
 
 Every error carries one sentence for the reader (what is wrong, the number and the limit, what to
 do), a stable code, the field it is about, and the numbers as data. Internal detail never goes
@@ -127,6 +128,14 @@ class Unavailable(BenchpoolError):
     default_code = "unavailable"
 
 
+class ServerFault(BenchpoolError):
+    """A fault of benchpool itself: the sentence names the log entry that has the detail."""
+
+    http_status = 500
+    exit_status = 1
+    default_code = "server-fault"
+
+
 BY_STATUS: Mapping[int, type[BenchpoolError]] = {
     400: InvalidInput,
     401: NotAuthenticated,
@@ -136,6 +145,7 @@ BY_STATUS: Mapping[int, type[BenchpoolError]] = {
     413: TooLarge,
     422: InvalidInput,
     429: TooMany,
+    500: ServerFault,
     503: Unavailable,
 }
 """The class that a client raises for an HTTP status."""

@@ -1,0 +1,88 @@
+"""From an HTTP answer to a value of the contract, or to the error it says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import NoneType
+from typing import TypeVar
+
+import msgspec
+
+from benchpool_scheduler import errors
+from benchpool_scheduler.client.calls import Call
+
+T = TypeVar("T")
+
+
+class _ErrorBody(msgspec.Struct):
+    code: str
+    message: str
+    field: str | None = None
+    numbers: dict[str, int | float | str | None] = {}
+
+
+class _ErrorAnswer(msgspec.Struct):
+    error: _ErrorBody
+
+
+def read(call: Call[T], status: int, body: bytes, url: str) -> T:
+    """Return the value of a good answer.
+
+    Raises:
+        BenchpoolError: Of the class that the status says, with the service's own sentence.
+    """
+    if not 200 <= status < 300:
+        raise error(status, body, url)
+    if call.returns is NoneType:
+        return None  # type: ignore[return-value]
+    if call.returns is bytes:
+        return body  # type: ignore[return-value]
+    try:
+        return msgspec.json.decode(body, type=call.returns)
+    except msgspec.DecodeError as bad:
+        raise errors.ServerFault(
+            f"The answer of {url} is not one of this version of benchpool ({bad}): "
+            "update the older of the two.",
+            code="other-version",
+        ) from bad
+
+
+def error(status: int, body: bytes, url: str) -> errors.BenchpoolError:
+    """Return the error that an answer says; without benchpool's own object, what it must mean.
+
+    A proxy in front of a scheduler that is restarting answers with pages of its own.
+    """
+    try:
+        said = msgspec.json.decode(body, type=_ErrorAnswer).error
+    except msgspec.DecodeError:
+        return _without_object(status, url)
+    kind = errors.BY_STATUS.get(status, errors.ServerFault)
+    return kind(said.message, code=said.code, field=said.field, numbers=said.numbers)
+
+
+def not_reachable(url: str, cause: str) -> errors.Unavailable:
+    """Return the error for a service that does not answer."""
+    return errors.Unavailable(
+        f"benchpool at {url} is not reachable ({cause}): start it with `benchpool up`, "
+        "or name another with --url or BENCHPOOL_URL.",
+        code="not-reachable",
+    )
+
+
+_MEANINGS: Mapping[int, type[errors.BenchpoolError]] = {
+    401: errors.NotAuthenticated,
+    403: errors.NotAuthenticated,
+    413: errors.TooLarge,
+    429: errors.TooMany,
+}
+
+
+def _without_object(status: int, url: str) -> errors.BenchpoolError:
+    if 300 <= status < 400 or status in (401, 403):
+        return errors.NotAuthenticated(
+            f"{url} does not accept this token (HTTP {status}): use a token of a user who may "
+            "access the benchpool service, with --token or BENCHPOOL_TOKEN."
+        )
+    if status in _MEANINGS:
+        return _MEANINGS[status](f"{url} refused the request with HTTP {status}: send less.")
+    return not_reachable(url, f"HTTP {status} from what answers there")

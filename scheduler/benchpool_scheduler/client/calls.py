@@ -1,0 +1,214 @@
+"""The table of calls: one pure function per verb of the HTTP API.
+
+A ``Call`` says what to send and what comes back; ``Client`` and ``AsyncClient`` send it. Nothing
+here opens a connection, so both clients, and whoever forwards a call, use the same requests.
+
+>>> call = job("a" * 26)
+>>> call.method, call.path
+('GET', 'jobs/aaaaaaaaaaaaaaaaaaaaaaaaaa')
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import NoneType
+from typing import Generic, TypeVar
+from urllib.parse import quote
+
+import msgspec
+
+from benchpool_scheduler.contract import (
+    ConfigurationChange,
+    Job,
+    JobDetail,
+    JobSubmission,
+    Lease,
+    LeaseRequest,
+    Missing,
+    Preview,
+    Quota,
+    Status,
+    Why,
+)
+
+T = TypeVar("T")
+
+JSON = "application/json"
+YAML = "text/yaml"
+BYTES = "application/octet-stream"
+
+Value = str | int | bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class Call(Generic[T]):
+    """One request and the type of its answer.
+
+    Attributes:
+        path: Below ``/api/v1/``, already quoted.
+        returns: Type of the JSON answer; ``NoneType`` for none, ``bytes`` for the body as it is.
+        repeatable: A second sending changes nothing, so a lost answer may be asked for again.
+    """
+
+    method: str
+    path: str
+    returns: type[T]
+    query: tuple[tuple[str, str], ...] = ()
+    body: bytes | None = None
+    content_type: str | None = None
+    repeatable: bool = False
+
+
+def submit(submission: JobSubmission) -> Call[Job]:
+    """Accept a job; with a ``key`` a repeat answers the same job."""
+    return _post("jobs", Job, submission, repeatable=submission.key is not None)
+
+
+def preview(submission: JobSubmission) -> Call[Preview]:
+    """Say what would happen if this were submitted now."""
+    return _post("preview", Preview, submission, repeatable=True)
+
+
+def jobs(
+    *,
+    all_: bool = False,
+    project: str | None = None,
+    state: str | None = None,
+    limit: int | None = None,
+) -> Call[list[Job]]:
+    """List jobs, newest first: one's own, or with ``all_`` every one that one may see."""
+    query = {"all": all_ or None, "project": project, "state": state, "limit": limit}
+    return _get("jobs", list[Job], query)
+
+
+def job(id_: str) -> Call[JobDetail]:
+    """Read a job and its attempts."""
+    return _get(_job_path(id_), JobDetail)
+
+
+def why(id_: str) -> Call[Why]:
+    """Ask why a job waits (R22)."""
+    return _get(_job_path(id_, "why"), Why)
+
+
+def submission(id_: str) -> Call[JobSubmission]:
+    """Read back what was submitted."""
+    return _get(_job_path(id_, "submission"), JobSubmission)
+
+
+def act(id_: str, action: str, reason: str | None = None) -> Call[Job]:
+    """``pause``, ``resume`` or ``cancel`` a job; the reason is shown to its owner.
+
+    Each is a wish for a state, so saying it twice is saying it once.
+    """
+    body = {} if reason is None else {"reason": reason}
+    return _post(_job_path(id_, action), Job, body, repeatable=True)
+
+
+def log(
+    id_: str,
+    *,
+    attempt: int | None = None,
+    worker: int = 0,
+    offset: int | None = None,
+    limit: int | None = None,
+    since: str | None = None,
+) -> Call[bytes]:
+    """Read bytes of a log; a negative offset counts from its end."""
+    query = {
+        "attempt": attempt,
+        "worker": worker,
+        "offset": offset,
+        "limit": limit,
+        "since": since,
+    }
+    return _get(_job_path(id_, "logs"), bytes, query)
+
+
+def follow_log(
+    id_: str, *, attempt: int | None = None, worker: int = 0, offset: int = 0
+) -> Call[bytes]:
+    """Open the event stream of a log from a byte offset."""
+    query = {"attempt": attempt, "worker": worker, "offset": offset}
+    return _get(_job_path(id_, "logs", "stream"), bytes, query)
+
+
+def events(after: int | None = None) -> Call[bytes]:
+    """Open the event stream of all that one may see, after a sequence number."""
+    return _get("events", bytes, {"after": after})
+
+
+def quota(user: str | None = None) -> Call[Quota]:
+    """Read a user's build quota and projects; one's own by default."""
+    return _get("quota", Quota, {"user": user})
+
+
+def status() -> Call[Status]:
+    """Read the pool in one object."""
+    return _get("status", Status)
+
+
+def reserve(request: LeaseRequest) -> Call[Lease]:
+    """Reserve build GPUs for a server that starts (R2); repeats by ``spawn`` are harmless."""
+    return _post("leases", Lease, request, repeatable=True)
+
+
+def release(id_: str) -> Call[None]:
+    """Give a lease back; one that is gone already is no error."""
+    return Call("DELETE", f"leases/{quote(id_, safe='')}", NoneType, repeatable=True)
+
+
+def leases(user: str | None = None) -> Call[list[Lease]]:
+    """List leases."""
+    return _get("leases", list[Lease], {"user": user})
+
+
+def missing_objects(hashes: Sequence[str]) -> Call[Missing]:
+    """Ask which of these contents the service lacks."""
+    return _post("objects/missing", Missing, Missing(list(hashes)), repeatable=True)
+
+
+def put_object(sha256: str) -> Call[None]:
+    """Upload one content; its bytes are given to the client beside this call."""
+    path = f"objects/{quote(sha256, safe='')}"
+    return Call("PUT", path, NoneType, content_type=BYTES, repeatable=True)
+
+
+def check_config(text: str) -> Call[ConfigurationChange]:
+    """Say what a ``benchpool.yaml`` would change, without using it."""
+    return _configuration("config/check", text)
+
+
+def apply_config(text: str) -> Call[ConfigurationChange]:
+    """Use this ``benchpool.yaml`` from now on: all or nothing."""
+    return _configuration("config/apply", text)
+
+
+def _configuration(path: str, text: str) -> Call[ConfigurationChange]:
+    return Call(
+        "POST",
+        path,
+        ConfigurationChange,
+        body=text.encode(),
+        content_type=YAML,
+        repeatable=True,
+    )
+
+
+def _job_path(id_: str, *rest: str) -> str:
+    return "/".join(quote(part, safe="") for part in ("jobs", id_, *rest))
+
+
+def _get(path: str, returns: type[T], query: Mapping[str, Value] | None = None) -> Call[T]:
+    pairs = tuple((key, _text(value)) for key, value in (query or {}).items() if value is not None)
+    return Call("GET", path, returns, query=pairs, repeatable=True)
+
+
+def _post(path: str, returns: type[T], body: object, *, repeatable: bool) -> Call[T]:
+    encoded = msgspec.json.encode(body)
+    return Call("POST", path, returns, body=encoded, content_type=JSON, repeatable=repeatable)
+
+
+def _text(value: str | int | bool) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,0 +1,139 @@
+"""Where the service is and which token opens it.
+
+Order: what is said (``--url``, ``--token``), ``BENCHPOOL_URL`` and ``BENCHPOOL_TOKEN``, the
+notebook server's own token, then a ``benchpool up`` of the same user (formats, section 5). The
+environment is given by the caller: only command line and application read it themselves.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+import platformdirs
+
+from benchpool_scheduler.errors import InvalidInput, NotAuthenticated, Unavailable
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """Address of the service (``http://host/services/benchpool``) and the caller's token.
+
+    The token is never part of ``repr``.
+    """
+
+    url: str
+    token: str
+    source: str = "given"
+
+    def __repr__(self) -> str:
+        return f"Credentials(url={self.url!r}, source={self.source!r})"
+
+
+class Running(msgspec.Struct, frozen=True):
+    """What ``up.json`` in the state folder says of a running ``benchpool up``.
+
+    ``token_file`` is an absolute path, or a name inside the state folder.
+    """
+
+    pid: int
+    scheduler_api: str
+    token_file: str = "admin-token"  # noqa: S105 (a file name)
+    url: str | None = None
+    hub_api: str | None = None
+
+
+def state_folder(environ: Mapping[str, str]) -> Path:
+    """Return where ``benchpool up`` keeps its state unless told otherwise."""
+    said = environ.get("BENCHPOOL_STATE")
+    return Path(said) if said else platformdirs.user_state_path("benchpool")
+
+
+def discover(
+    environ: Mapping[str, str],
+    *,
+    url: str | None = None,
+    token: str | None = None,
+    state: Path | None = None,
+) -> Credentials:
+    """Find the service and a token.
+
+    Args:
+        environ: The caller's environment.
+        url, token: What the user said; they go before everything else.
+        state: State folder of a ``benchpool up``; None takes the usual one.
+
+    Raises:
+        Unavailable: No benchpool is known here.
+        NotAuthenticated: One is known, but no token for it.
+
+    >>> discover({"BENCHPOOL_URL": "http://h/services/benchpool/", "BENCHPOOL_TOKEN": "t"})
+    Credentials(url='http://h/services/benchpool', source='environment')
+    """
+    said_url = url or environ.get("BENCHPOOL_URL")
+    said_token = token or environ.get("BENCHPOOL_TOKEN") or environ.get("JUPYTERHUB_API_TOKEN")
+    if said_url and said_token:
+        return Credentials(_service_url(said_url), said_token, "given" if url else "environment")
+    folder = state or state_folder(environ)
+    running = read_running(folder)
+    if said_url:
+        address = _service_url(said_url)
+        if running is not None and _service_url(running.scheduler_api) == address:
+            return Credentials(address, _read_token(folder, running), str(folder))
+        raise NotAuthenticated(
+            f"There is no token for {said_url}: set BENCHPOOL_TOKEN or use --token with one from "
+            "the Hub's token page."
+        )
+    if running is None:
+        raise Unavailable(
+            "No benchpool is known here: start one with `benchpool up`, or name one with --url "
+            "or BENCHPOOL_URL.",
+            code="not-reachable",
+        )
+    # A notebook server's token without its BENCHPOOL_URL belongs to some other hub.
+    own = token or environ.get("BENCHPOOL_TOKEN") or _read_token(folder, running)
+    return Credentials(_service_url(running.scheduler_api), own, str(folder))
+
+
+def read_running(folder: Path) -> Running | None:
+    """Return what ``up.json`` says, or None when nothing was started there.
+
+    Raises:
+        Unavailable: The file belongs to another account, or is not readable as what it should be.
+    """
+    path = folder / "up.json"
+    try:
+        owner, text = path.stat().st_uid, path.read_bytes()
+    except FileNotFoundError:
+        return None
+    except OSError as failed:
+        raise Unavailable(f"{path} cannot be read ({failed.strerror}).") from failed
+    if owner not in (os.geteuid(), 0):
+        # Our token would go to the address of whoever wrote it.
+        raise Unavailable(f"{path} belongs to another account: name the service with --url.")
+    try:
+        return msgspec.json.decode(text, type=Running)
+    except msgspec.DecodeError as bad:
+        raise Unavailable(f"{path} is damaged ({bad}): run `benchpool up` again.") from bad
+
+
+def _read_token(folder: Path, running: Running) -> str:
+    path = folder / running.token_file
+    try:
+        return path.read_text().strip()
+    except OSError as failed:
+        raise NotAuthenticated(f"The token file {path} cannot be read ({failed.strerror}).") from (
+            failed
+        )
+
+
+def _service_url(url: str) -> str:
+    address = url.rstrip("/").removesuffix("/api/v1")
+    if not address.startswith(("http://", "https://")):
+        raise InvalidInput(
+            f"{url} is no address of benchpool: it begins with http:// or https://.", field="url"
+        )
+    return address

@@ -1,0 +1,112 @@
+"""What both clients share about sending: addresses, headers, time limits, when to try again."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx
+
+from benchpool_scheduler.client import answers
+from benchpool_scheduler.client.calls import Call
+from benchpool_scheduler.client.credentials import Credentials
+from benchpool_scheduler.errors import BenchpoolError, Unavailable
+
+TIMEOUT = httpx.Timeout(30.0, connect=5.0)
+SILENCE_S = 45.0
+"""A stream without even a heartbeat (every 15 s) for this long is cut and opened again."""
+
+STREAM_PATIENCE_S = 60.0
+"""For how long a stream that stood once is opened again; a scheduler restarts in a few seconds."""
+
+_LOOPBACK = ("localhost", "127.0.0.1", "::1")
+
+
+def client_options(credentials: Credentials, timeout: httpx.Timeout) -> dict[str, Any]:
+    """Return the options of an httpx client for this service.
+
+    Redirects are not followed: the token goes to this address only. A proxy of the environment
+    never sees traffic of this machine with itself.
+    """
+    return {
+        "base_url": f"{credentials.url}/api/v1/",
+        "headers": {"Authorization": f"token {credentials.token}", "Accept": "application/json"},
+        "timeout": timeout,
+        "follow_redirects": False,
+        "trust_env": urlsplit(credentials.url).hostname not in _LOOPBACK,
+    }
+
+
+def request_options(call: Call[Any]) -> dict[str, Any]:
+    """Return the options of one request."""
+    headers = {} if call.content_type is None else {"Content-Type": call.content_type}
+    return {"params": list(call.query), "content": call.body, "headers": headers}
+
+
+def stream_options(call: Call[Any]) -> dict[str, Any]:
+    """Return the options of a request that opens an event stream."""
+    return {
+        "params": list(call.query),
+        "headers": {"Accept": "text/event-stream"},
+        "timeout": httpx.Timeout(SILENCE_S, connect=5.0),
+    }
+
+
+def translated(failed: httpx.HTTPError, url: str) -> BenchpoolError:
+    """Return our error for one of the connection."""
+    cause = "it took too long" if isinstance(failed, httpx.TimeoutException) else _cause(failed)
+    return answers.not_reachable(url, cause)
+
+
+def may_repeat(call: Call[Any], failed: BenchpoolError) -> bool:
+    """Say whether sending again can help and cannot harm."""
+    return call.repeatable and isinstance(failed, Unavailable)
+
+
+def pauses() -> Iterator[float]:
+    """Yield the seconds between tries: quick at first, then every 2 s."""
+    pause = 0.1
+    while True:
+        yield pause
+        pause = min(2.0, pause * 2)
+
+
+class Reconnecting:
+    """When a stream is opened again, and when that is given up.
+
+    The first connection has the caller's patience; one that stood has at least a minute. Only
+    events make the pauses short again: a service that accepts and closes at once is not hammered.
+    """
+
+    def __init__(self, patience_s: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self._patience_s = patience_s
+        self._clock = clock
+        self._lost_at: float | None = None
+        self._pauses = pauses()
+
+    def opened(self) -> None:
+        """Note that the connection stands."""
+        self._patience_s = max(self._patience_s, STREAM_PATIENCE_S)
+        self._lost_at = None
+
+    def received(self) -> None:
+        """Note that an event came."""
+        self._pauses = pauses()
+
+    def pause(self) -> float:
+        """Return the seconds until the next try."""
+        return next(self._pauses)
+
+    def lost(self, failed: Unavailable) -> None:
+        """Note that the connection broke or could not be made; raise when it is enough."""
+        now = self._clock()
+        self._lost_at = now if self._lost_at is None else self._lost_at
+        if now - self._lost_at >= self._patience_s:
+            raise failed
+
+
+def _cause(failed: httpx.HTTPError) -> str:
+    text = str(failed).strip()
+    return text[:200] if text else type(failed).__name__
