@@ -1,0 +1,7 @@
+/** The tested modules import no JupyterLab package, so nothing of it is transformed. */
+module.exports = {
+  testEnvironment: 'jsdom',
+  testRegex: 'src/__tests__/.*\\.spec\\.tsx?$',
+  transform: { '^.+\\.tsx?$': ['ts-jest', { tsconfig: 'tsconfig.test.json', diagnostics: false }] },
+  moduleFileExtensions: ['ts', 'tsx', 'js', 'json']
+};
