@@ -1,0 +1,164 @@
+"""Which files of a folder do not travel with a job, and why.
+
+Three sources: built-in rules (caches, environments, version control, what looks like a secret),
+the ``.gitignore`` files that git would read here, and ``.benchpoolignore`` files, which go last
+and may take a built-in exclusion back (``!.env``). Patterns are git's (gitignore(5)).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from pathspec import GitIgnoreSpec
+
+IGNORE_FILE = ".benchpoolignore"
+
+BUILT_IN: dict[str, str] = {
+    ".git/": "version control",
+    ".hg/": "version control",
+    ".svn/": "version control",
+    "node_modules/": "installed packages",
+    ".venv/": "a virtual environment",
+    "__pycache__/": "a cache",
+    "*.py[co]": "a cache",
+    ".ipynb_checkpoints/": "a cache",
+    ".cache/": "a cache",
+    ".mypy_cache/": "a cache",
+    ".pytest_cache/": "a cache",
+    ".ruff_cache/": "a cache",
+    ".hypothesis/": "a cache",
+    ".tox/": "a virtual environment",
+    ".nox/": "a virtual environment",
+    "*.egg-info/": "package metadata",
+    ".DS_Store": "a cache",
+    "benchpool-results/": "results of earlier jobs",
+}
+"""Pattern and what it names."""
+
+SECRETS: tuple[str, ...] = (
+    ".env",
+    ".env.*",
+    "!.env.example",
+    "!.env.template",
+    "*.pem",
+    "*.key",
+    "*.p12",
+    "*.pfx",
+    "*.keystore",
+    "id_rsa*",
+    "id_dsa*",
+    "id_ecdsa*",
+    "id_ed25519*",
+    ".netrc",
+    "_netrc",
+    ".pypirc",
+    ".npmrc",
+    ".git-credentials",
+    ".htpasswd",
+    "kubeconfig",
+    ".kube/",
+    ".aws/",
+    ".ssh/",
+    ".gnupg/",
+    ".docker/",
+    "credentials.json",
+    "client_secret*.json",
+    "service[-_]account*.json",
+)
+"""Names that usually hold keys, tokens or passwords."""
+
+_KEY_MARK = b"PRIVATE KEY-----"
+_ENVIRONMENT_MARKS = ("pyvenv.cfg", "conda-meta")
+
+
+@dataclass(frozen=True, slots=True)
+class _Rules:
+    """The patterns of one ignore file, which count below its folder."""
+
+    below: PurePosixPath
+    spec: GitIgnoreSpec
+
+    def decide(self, path: PurePosixPath, folder: bool) -> bool | None:
+        """True to leave out, False to keep, None when no pattern matches."""
+        if not path.is_relative_to(self.below):
+            return None
+        inside = str(path.relative_to(self.below)) + ("/" if folder else "")
+        return self.spec.check_file(inside).include
+
+
+class Exclusions:
+    """The rules in force while walking down from a folder.
+
+    Args:
+        root: The folder that is taken.
+    """
+
+    def __init__(self, root: Path) -> None:
+        top = _repository(root)
+        self._base = PurePosixPath(root.relative_to(top).as_posix())
+        self._built_in = [
+            (GitIgnoreSpec.from_lines([pattern]), why) for pattern, why in BUILT_IN.items()
+        ]
+        self._secrets = GitIgnoreSpec.from_lines(SECRETS)
+        self._git: list[_Rules] = []
+        self._own: list[_Rules] = []
+        self._read(self._git, top / ".git" / "info" / "exclude", PurePosixPath())
+        for above in reversed(self._base.parents):
+            if above != self._base:
+                self._read(self._git, top / above / ".gitignore", above)
+
+    def enter(self, folder: Path, inside: PurePosixPath) -> None:
+        """Read the ignore files of a folder of the walk."""
+        below = self._base / inside
+        self._read(self._git, folder / ".gitignore", below)
+        self._read(self._own, folder / IGNORE_FILE, below)
+
+    def why(self, inside: PurePosixPath, *, folder: bool) -> str | None:
+        """Say why a path is left out, or None when it is taken."""
+        path = self._base / inside
+        own = _last(self._own, path, folder)
+        if own is not None:
+            return f"listed in {IGNORE_FILE}" if own else None
+        name = inside.name + ("/" if folder else "")
+        if self._secrets.check_file(name).include:
+            return f"looks like a secret; to take it, write !{inside.name} into {IGNORE_FILE}"
+        for spec, what in self._built_in:
+            if spec.check_file(name).include:
+                return what
+        return "ignored by git" if _last(self._git, path, folder) else None
+
+    @staticmethod
+    def _read(into: list[_Rules], file: Path, below: PurePosixPath) -> None:
+        try:
+            lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
+        except OSError:
+            return
+        into.append(_Rules(below, GitIgnoreSpec.from_lines(lines)))
+
+
+def is_environment(folder: Path) -> bool:
+    """Say whether a folder is a virtual or conda environment, whatever it is called."""
+    return any((folder / mark).exists() for mark in _ENVIRONMENT_MARKS)
+
+
+def holds_private_key(first_bytes: bytes) -> bool:
+    """Say whether the beginning of a file is a private key in PEM form."""
+    return first_bytes.lstrip().startswith(b"-----BEGIN ") and _KEY_MARK in first_bytes[:200]
+
+
+def _last(rules: list[_Rules], path: PurePosixPath, folder: bool) -> bool | None:
+    """Return the decision of the deepest ignore file that has one, as git does."""
+    for rule in reversed(rules):
+        decision = rule.decide(path, folder)
+        if decision is not None:
+            return decision
+    return None
+
+
+def _repository(root: Path) -> Path:
+    """Return the top of the git working tree around a folder, or the folder itself."""
+    for folder in (root, *root.parents):
+        if (folder / ".git").exists():
+            return folder
+    return root

@@ -1,0 +1,273 @@
+"""The files of a folder as they travel with a job.
+
+``take`` lists and hashes; ``upload`` sends what the service lacks. Links are followed inside the
+folder only; pipes, sockets and devices are never opened. What is left out is said with its
+reason, except that a file the caller names (``must``) is always taken or refused aloud.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+
+from benchpool_scheduler.client import exclusions
+from benchpool_scheduler.client.aio import AsyncClient
+from benchpool_scheduler.client.exclusions import Exclusions
+from benchpool_scheduler.client.plain import Client
+from benchpool_scheduler.contract import SnapshotFile
+from benchpool_scheduler.errors import InvalidInput, TooLarge
+
+MIB = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Bounds of a snapshot, in bytes and files."""
+
+    file_bytes: int = 256 * MIB
+    total_bytes: int = 1024 * MIB
+    files: int = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """A file or folder that does not travel, and why."""
+
+    path: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """What travels.
+
+    Attributes:
+        files: For ``JobSubmission.files``, sorted by path.
+        contents: Where the bytes of each hash lie.
+        left_out: What does not travel, at most ``SAID`` entries.
+    """
+
+    files: tuple[SnapshotFile, ...]
+    contents: Mapping[str, Path]
+    left_out: tuple[LeftOut, ...]
+
+    @property
+    def bytes(self) -> int:
+        """Size of all files together."""
+        return sum(file.size for file in self.files)
+
+
+SAID = 1000
+_NAMED = 3
+
+
+def take(root: Path, *, must: Sequence[str] = (), limits: Limits | None = None) -> Snapshot:
+    """List and hash the files of a folder.
+
+    Args:
+        root: The folder.
+        must: Paths below it that are taken even where a rule would leave them out.
+        limits: Bounds; the usual ones by default.
+
+    Raises:
+        InvalidInput: A path of ``must`` is no file below the folder.
+        TooLarge: Too many files or bytes; the sentence names the largest.
+    """
+    root = root.resolve()
+    bounds = limits or Limits()
+    walk = _Walk(root, bounds)
+    found = dict(walk.files(root, PurePosixPath(), (root,)))
+    for name in must:
+        path, inside = _named(root, name)
+        found[str(inside)] = path
+    _check_sizes(root, found, bounds)
+    return _hashed(found, walk.left_out, {str(_named(root, name)[1]) for name in must})
+
+
+def upload(client: Client, contents: Mapping[str, Path | bytes]) -> int:
+    """Send the contents that the service lacks; return how many were sent."""
+    missing = client.missing_objects(list(contents)) if contents else []
+    for sha256 in missing:
+        client.put_object(sha256, contents[sha256])
+    return len(missing)
+
+
+async def upload_async(client: AsyncClient, contents: Mapping[str, Path | bytes]) -> int:
+    """Do as ``upload`` with an asynchronous client."""
+    missing = await client.missing_objects(list(contents)) if contents else []
+    for sha256 in missing:
+        await client.put_object(sha256, contents[sha256])
+    return len(missing)
+
+
+@dataclass(slots=True)
+class _Walk:
+    """One walk down a folder; counts, so that a huge folder is refused early."""
+
+    root: Path
+    limits: Limits
+    left_out: list[LeftOut] = field(default_factory=list)
+    rules: Exclusions = field(init=False)
+    seen: int = 0
+
+    def __post_init__(self) -> None:
+        self.rules = Exclusions(self.root)
+
+    def files(
+        self, folder: Path, inside: PurePosixPath, open_: tuple[Path, ...]
+    ) -> Iterator[tuple[str, Path]]:
+        """Yield relative path and place of each file; ``open_``: real folders above, for cycles."""
+        self.rules.enter(folder, inside)
+        try:
+            entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+        except OSError as failed:
+            self.leave_out(inside, f"cannot be read ({failed.strerror})")
+            return
+        for entry in entries:
+            yield from self._entry(Path(entry.path), inside / entry.name, open_)
+
+    def _entry(
+        self, path: Path, inside: PurePosixPath, open_: tuple[Path, ...]
+    ) -> Iterator[tuple[str, Path]]:
+        try:
+            real, mode = path.resolve(strict=True), path.stat().st_mode
+        except (OSError, RuntimeError):
+            self.leave_out(inside, "a broken link")
+            return
+        why = self._why(path, real, inside, mode, open_)
+        if why is not None:
+            self.leave_out(inside, why)
+        elif stat.S_ISDIR(mode):
+            yield from self.files(path, inside, (*open_, real))
+        else:
+            self._count()
+            yield str(inside), path
+
+    def _why(
+        self, path: Path, real: Path, inside: PurePosixPath, mode: int, open_: tuple[Path, ...]
+    ) -> str | None:
+        folder = stat.S_ISDIR(mode)
+        if not _plain(inside.name):
+            return "its name has signs that a job's folder cannot have"
+        if not real.is_relative_to(self.root):
+            return "a link that leaves the folder"
+        if not folder and not stat.S_ISREG(mode):
+            return "no plain file"
+        if folder and real in open_:
+            return "a link to a folder above it"
+        if folder and exclusions.is_environment(path):
+            return "a virtual environment"
+        why = self.rules.why(inside, folder=folder)
+        if why is None and not folder and path.stat().st_size > self.limits.file_bytes:
+            return (
+                f"{_size(path.stat().st_size)}, the limit for one file is "
+                f"{_size(self.limits.file_bytes)}"
+            )
+        return why
+
+    def _count(self) -> None:
+        self.seen += 1
+        if self.seen > self.limits.files:
+            raise TooLarge(
+                f"The folder {self.root.name or '/'} has more than {self.limits.files} files: "
+                "start in the project's own folder, or list what the job does not need in "
+                f"{exclusions.IGNORE_FILE}.",
+                code="snapshot-files",
+                field="files",
+                numbers={"limit": self.limits.files},
+            )
+
+    def leave_out(self, inside: PurePosixPath, why: str) -> None:
+        if len(self.left_out) < SAID:
+            text = str(inside).encode("utf-8", "replace").decode()
+            self.left_out.append(LeftOut(text, why))
+
+
+def _plain(name: str) -> bool:
+    """Say whether a name is text without control signs and backslashes."""
+    return name.isprintable() and "\\" not in name and _encodable(name)
+
+
+def _encodable(name: str) -> bool:
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _named(root: Path, name: str) -> tuple[Path, PurePosixPath]:
+    """Return place and relative path of a file that the caller named."""
+    path = root / name
+    real = path.resolve()
+    inside = Path(os.path.normpath(path))
+    if not real.is_file():
+        raise InvalidInput(f"There is no file {name} in {root}.", field="path")
+    if not real.is_relative_to(root) or not inside.is_relative_to(root):
+        raise InvalidInput(
+            f"{name} is not inside {root}: start benchpool in a folder that holds it.",
+            field="path",
+        )
+    return path, PurePosixPath(inside.relative_to(root).as_posix())
+
+
+def _check_sizes(root: Path, found: Mapping[str, Path], limits: Limits) -> None:
+    sizes = {name: path.stat().st_size for name, path in found.items()}
+    total = sum(sizes.values())
+    if total <= limits.total_bytes:
+        return
+    largest = sorted(sizes, key=lambda name: -sizes[name])[:_NAMED]
+    named = ", ".join(f"{name} {_size(sizes[name])}" for name in largest)
+    raise TooLarge(
+        f"The folder {root.name or '/'} has {_size(total)} in {len(sizes)} files, the limit is "
+        f"{_size(limits.total_bytes)}: list what the job does not need in "
+        f"{exclusions.IGNORE_FILE}. Largest: {named}.",
+        code="snapshot-bytes",
+        field="files",
+        numbers={"bytes": total, "limit": limits.total_bytes, "files": len(sizes)},
+    )
+
+
+def _hashed(found: Mapping[str, Path], left_out: list[LeftOut], must: set[str]) -> Snapshot:
+    files: list[SnapshotFile] = []
+    contents: dict[str, Path] = {}
+    left = [each for each in left_out if each.path not in must]
+    for name in sorted(found):
+        path = found[name]
+        sha256, size, first = _digest(path)
+        if exclusions.holds_private_key(first) and name not in must:
+            left.append(LeftOut(name, "holds a private key"))
+            continue
+        executable = bool(path.stat().st_mode & stat.S_IXUSR)
+        files.append(SnapshotFile(name, sha256, size, executable))
+        contents[sha256] = path
+    return Snapshot(tuple(files), contents, tuple(left))
+
+
+def _digest(path: Path) -> tuple[str, int, bytes]:
+    """Return hash, size and first bytes of a file, as one reading saw them."""
+    digest, size, first = hashlib.sha256(), 0, b""
+    with path.open("rb") as file:
+        while piece := file.read(MIB):
+            first = first or piece[:256]
+            digest.update(piece)
+            size += len(piece)
+    return digest.hexdigest(), size, first
+
+
+def _size(count: int) -> str:
+    """Return bytes as people read them.
+
+    >>> _size(3 * 1024 * 1024)
+    '3.0 MiB'
+    """
+    amount = float(count)
+    for unit in ("bytes", "KiB", "MiB"):
+        if amount < 1024:
+            return f"{count} bytes" if unit == "bytes" else f"{amount:.1f} {unit}"
+        amount /= 1024
+    return f"{amount:.1f} GiB"
