@@ -1,5 +1,8 @@
 """``benchpool.yaml``: read, checked, compared."""
 
+from benchpool_scheduler.configuration.comparison import compare
+from benchpool_scheduler.configuration.first import default_configuration
+from benchpool_scheduler.configuration.loader import load
 from benchpool_scheduler.configuration.settings import (
     Build,
     Configuration,
@@ -7,4 +10,12 @@ from benchpool_scheduler.configuration.settings import (
     ProjectSettings,
 )
 
-__all__ = ["Build", "Configuration", "NodePool", "ProjectSettings"]
+__all__ = [
+    "Build",
+    "Configuration",
+    "NodePool",
+    "ProjectSettings",
+    "compare",
+    "default_configuration",
+    "load",
+]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Protocol
 
-from benchpool_scheduler.store.records import Change, Contents
+from benchpool_scheduler.store.records import Change, Conflict, Contents
 
 
 class Store(Protocol):
@@ -26,7 +26,7 @@ class Store(Protocol):
     async def commit(self, *changes: Change) -> None:
         """Make all changes or none; they are durable when this returns.
 
-        Errors: Unavailable when they cannot be written, e.g. because the disk is full.
+        Errors: Unavailable when they cannot be written, e.g. because the disk is full; Conflict.
         """
 
     def submission(self, job: str) -> bytes | None:
@@ -45,4 +45,4 @@ class Store(Protocol):
         """Return the bytes that the store occupies on disk."""
 
 
-__all__ = ["Store"]
+__all__ = ["Conflict", "Store"]

@@ -6,21 +6,20 @@ default; a changed meaning needs a migration.
 
 from __future__ import annotations
 
-from typing import Literal
-
 from msgspec import Struct
 
-from benchpool_scheduler.contract import State
-
-IntentKind = Literal["pause", "preempt", "cancel", "worker-failed", "worker-lost"]
+from benchpool_scheduler.core.states import Intent, JobState
 
 
-class Intent(Struct, frozen=True, omit_defaults=True):
+class Conflict(Exception):
+    """A change would give a GPU a second holder or repeat an id or key: an error of the caller."""
+
+
+class Wish(Struct, frozen=True, omit_defaults=True):
     """Why a job that holds GPUs was told to stop; kept until its last worker has ended.
 
     Attributes:
-        kind: ``pause`` by a user; ``preempt`` for a claimant or for benches; ``cancel`` by a user;
-            ``worker-failed`` and ``worker-lost`` when one worker of a gang ended before the others.
+        kind: What happens to the job when its workers are gone.
         at: When it was decided.
         by: The user who asked, None when the pool did.
         for_: Whom the room is for, as people read it.
@@ -28,7 +27,7 @@ class Intent(Struct, frozen=True, omit_defaults=True):
         claimant: The job that gets the room (R20).
     """
 
-    kind: IntentKind
+    kind: Intent
     at: float
     by: str | None = None
     for_: str = ""
@@ -63,14 +62,13 @@ class JobRecord(Struct, frozen=True, omit_defaults=True):
         started: Start of the first attempt. ``ended``: when it reached a final state.
         exit_code: That of the attempt that ended the job.
         earmarked: GPUs that victims give back are for it (R20).
-        source_path: Notebook or script that it came from, as the submitter named it.
     """
 
     id: str
     name: str
     project: str
     user: str
-    state: State
+    state: JobState
     submitted: float
     queued_since: float
     gpus: int = 1
@@ -84,7 +82,7 @@ class JobRecord(Struct, frozen=True, omit_defaults=True):
     started: float | None = None
     ended: float | None = None
     exit_code: int | None = None
-    intent: Intent | None = None
+    wish: Wish | None = None
     note: Note | None = None
     earmarked: bool = False
     progress: JobProgress | None = None
@@ -101,7 +99,10 @@ class JobRecord(Struct, frozen=True, omit_defaults=True):
 
 
 class WorkerRecord(Struct, frozen=True, omit_defaults=True):
-    """One process group of an attempt and the GPUs it holds until ``ended``."""
+    """One process group of an attempt and the GPUs it holds until ``ended``.
+
+    ``leaving``: the job was told to go on without this worker (R10); its end is no failure.
+    """
 
     index: int
     node: str
@@ -110,6 +111,8 @@ class WorkerRecord(Struct, frozen=True, omit_defaults=True):
     ended: float | None = None
     exit_code: int | None = None
     ended_by: str | None = None
+    text: str | None = None
+    leaving: bool = False
 
 
 class AttemptRecord(Struct, frozen=True, omit_defaults=True):

@@ -1,0 +1,126 @@
+"""Says what a new configuration changes, and for whom."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import fields
+
+from benchpool_scheduler.configuration.settings import Configuration, ProjectSettings
+
+_PROJECT_KEYS = {
+    "parent": "parent",
+    "quota": "guaranteed quota",
+    "limit": "limit",
+    "weight": "weight",
+    "priority": "priority",
+    "min_runtime_s": "protection after a start (s)",
+    "cpus": "cpus",
+    "memory_gib": "memory",
+}
+
+
+def compare(old: Configuration, new: Configuration) -> list[str]:
+    """Return a line for each change, empty when nothing changes.
+
+    >>> from benchpool_scheduler.configuration.loader import load
+    >>> before = load("{version: 1, projects: [{name: a, quota: 2, members: [ann]}]}")
+    >>> after = load("{version: 1, projects: [{name: a, quota: 3, members: [ann, joe]}]}")
+    >>> for line in compare(before, after): print(line)
+    Project a (ann, joe): guaranteed quota 2 → 3.
+    Project a: joe may use it now.
+    """
+    return [
+        *_build(old, new),
+        *_projects(old, new),
+        *_pools(old, new),
+        *_policy(old, new),
+    ]
+
+
+def _build(old: Configuration, new: Configuration) -> Iterable[str]:
+    was, now = old.build, new.build
+    if was.default != now.default:
+        yield (f"Build quota of users whom nothing else names: {was.default} → {now.default} GPUs.")
+    yield from _quotas("group", was.groups, now.groups)
+    yield from _quotas("user", was.users, now.users)
+    if was.reserve != now.reserve:
+        yield f"GPUs set aside for benches: {_reserve(was.reserve)} → {_reserve(now.reserve)}."
+    if was.oversubscribe != now.oversubscribe:
+        yield f"Benches may be promised more GPUs than there are: {_yes(now.oversubscribe)}."
+    if was.lend_idle != now.lend_idle:
+        yield f"Idle bench GPUs are lent to jobs: {_yes(now.lend_idle)}."
+
+
+def _quotas(kind: str, was: Mapping[str, int], now: Mapping[str, int]) -> Iterable[str]:
+    for name in sorted(was.keys() | now.keys()):
+        if was.get(name) != now.get(name):
+            before = was.get(name, "not set")
+            after = now.get(name, "not set")
+            yield f"Build quota of {kind} {name}: {before} → {after} GPUs."
+
+
+def _projects(old: Configuration, new: Configuration) -> Iterable[str]:
+    was = {p.name: p for p in old.projects}
+    now = {p.name: p for p in new.projects}
+    for name, gone in was.items():
+        if name not in now:
+            yield f"Project {name} ({_people(gone)}) goes away; its jobs no longer start."
+    for name, settings in now.items():
+        if name in was:
+            yield from _project(was[name], settings)
+        else:
+            quota = _value(settings.project.quota, "quota")
+            yield f"Project {name} ({_people(settings)}) is new, guaranteed quota {quota}."
+
+
+def _project(was: ProjectSettings, now: ProjectSettings) -> Iterable[str]:
+    for key, words in _PROJECT_KEYS.items():
+        before, after = getattr(was.project, key), getattr(now.project, key)
+        if before != after:
+            change = f"{_value(before, key)} → {_value(after, key)}"
+            yield f"Project {now.name} ({_people(now)}): {words} {change}."
+    for person in sorted(set(now.members) - set(was.members)):
+        yield f"Project {now.name}: {person} may use it now."
+    for person in sorted(set(was.members) - set(now.members)):
+        yield f"Project {now.name}: {person} may no longer use it."
+    for person in sorted(set(now.leads) - set(was.leads)):
+        yield f"Project {now.name}: {person} leads it now."
+    for person in sorted(set(was.leads) - set(now.leads)):
+        yield f"Project {now.name}: {person} no longer leads it."
+
+
+def _pools(old: Configuration, new: Configuration) -> Iterable[str]:
+    was = {p.name: p for p in old.pools}
+    now = {p.name: p for p in new.pools}
+    for name in sorted(was.keys() - now.keys()):
+        yield f"Pool {name} goes away."
+    for name in sorted(now.keys() - was.keys()):
+        yield f"Pool {name} is new and serves {' and '.join(sorted(now[name].serves))}."
+    for name in sorted(now.keys() & was.keys()):
+        if was[name] != now[name]:
+            yield f"Pool {name} changes; it serves {' and '.join(sorted(now[name].serves))}."
+
+
+def _policy(old: Configuration, new: Configuration) -> Iterable[str]:
+    for field in fields(new.policy):
+        before, after = getattr(old.policy, field.name), getattr(new.policy, field.name)
+        if before != after:
+            yield f"Policy for everybody: {field.name} {before:g} → {after:g}."
+
+
+def _people(settings: ProjectSettings) -> str:
+    return ", ".join(settings.members) or "no members"
+
+
+def _value(value: object, key: str) -> str:
+    if value is None:
+        return {"quota": "unlimited", "parent": "none"}.get(key, "not set")
+    return str(value)
+
+
+def _reserve(value: int | None) -> str:
+    return "auto" if value is None else str(value)
+
+
+def _yes(value: bool) -> str:
+    return "yes" if value else "no"

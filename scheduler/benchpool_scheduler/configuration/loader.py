@@ -1,0 +1,218 @@
+"""Reads ``benchpool.yaml`` (formats, section 6) into a ``Configuration``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from typing import Literal, cast
+
+from benchpool_scheduler.configuration.nodes import Item, compose, nearest
+from benchpool_scheduler.configuration.settings import (
+    Build,
+    Configuration,
+    NodePool,
+    ProjectSettings,
+)
+from benchpool_scheduler.configuration.tree import check_tree, tree_warnings
+from benchpool_scheduler.core.model import Bound, Policy, Project, ProjectName
+from benchpool_scheduler.errors import InvalidInput
+
+VERSION = 1
+_SECTIONS = ("version", "build", "projects", "pools", "policy")
+_BUILD = ("default", "groups", "users", "reserve", "oversubscribe", "lend_idle")
+_PROJECT = (
+    *("name", "parent", "quota", "limit", "weight", "priority", "cpus", "memory_gib"),
+    *("min_runtime_s", "used_gpu_s", "members", "leads"),
+)
+_POLICY = tuple(field.name for field in fields(Policy))
+MOST_GPUS = 1_000_000
+
+
+def load(text: str, source: str = "benchpool.yaml") -> Configuration:
+    """Read and check a configuration.
+
+    Args:
+        text: YAML.
+        source: What to call the file in errors.
+
+    Errors: InvalidInput ``configuration``, naming file, line, key and the nearest known key.
+
+    >>> load("version: 1\\nprojects: [{name: susan, quota: 2, members: [susan]}]").projects[0].name
+    'susan'
+    >>> load("version: 1\\nbuild: {defualt: 1}")
+    Traceback (most recent call last):
+    ...
+    benchpool_scheduler.errors.InvalidInput: benchpool.yaml, line 2: build.defualt is not a known \
+key; did you mean `default`?
+    """
+    document = compose(text, source)
+    if document is None:
+        raise InvalidInput(
+            f"{source} is empty; it must begin with `version: {VERSION}`.", code="configuration"
+        )
+    top = document.entries(_SECTIONS)
+    _check_version(document, top)
+    projects = _projects(top["projects"]) if _given(top, "projects") else ()
+    return Configuration(
+        build=_build(top["build"]) if _given(top, "build") else Build(),
+        projects=projects,
+        pools=_pools(top["pools"]) if _given(top, "pools") else (NodePool("default"),),
+        policy=_policy(top["policy"]) if _given(top, "policy") else Policy(),
+        warnings=tree_warnings(projects),
+    )
+
+
+def _given(entries: Mapping[str, Item], key: str) -> bool:
+    return key in entries and not entries[key].is_null()
+
+
+def _check_version(document: Item, top: Mapping[str, Item]) -> None:
+    if "version" not in top:
+        document.wrong(f"has no `version`; write `version: {VERSION}` on its first line.")
+    if top["version"].scalar() != VERSION:
+        top["version"].wrong(f"must be {VERSION}, the only version that this release knows.")
+
+
+def _build(item: Item) -> Build:
+    keys = item.entries(_BUILD)
+    build = Build(groups=_quotas(keys, "groups"), users=_quotas(keys, "users"))
+    if _given(keys, "default"):
+        build = replace(build, default=keys["default"].whole(most=MOST_GPUS))
+    if _given(keys, "reserve") and not keys["reserve"].is_word("auto"):
+        build = replace(build, reserve=_reserve(keys["reserve"]))
+    if "oversubscribe" in keys:
+        build = replace(build, oversubscribe=keys["oversubscribe"].flag())
+    if "lend_idle" in keys:
+        build = replace(build, lend_idle=keys["lend_idle"].flag())
+    return build
+
+
+def _reserve(item: Item) -> int:
+    if isinstance(item.scalar(), str):
+        item.wrong("must be `auto` or a number of GPUs.")
+    return item.whole(most=MOST_GPUS)
+
+
+def _quotas(keys: Mapping[str, Item], key: str) -> dict[str, int]:
+    if not _given(keys, key):
+        return {}
+    return {name: item.whole(most=MOST_GPUS) for name, item in keys[key].entries().items()}
+
+
+def _projects(item: Item) -> tuple[ProjectSettings, ...]:
+    places: list[Item] = []
+    projects: list[ProjectSettings] = []
+    for entry in item.items():
+        places.append(entry)
+        projects.append(_project(entry))
+    check_tree(projects, places)
+    return tuple(projects)
+
+
+def _project(item: Item) -> ProjectSettings:
+    keys = item.entries(_PROJECT)
+    if not _given(keys, "name"):
+        item.wrong("has no `name`.")
+    project = Project(
+        name=ProjectName(keys["name"].text()),
+        parent=ProjectName(keys["parent"].text()) if _given(keys, "parent") else None,
+        quota=_quota(keys["quota"]) if "quota" in keys else 0,
+        limit=keys["limit"].whole(most=MOST_GPUS) if _given(keys, "limit") else None,
+        weight=keys["weight"].number() if _given(keys, "weight") else None,
+        priority=keys["priority"].whole(-1_000_000) if _given(keys, "priority") else 0,
+        cpus=_bound(keys["cpus"]) if _given(keys, "cpus") else Bound(),
+        memory_gib=_bound(keys["memory_gib"]) if _given(keys, "memory_gib") else Bound(),
+        min_runtime_s=keys["min_runtime_s"].number() if _given(keys, "min_runtime_s") else None,
+        used_gpu_s=keys["used_gpu_s"].number() if _given(keys, "used_gpu_s") else 0.0,
+    )
+    return ProjectSettings(
+        project, members=_people(keys, "members"), leads=_people(keys, "leads"), line=item.line
+    )
+
+
+def _quota(item: Item) -> int | None:
+    if item.is_word("unlimited"):
+        return None
+    if isinstance(item.scalar(), str):
+        item.wrong("must be a number of GPUs or `unlimited`.")
+    return item.whole(most=MOST_GPUS)
+
+
+def _bound(item: Item) -> Bound:
+    keys = item.entries(("quota", "limit", "weight"))
+    unlimited = "quota" not in keys or keys["quota"].is_word("unlimited")
+    return Bound(
+        quota=None if unlimited else keys["quota"].number(),
+        limit=keys["limit"].number() if _given(keys, "limit") else None,
+        weight=keys["weight"].number() if _given(keys, "weight") else None,
+    )
+
+
+def _people(keys: Mapping[str, Item], key: str) -> tuple[str, ...]:
+    if not _given(keys, key):
+        return ()
+    return tuple(_person(item) for item in keys[key].items())
+
+
+def _person(item: Item) -> str:
+    text = item.text()
+    kind, colon, name = text.partition(":")
+    if colon and (kind != "group" or not name.strip()):
+        item.wrong(f"is {text!r}; write a user's name, or `group:NAME` for a group.")
+    return text
+
+
+def _pools(item: Item) -> tuple[NodePool, ...]:
+    pools: list[NodePool] = []
+    for entry in item.items():
+        pool = _pool(entry)
+        if any(pool.name == other.name for other in pools):
+            entry.wrong(f"has the name {pool.name!r} of another pool; names must be different.")
+        pools.append(pool)
+    if not pools:
+        item.wrong("is empty; leave the key out for one pool that serves both.")
+    return tuple(pools)
+
+
+def _pool(item: Item) -> NodePool:
+    keys = item.entries(("name", "nodes", "serves"))
+    if not _given(keys, "name"):
+        item.wrong("has no `name`.")
+    labels = keys["nodes"].entries() if _given(keys, "nodes") else {}
+    return NodePool(
+        name=keys["name"].text(),
+        nodes={name: value.text(253) for name, value in labels.items()},
+        serves=_serves(keys["serves"]) if _given(keys, "serves") else NodePool("").serves,
+    )
+
+
+def _serves(item: Item) -> frozenset[Literal["build", "train"]]:
+    found: set[Literal["build", "train"]] = set()
+    for entry in item.items():
+        word = entry.text()
+        if word not in ("build", "train"):
+            entry.wrong(f"is {word!r}{nearest(word, ('build', 'train'))}")
+        found.add(cast("Literal['build', 'train']", word))
+    if not found:
+        item.wrong("is empty; name build, train or both.")
+    return frozenset(found)
+
+
+def _policy(item: Item) -> Policy:
+    keys = item.entries(_POLICY)
+
+    def number(key: str, default: float, least: float = 0, most: float = 1e9) -> float:
+        return keys[key].number(least, most) if _given(keys, key) else default
+
+    usual = Policy()
+    per_hour = usual.preemptions_per_hour
+    if _given(keys, "preemptions_per_hour"):
+        per_hour = keys["preemptions_per_hour"].whole()
+    return Policy(
+        grace_s=number("grace_s", usual.grace_s, most=24 * 3600),
+        min_runtime_s=number("min_runtime_s", usual.min_runtime_s),
+        preemptions_per_hour=per_hour,
+        usage_half_life_h=number("usage_half_life_h", usual.usage_half_life_h, least=0.001),
+        usage_weight=number("usage_weight", usual.usage_weight),
+        restart_s=number("restart_s", usual.restart_s),
+    )

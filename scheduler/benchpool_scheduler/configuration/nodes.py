@@ -1,0 +1,174 @@
+"""Values of a YAML document with their places, so that every error can name its line.
+
+An ``Item`` is one value and knows the line and the key path it was read from; its methods return
+it as what the reader needs or raise ``InvalidInput``.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import NoReturn
+
+import yaml
+
+from benchpool_scheduler.errors import InvalidInput, Number
+
+MOST_BYTES = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One value: its node, the file's name, and its key path, e.g. ``projects[2].quota``."""
+
+    node: yaml.Node
+    source: str
+    path: str
+
+    @property
+    def line(self) -> int:
+        """Line in the file, from 1."""
+        return int(self.node.start_mark.line) + 1
+
+    def wrong(self, what: str, **numbers: Number) -> NoReturn:
+        """Raise InvalidInput: ``what`` is the rest of a sentence about this value."""
+        raise InvalidInput(
+            f"{self.source}, line {self.line}: {self.path or 'the document'} {what}",
+            code="configuration",
+            field=self.path or None,
+            numbers={"line": self.line, **numbers},
+        )
+
+    def entries(self, known: Iterable[str] | None = None) -> Mapping[str, Item]:
+        """Return a mapping; with ``known``, any other key is an error with the nearest one."""
+        if not isinstance(self.node, yaml.MappingNode):
+            self.wrong(f"must be a mapping of keys to values, not {self._kind()}.")
+        allowed = None if known is None else tuple(known)
+        found: dict[str, Item] = {}
+        for key_node, value_node in self.node.value:
+            key = Item(key_node, self.source, self.path)
+            name = key.name_of_key()
+            item = Item(value_node, self.source, f"{self.path}.{name}" if self.path else name)
+            if name in found:
+                Item(key_node, self.source, item.path).wrong("is written twice; keep one of them.")
+            if allowed is not None and name not in allowed:
+                Item(key_node, self.source, item.path).wrong(
+                    f"is not a known key{nearest(name, allowed)}"
+                )
+            found[name] = item
+        return found
+
+    def name_of_key(self) -> str:
+        """Return a key as text."""
+        if not isinstance(self.node, yaml.ScalarNode):
+            self.wrong("has a key that is not a plain word.")
+        return str(self.node.value)
+
+    def items(self) -> Iterator[Item]:
+        """Yield the members of a list."""
+        if not isinstance(self.node, yaml.SequenceNode):
+            self.wrong(f"must be a list, not {self._kind()}.")
+        for number, node in enumerate(self.node.value):
+            yield Item(node, self.source, f"{self.path}[{number}]")
+
+    def whole(self, least: int = 0, most: int = 1_000_000) -> int:
+        """Return a whole number within bounds."""
+        value = self.scalar()
+        if isinstance(value, bool) or not isinstance(value, int):
+            self.wrong(f"must be a whole number, not {self._kind()}.")
+        self._within(value, least, most)
+        return value
+
+    def number(self, least: float = 0, most: float = 1e12) -> float:
+        """Return a number within bounds."""
+        value = self.scalar()
+        if isinstance(value, bool) or not isinstance(value, int | float) or math.isnan(value):
+            self.wrong(f"must be a number, not {self._kind()}.")
+        self._within(value, least, most)
+        return float(value)
+
+    def flag(self) -> bool:
+        """Return true or false."""
+        value = self.scalar()
+        if not isinstance(value, bool):
+            self.wrong(f"must be true or false, not {self._kind()}.")
+        return value
+
+    def text(self, most: int = 100) -> str:
+        """Return a text that is not empty."""
+        value = self.scalar()
+        if not isinstance(value, str) or not value.strip():
+            self.wrong(f"must be a name, not {self._kind()}.")
+        if len(value) > most or any(ord(sign) < 32 for sign in value):
+            self.wrong(f"must have at most {most} signs, all of them printable.", limit=most)
+        return value
+
+    def is_null(self) -> bool:
+        """Tell whether the value is null or left empty."""
+        return self.scalar() is None if isinstance(self.node, yaml.ScalarNode) else False
+
+    def is_word(self, word: str) -> bool:
+        """Tell whether the value is this word."""
+        return isinstance(self.node, yaml.ScalarNode) and self.scalar() == word
+
+    def scalar(self) -> object:
+        """Return a plain value: text, number, boolean or None."""
+        if not isinstance(self.node, yaml.ScalarNode):
+            self.wrong(f"must be a single value, not {self._kind()}.")
+        try:
+            value: object = yaml.constructor.SafeConstructor().construct_object(self.node)
+        except (yaml.YAMLError, ValueError):
+            self.wrong("cannot be read; put the value into quotes.")
+        return value
+
+    def _within(self, value: float, least: float, most: float) -> None:
+        if not least <= value <= most:
+            self.wrong(f"is {value:g}; it must be between {least:g} and {most:g}.", value=value)
+
+    def _kind(self) -> str:
+        if isinstance(self.node, yaml.ScalarNode):
+            return f"{self.node.value!r}" if self.node.value else "empty"
+        return "a list" if isinstance(self.node, yaml.SequenceNode) else "a mapping"
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """Return the end of a sentence that names the nearest known word, or all of them.
+
+    >>> nearest("quotta", ["quota", "limit"])
+    '; did you mean `quota`?'
+    >>> nearest("x", ["quota", "limit"])
+    '; known are limit, quota.'
+    """
+    words = sorted(known)
+    close = difflib.get_close_matches(name, words, n=1)
+    if close:
+        return f"; did you mean `{close[0]}`?"
+    return f"; known are {', '.join(words)}." if words else "; none is known."
+
+
+def compose(text: str, source: str) -> Item | None:
+    """Return the only document of a text, None when it is empty. Errors: InvalidInput."""
+    if len(text.encode(errors="replace")) > MOST_BYTES:
+        raise InvalidInput(
+            f"{source} is larger than {MOST_BYTES} bytes; it should be a few hundred lines.",
+            code="configuration",
+            numbers={"limit": MOST_BYTES},
+        )
+    try:
+        node = yaml.compose(text, Loader=yaml.SafeLoader)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        line = int(mark.line) + 1 if mark else 1
+        raise InvalidInput(
+            f"{source}, line {line}: this is not YAML: {error.problem or error.context}.",
+            code="configuration",
+            numbers={"line": line},
+        ) from None
+    except (yaml.YAMLError, RecursionError):
+        raise InvalidInput(
+            f"{source} is not YAML: it has signs that are not allowed, or is nested too deeply.",
+            code="configuration",
+        ) from None
+    return None if node is None else Item(node, source, "")

@@ -1,0 +1,48 @@
+"""What ``benchpool doctor`` says about the SQLite library."""
+
+from __future__ import annotations
+
+import sqlite3
+from dataclasses import dataclass
+
+Version = tuple[int, int, int]
+
+FIRST_WITH_RACE: Version = (3, 7, 0)
+FIXED: Version = (3, 51, 3)
+WITHDRAWN: Version = (3, 52, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """``ok`` is whether benchpool's own use is safe; ``text`` is a sentence for people."""
+
+    version: str
+    ok: bool
+    text: str
+
+
+def sqlite_verdict(version: Version | None = None) -> Verdict:
+    """Judge a SQLite library, by default the one that Python is linked to.
+
+    Versions 3.7.0 to 3.51.2, and 3.52.0, can lose pages when two connections write or checkpoint
+    the write-ahead log at the same time (release notes of SQLite 3.51.3). benchpool has one
+    writer that makes all checkpoints, which that race cannot reach.
+
+    >>> sqlite_verdict((3, 53, 0)).text
+    'SQLite 3.53.0 has no known fault that concerns benchpool.'
+    >>> sqlite_verdict((3, 40, 1)).ok
+    True
+    """
+    found = version or sqlite3.sqlite_version_info[:3]
+    words = ".".join(str(part) for part in found)
+    if found < (3, 37, 0):
+        return Verdict(words, False, f"SQLite {words} is too old: 3.37.0 or newer is needed.")
+    if found < FIXED or found == WITHDRAWN:
+        return Verdict(
+            words,
+            True,
+            f"SQLite {words} can lose pages when two programs write one file (fixed in 3.51.3); "
+            "benchpool has a single writer and is safe, but open pool.sqlite with no other "
+            "program, also no backup tool, while it runs.",
+        )
+    return Verdict(words, True, f"SQLite {words} has no known fault that concerns benchpool.")

@@ -1,0 +1,115 @@
+"""The tables, and how an older file becomes the present one.
+
+Each job, attempt, preemption and lease is one JSON document; columns exist for what SQL itself
+must keep unique or find. ``held_gpus`` repeats who holds which GPU, so that the primary key
+refuses a second holder whatever the code above believes (R1).
+"""
+
+from __future__ import annotations
+
+import sqlite3
+
+from benchpool_scheduler.errors import Unavailable
+
+APPLICATION_ID = 0x62706F6C  # "bpol"
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (
+    (
+        """CREATE TABLE jobs (
+            number INTEGER PRIMARY KEY,
+            id TEXT NOT NULL UNIQUE,
+            user TEXT NOT NULL,
+            key TEXT,
+            facts TEXT NOT NULL,
+            submission BLOB NOT NULL,
+            UNIQUE (user, key)
+        ) STRICT""",
+        """CREATE TABLE attempts (
+            job TEXT NOT NULL REFERENCES jobs (id) ON DELETE CASCADE,
+            attempt INTEGER NOT NULL,
+            facts TEXT NOT NULL,
+            PRIMARY KEY (job, attempt)
+        ) STRICT, WITHOUT ROWID""",
+        """CREATE TABLE preemptions (
+            job TEXT NOT NULL REFERENCES jobs (id) ON DELETE CASCADE,
+            attempt INTEGER NOT NULL,
+            at REAL NOT NULL,
+            facts TEXT NOT NULL,
+            PRIMARY KEY (job, attempt, at)
+        ) STRICT, WITHOUT ROWID""",
+        """CREATE TABLE leases (
+            id TEXT PRIMARY KEY,
+            user TEXT NOT NULL,
+            server TEXT NOT NULL,
+            spawn TEXT NOT NULL,
+            facts TEXT NOT NULL,
+            UNIQUE (user, server, spawn)
+        ) STRICT, WITHOUT ROWID""",
+        """CREATE TABLE held_gpus (
+            gpu TEXT PRIMARY KEY,
+            job TEXT REFERENCES jobs (id) ON DELETE CASCADE,
+            lease TEXT REFERENCES leases (id) ON DELETE CASCADE,
+            CHECK ((job IS NULL) <> (lease IS NULL))
+        ) STRICT, WITHOUT ROWID""",
+        "CREATE INDEX held_gpus_of_job ON held_gpus (job)",
+        "CREATE INDEX held_gpus_of_lease ON held_gpus (lease)",
+        """CREATE TABLE objects (
+            sha256 TEXT NOT NULL,
+            user TEXT NOT NULL,
+            size INTEGER NOT NULL,
+            at REAL NOT NULL,
+            PRIMARY KEY (sha256, user)
+        ) STRICT, WITHOUT ROWID""",
+        """CREATE TABLE job_objects (
+            job TEXT NOT NULL REFERENCES jobs (id) ON DELETE CASCADE,
+            sha256 TEXT NOT NULL,
+            PRIMARY KEY (job, sha256)
+        ) STRICT, WITHOUT ROWID""",
+        "CREATE INDEX job_objects_by_hash ON job_objects (sha256)",
+    ),
+)
+"""The statements that lead from version N to N + 1, for each N from 0."""
+
+
+def configure(connection: sqlite3.Connection) -> None:
+    """Set what makes commits durable and the file hard to misuse."""
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("PRAGMA synchronous = FULL")
+    connection.execute("PRAGMA wal_autocheckpoint = 1000")
+    connection.execute("PRAGMA foreign_keys = ON")
+    connection.execute("PRAGMA busy_timeout = 5000")
+    connection.execute("PRAGMA trusted_schema = OFF")
+    connection.execute("PRAGMA cell_size_check = ON")
+
+
+def migrate(connection: sqlite3.Connection) -> None:
+    """Bring the file to the present version, a transaction for each step.
+
+    Errors: Unavailable for a file of another program, or of a newer version.
+    """
+    version = int(connection.execute("PRAGMA user_version").fetchone()[0])
+    owner = int(connection.execute("PRAGMA application_id").fetchone()[0])
+    if owner not in (0, APPLICATION_ID) or (owner == 0 and version != 0):
+        raise Unavailable("The database file belongs to another program; choose another --state.")
+    if version > len(MIGRATIONS):
+        raise Unavailable(
+            f"The database has version {version}; this release of benchpool knows up to version "
+            f"{len(MIGRATIONS)}. Start the newer release, or restore a backup made before it.",
+            code="store-newer",
+            numbers={"version": version, "known": len(MIGRATIONS)},
+        )
+    for number in range(version, len(MIGRATIONS)):
+        _step(connection, number)
+
+
+def _step(connection: sqlite3.Connection, number: int) -> None:
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        for statement in MIGRATIONS[number]:
+            connection.execute(statement)
+        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        connection.execute(f"PRAGMA user_version = {number + 1}")
+    except BaseException:
+        connection.execute("ROLLBACK")
+        raise
+    connection.execute("COMMIT")

@@ -1,0 +1,138 @@
+"""The store in one SQLite file: one writer thread, readers that cannot write."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from pathlib import Path
+
+from benchpool_scheduler.errors import Unavailable
+from benchpool_scheduler.store import statements
+from benchpool_scheduler.store.lock import StoreLock
+from benchpool_scheduler.store.records import Change, Contents
+from benchpool_scheduler.store.writer import Writer
+
+NETWORK_FILE_SYSTEMS = frozenset(
+    {"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "fuse.sshfs", "glusterfs", "ceph", "lustre"}
+)
+
+
+class SqliteStore:
+    """The facts in ``<folder>/pool.sqlite``, guarded by ``<folder>/pool.lock``."""
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / "pool.sqlite"
+        self._lock = StoreLock(folder / "pool.lock")
+        self._writer = Writer(self._path)
+        self._reader: sqlite3.Connection | None = None
+
+    async def open(self) -> Contents:
+        """Take possession and read everything. Errors: Unavailable."""
+        self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        refuse_network_file_system(self._path.parent)
+        self._lock.acquire()
+        try:
+            await self._writer.open()
+            self._reader = _open_reader(self._path)
+            return await asyncio.to_thread(statements.read, self._reader)
+        except BaseException:
+            await self.close()
+            raise
+
+    async def close(self) -> None:
+        """Write what is left and give the file up."""
+        if self._reader is not None:
+            self._reader.close()
+            self._reader = None
+        await self._writer.close()
+        self._lock.release()
+
+    async def commit(self, *changes: Change) -> None:
+        """Make all changes or none, durably. Errors: Unavailable."""
+        await self._writer.commit(changes)
+
+    def submission(self, job: str) -> bytes | None:
+        """Return the submission of a job as JSON, None when there is no such job."""
+        row = self._read("SELECT submission FROM jobs WHERE id = ?", (job,)).fetchone()
+        return None if row is None else bytes(row[0])
+
+    def objects_of(self, user: str, hashes: Iterable[str]) -> frozenset[str]:
+        """Return those hashes that the user has uploaded."""
+        found: set[str] = set()
+        for chunk in _chunks(hashes, 500):
+            marks = ", ".join("?" * len(chunk))
+            sql = f"SELECT sha256 FROM objects WHERE user = ? AND sha256 IN ({marks})"  # noqa: S608
+            found.update(row[0] for row in self._read(sql, (user, *chunk)))
+        return frozenset(found)
+
+    def unused_objects(self, before: float) -> tuple[str, ...]:
+        """Return objects that no job names and nobody has uploaded since ``before``."""
+        rows = self._read(
+            "SELECT sha256 FROM objects GROUP BY sha256 HAVING MAX(at) < ? "
+            "AND NOT EXISTS (SELECT 1 FROM job_objects AS j WHERE j.sha256 = objects.sha256)",
+            (before,),
+        )
+        return tuple(row[0] for row in rows)
+
+    async def forget_objects(self, hashes: Iterable[str]) -> None:
+        """Remove these objects from the list."""
+        rows = [(sha256,) for sha256 in hashes]
+        await self._writer.run(
+            lambda db: db.executemany("DELETE FROM objects WHERE sha256 = ?", rows).close()
+        )
+
+    def size(self) -> int:
+        """Return the bytes of database and write-ahead log."""
+        files = (self._path, self._path.with_name(self._path.name + "-wal"))
+        return sum(file.stat().st_size for file in files if file.exists())
+
+    def _read(self, sql: str, parameters: tuple[object, ...]) -> sqlite3.Cursor:
+        if self._reader is None:
+            raise Unavailable("The store is closed; start the service again.")
+        return self._reader.execute(sql, parameters)
+
+
+def _open_reader(path: Path) -> sqlite3.Connection:
+    uri = f"{path.resolve().as_uri()}?mode=ro"
+    reader = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
+    reader.execute("PRAGMA trusted_schema = OFF")
+    reader.execute("PRAGMA busy_timeout = 1000")
+    return reader
+
+
+def _chunks(values: Iterable[str], size: int) -> Iterator[tuple[str, ...]]:
+    iterator = iter(values)
+    while chunk := tuple(islice(iterator, size)):
+        yield chunk
+
+
+def refuse_network_file_system(folder: Path) -> None:
+    """Refuse a folder whose file locks and synchronisation cannot be relied on.
+
+    Errors: Unavailable ``store-network``.
+    """
+    kind = file_system_of(folder)
+    if kind in NETWORK_FILE_SYSTEMS:
+        raise Unavailable(
+            f"The state folder {folder} is on a network file system ({kind}), where a database "
+            "can be damaged; choose a folder of a local disk with --state.",
+            code="store-network",
+            numbers={"file_system": kind},
+        )
+
+
+def file_system_of(folder: Path) -> str:
+    """Return the type of the file system that holds a folder, empty when it cannot be told."""
+    try:
+        mounts = Path("/proc/self/mounts").read_text()
+    except OSError:
+        return ""
+    best, kind = -1, ""
+    for line in mounts.splitlines():
+        _, place, found, *_ = line.split(" ")
+        mount = Path(place.replace("\\040", " "))
+        if folder.resolve().is_relative_to(mount) and len(mount.parts) > best:
+            best, kind = len(mount.parts), found
+    return kind

@@ -1,0 +1,131 @@
+"""What each change is in SQL; values travel as parameters only."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+import msgspec
+
+from benchpool_scheduler.store.records import (
+    AddJob,
+    AddObject,
+    AttemptRecord,
+    Change,
+    Contents,
+    DropJob,
+    DropLease,
+    JobRecord,
+    LeaseRecord,
+    PreemptionRecord,
+    SaveAttempt,
+    SaveJob,
+    SaveLease,
+    SavePreemption,
+)
+
+_Facts = TypeVar("_Facts", bound=msgspec.Struct)
+
+
+def _json(facts: msgspec.Struct) -> str:
+    return msgspec.json.encode(facts).decode()
+
+
+def _add_job(db: sqlite3.Connection, change: AddJob) -> None:
+    job = change.job
+    db.execute(
+        "INSERT INTO jobs (id, user, key, facts, submission) VALUES (?, ?, ?, ?, ?)",
+        (job.id, job.user, job.key, _json(job), change.submission),
+    )
+    db.executemany(
+        "INSERT OR IGNORE INTO job_objects (job, sha256) VALUES (?, ?)",
+        [(job.id, sha256) for sha256 in change.objects],
+    )
+
+
+def _save_job(db: sqlite3.Connection, change: SaveJob) -> None:
+    db.execute("UPDATE jobs SET facts = ? WHERE id = ?", (_json(change.job), change.job.id))
+
+
+def _save_attempt(db: sqlite3.Connection, change: SaveAttempt) -> None:
+    attempt = change.attempt
+    db.execute(
+        "INSERT INTO attempts (job, attempt, facts) VALUES (?, ?, ?) "
+        "ON CONFLICT (job, attempt) DO UPDATE SET facts = excluded.facts",
+        (attempt.job, attempt.attempt, _json(attempt)),
+    )
+    db.execute("DELETE FROM held_gpus WHERE job = ?", (attempt.job,))
+    db.executemany(
+        "INSERT INTO held_gpus (gpu, job) VALUES (?, ?)",
+        [(gpu, attempt.job) for worker in attempt.live_workers for gpu in worker.gpus],
+    )
+
+
+def _save_preemption(db: sqlite3.Connection, change: SavePreemption) -> None:
+    it = change.preemption
+    db.execute(
+        "INSERT INTO preemptions (job, attempt, at, facts) VALUES (?, ?, ?, ?) "
+        "ON CONFLICT (job, attempt, at) DO UPDATE SET facts = excluded.facts",
+        (it.job, it.attempt, it.at, _json(it)),
+    )
+
+
+def _save_lease(db: sqlite3.Connection, change: SaveLease) -> None:
+    lease = change.lease
+    db.execute(
+        "INSERT INTO leases (id, user, server, spawn, facts) VALUES (?, ?, ?, ?, ?)",
+        (lease.id, lease.user, lease.server, lease.spawn, _json(lease)),
+    )
+    db.executemany(
+        "INSERT INTO held_gpus (gpu, lease) VALUES (?, ?)", [(g, lease.id) for g in lease.gpus]
+    )
+
+
+def _drop_lease(db: sqlite3.Connection, change: DropLease) -> None:
+    db.execute("DELETE FROM leases WHERE id = ?", (change.id,))
+
+
+def _drop_job(db: sqlite3.Connection, change: DropJob) -> None:
+    db.execute("DELETE FROM jobs WHERE id = ?", (change.id,))
+
+
+def _add_object(db: sqlite3.Connection, change: AddObject) -> None:
+    db.execute(
+        "INSERT INTO objects (sha256, user, size, at) VALUES (?, ?, ?, ?) "
+        "ON CONFLICT (sha256, user) DO UPDATE SET at = excluded.at",
+        (change.sha256, change.user, change.size, change.at),
+    )
+
+
+_APPLY: Mapping[type[Change], Callable[[sqlite3.Connection, Any], None]] = {
+    AddJob: _add_job,
+    SaveJob: _save_job,
+    SaveAttempt: _save_attempt,
+    SavePreemption: _save_preemption,
+    SaveLease: _save_lease,
+    DropLease: _drop_lease,
+    DropJob: _drop_job,
+    AddObject: _add_object,
+}
+
+
+def apply(db: sqlite3.Connection, change: Change) -> None:
+    """Make one change inside the present transaction. Errors: sqlite3.Error."""
+    _APPLY[type(change)](db, change)
+
+
+def read(db: sqlite3.Connection) -> Contents:
+    """Read everything that the service keeps in memory, oldest first."""
+
+    return Contents(
+        jobs=_rows(db, "SELECT facts FROM jobs ORDER BY number", JobRecord),
+        attempts=_rows(db, "SELECT facts FROM attempts ORDER BY job, attempt", AttemptRecord),
+        preemptions=_rows(db, "SELECT facts FROM preemptions ORDER BY at", PreemptionRecord),
+        leases=_rows(db, "SELECT facts FROM leases", LeaseRecord),
+    )
+
+
+def _rows(db: sqlite3.Connection, sql: str, kind: type[_Facts]) -> tuple[_Facts, ...]:
+    decoder = msgspec.json.Decoder(kind)
+    return tuple(decoder.decode(row[0]) for row in db.execute(sql))

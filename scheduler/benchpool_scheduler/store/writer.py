@@ -1,0 +1,209 @@
+"""The one thread that writes: commits in groups, and makes all checkpoints itself.
+
+Submissions that wait at the same time share one synchronised transaction, so that their number
+per second is not bounded by the disk's latency. A group is tried as a whole; when it fails, each
+of its members is tried alone, so that one bad change fails only itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import queue
+import sqlite3
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchpool_scheduler.errors import Unavailable
+from benchpool_scheduler.store import schema, statements
+from benchpool_scheduler.store.records import Change, Conflict
+
+GROUP = 1000
+IDLE_S = 5.0
+
+Work = Callable[[sqlite3.Connection], None]
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    work: Work
+    done: asyncio.Future[None]
+
+
+class Writer:
+    """Owns the only read-write connection.
+
+    Args:
+        path: The database file; it is made when it is not there.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._requests: queue.SimpleQueue[_Request | None] = queue.SimpleQueue()
+        self._thread: threading.Thread | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    async def open(self) -> None:
+        """Start the thread; open, check and migrate the file. Errors: Unavailable."""
+        self._loop = asyncio.get_running_loop()
+        opened = self._loop.create_future()
+        self._thread = threading.Thread(
+            target=self._run, args=(opened,), name="benchpool-store", daemon=True
+        )
+        self._thread.start()
+        await opened
+
+    async def close(self) -> None:
+        """Commit what waits, empty the write-ahead log, end the thread."""
+        thread, self._thread = self._thread, None
+        if thread is not None:
+            self._requests.put(None)
+            await asyncio.to_thread(thread.join)
+
+    async def commit(self, changes: Sequence[Change]) -> None:
+        """Make the changes in one transaction; it is on disk when this returns."""
+
+        def work(db: sqlite3.Connection) -> None:
+            for change in changes:
+                statements.apply(db, change)
+
+        await self.run(work)
+
+    async def run(self, work: Work) -> None:
+        """Run statements inside a transaction. Errors: Unavailable."""
+        if self._thread is None or self._loop is None:
+            raise Unavailable("The store is closed; start the service again.")
+        done: asyncio.Future[None] = self._loop.create_future()
+        self._requests.put(_Request(work, done))
+        # A caller that goes away must not make us forget an outcome others wait for.
+        await asyncio.shield(done)
+
+    # ------------------------------------------------------------------ the thread
+
+    def _run(self, opened: asyncio.Future[None]) -> None:
+        try:
+            connection = _connect(self._path)
+        except Exception as error:
+            self._answer([(opened, _public(error, self._path))])
+            return
+        self._answer([(opened, None)])
+        try:
+            self._serve(connection)
+        finally:
+            connection.close()
+
+    def _serve(self, connection: sqlite3.Connection) -> None:
+        dirty = False
+        while True:
+            try:
+                first = self._requests.get(timeout=IDLE_S if dirty else None)
+            except queue.Empty:
+                _truncate(connection)
+                dirty = False
+                continue
+            if first is None:
+                _truncate(connection)
+                return
+            group, last = self._gather(first)
+            self._answer(self._commit(connection, group))
+            dirty = True
+            if last:
+                _truncate(connection)
+                return
+
+    def _gather(self, first: _Request) -> tuple[list[_Request], bool]:
+        group = [first]
+        while len(group) < GROUP:
+            try:
+                request = self._requests.get_nowait()
+            except queue.Empty:
+                break
+            if request is None:
+                return group, True
+            group.append(request)
+        return group, False
+
+    def _commit(
+        self, connection: sqlite3.Connection, group: list[_Request]
+    ) -> list[tuple[asyncio.Future[None], Exception | None]]:
+        error = _transaction(connection, [request.work for request in group])
+        if error is None:
+            return [(request.done, None) for request in group]
+        if len(group) == 1:
+            return [(group[0].done, _public(error, self._path))]
+        return [answer for request in group for answer in self._commit(connection, [request])]
+
+    def _answer(self, answers: list[tuple[asyncio.Future[None], Exception | None]]) -> None:
+        # A loop that was closed has nobody waiting any more.
+        if self._loop is not None and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(_settle, answers)
+
+
+def _settle(answers: list[tuple[asyncio.Future[None], Exception | None]]) -> None:
+    for future, error in answers:
+        if future.done():
+            continue
+        if error is None:
+            future.set_result(None)
+        else:
+            future.set_exception(error)
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    try:
+        schema.configure(connection)
+        verdict = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
+        if verdict != "ok":
+            raise sqlite3.DatabaseError(str(verdict))
+        schema.migrate(connection)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _transaction(connection: sqlite3.Connection, group: Sequence[Work]) -> Exception | None:
+    try:
+        connection.execute("BEGIN IMMEDIATE")
+        for work in group:
+            work(connection)
+        connection.execute("COMMIT")
+    except Exception as error:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        return error
+    return None
+
+
+def _truncate(connection: sqlite3.Connection) -> None:
+    try:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+    except sqlite3.Error:
+        # A reader is busy or the disk is full; the log is complete, the next time will do.
+        return
+
+
+def _public(error: Exception, path: Path) -> Exception:
+    """Return what to tell: a full or failing disk is no bug, a broken rule of the schema is."""
+    if isinstance(error, sqlite3.IntegrityError):
+        return Conflict(str(error))
+    if not isinstance(error, sqlite3.Error):
+        return error
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    if code == sqlite3.SQLITE_FULL:
+        return Unavailable(
+            f"The disk of {path.parent} is full: nothing can be accepted, running jobs go on. "
+            "Free some space on it and try again.",
+            code="store-full",
+        )
+    if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+        return Unavailable(
+            f"The database {path} is damaged ({error}); move it away and restore a backup.",
+            code="store-damaged",
+        )
+    return Unavailable(
+        f"The database {path} cannot be used ({error}); check the disk and its permissions.",
+        code="store-failed",
+    )
