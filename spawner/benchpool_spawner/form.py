@@ -1,0 +1,191 @@
+"""The form on which a user starts a server: quota, what holds it, what is free now.
+
+``model`` decides what is shown, ``render`` writes it; both are pure. Names are escaped by the
+template, and every choice that is not possible now says why.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cache
+
+import jinja2
+
+from benchpool_scheduler.contract import BuildQuota, GpuState, Status
+from benchpool_spawner.leases import Advice
+from benchpool_spawner.options import ServerOptions
+
+LEAST_CHOICES = 2
+"""The form always shows 0, 1 and 2 GPUs, so that a quota of 0 is seen and explained."""
+
+MOST_CHOICES = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A server of the user as the Hub knows it; the default server's name is empty."""
+
+    name: str
+    last_activity: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One number of GPUs; ``why_not`` is empty where it can be chosen."""
+
+    gpus: int
+    chosen: bool
+    why_not: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A server that holds GPUs of the quota."""
+
+    server: str
+    gpus: int
+    idle: str
+
+    @property
+    def title(self) -> str:
+        """How the server is called on the screen."""
+        return f"server “{self.server}”" if self.server else "your default server"
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """All that the form shows."""
+
+    user: str
+    choices: tuple[Choice, ...]
+    quota: int | None
+    rule: str
+    free: int
+    held: tuple[Held, ...]
+    models: tuple[tuple[str, int], ...]
+    chosen_models: tuple[str, ...]
+    simulated: bool
+    problem: str | None
+
+
+def model(
+    user: str,
+    advice: Advice,
+    remembered: ServerOptions,
+    servers: Mapping[str, Server],
+    now: datetime | None = None,
+) -> Model:
+    """Decide what the form shows for one user.
+
+    Args:
+        user: Whose server it will be; an administrator may look at somebody else's form.
+        advice: Quota and pool, None where the scheduler does not answer.
+        remembered: What was asked for last time; it is chosen again where it is possible.
+        servers: The user's servers by name.
+        now: The time to which idle times relate.
+    """
+    build = advice.quota.build if advice.quota else None
+    now = now or datetime.now(UTC)
+    return Model(
+        user=user,
+        choices=_choices(build, remembered.gpus, advice.problem),
+        quota=build.quota if build else None,
+        rule=build.rule if build else "",
+        free=build.free if build else 0,
+        held=_held(build, servers, now),
+        models=_models(advice.status),
+        chosen_models=remembered.gpu_models,
+        simulated=bool(advice.status and advice.status.simulated),
+        problem=advice.problem,
+    )
+
+
+def render(shown: Model) -> str:
+    """Return the form's HTML; the Hub puts form element and start button around it."""
+    text: str = _environment().get_template("spawn_form.html").render(form=shown, gpus=gpus)
+    return text
+
+
+def gpus(number: int) -> str:
+    """Return a number of GPUs in words.
+
+    >>> gpus(0), gpus(1), gpus(2)
+    ('no GPU', '1 GPU', '2 GPUs')
+    """
+    return "no GPU" if number == 0 else f"{number} GPU{'' if number == 1 else 's'}"
+
+
+def profile(asked: ServerOptions) -> str:
+    """Return what the Hub's admin page shows beside a server.
+
+    >>> profile(ServerOptions(2, ("A100",)))
+    '2 GPUs, A100'
+    """
+    return ", ".join([gpus(asked.gpus), *asked.gpu_models])
+
+
+def _choices(build: BuildQuota | None, last: int, problem: str | None) -> tuple[Choice, ...]:
+    most = min(MOST_CHOICES, max(LEAST_CHOICES, build.quota if build else 0))
+    reasons = [_why_not(number, build, problem) for number in range(most + 1)]
+    possible = [number for number, reason in enumerate(reasons) if not reason]
+    chosen = last if last in possible else max(n for n in possible if n <= max(last, 0))
+    return tuple(Choice(n, n == chosen, reason) for n, reason in enumerate(reasons))
+
+
+def _why_not(number: int, build: BuildQuota | None, problem: str | None) -> str:
+    if number == 0:
+        return ""
+    if build is None:
+        return problem or "The scheduler does not answer."
+    if number > build.quota:
+        return f"beyond your build quota of {build.quota}"
+    if number > build.free:
+        held = build.quota - build.free
+        return f"{held} of your {build.quota} {'is' if held == 1 else 'are'} held already"
+    return ""
+
+
+def _held(
+    build: BuildQuota | None, servers: Mapping[str, Server], now: datetime
+) -> tuple[Held, ...]:
+    rows = []
+    for one in build.held if build else ():
+        server = servers.get(one.server)
+        last = server.last_activity if server else None
+        rows.append(Held(one.server, len(one.gpus), _idle(last, now)))
+    return tuple(rows)
+
+
+def _idle(last: datetime | None, now: datetime) -> str:
+    if last is None:
+        return ""
+    # JupyterHub keeps naive times in UTC.
+    aware = last if last.tzinfo else last.replace(tzinfo=UTC)
+    minutes = int((now - aware).total_seconds() // 60)
+    if minutes < 5:
+        return "in use"
+    return f"idle {minutes} min" if minutes < 120 else f"idle {minutes // 60} h"
+
+
+def _models(status: Status | None) -> tuple[tuple[str, int], ...]:
+    """Return the models of the pool with the GPUs that a bench could get now."""
+    if status is None:
+        return ()
+    free = (GpuState.BUILD_FREE, GpuState.FREE)
+    counts = Counter({gpu.model: 0 for gpu in status.gpus})
+    counts.update(gpu.model for gpu in status.gpus if gpu.state in free)
+    return tuple(sorted(counts.items()))
+
+
+@cache
+def _environment() -> jinja2.Environment:
+    return jinja2.Environment(
+        loader=jinja2.PackageLoader("benchpool_spawner", "templates"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )

@@ -1,0 +1,127 @@
+"""Leases: asking the scheduler for build GPUs and giving them back.
+
+The scheduler counts and decides (R2); this module only carries question and answer, waits while
+the scheduler restarts, and never lets a lease be forgotten. It knows nothing of the Hub.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from benchpool_scheduler.client import AsyncClient, Credentials
+from benchpool_scheduler.contract import Lease, LeaseRequest, Quota, Status
+from benchpool_scheduler.errors import BenchpoolError, NotFound, Unavailable
+
+log = logging.getLogger(__name__)
+
+FIRST_PAUSE_S = 0.2
+LONGEST_PAUSE_S = 2.0
+ADVICE_TIMEOUT_S = 2.0
+"""How long a form waits for figures that it can do without."""
+
+# What the client says when nothing, or only the proxy, answers in the scheduler's place.
+_AWAY = ("not-reachable", "unavailable", "starting")
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """What the form shows: a user's quota and the pool; None where the scheduler is silent."""
+
+    quota: Quota | None
+    status: Status | None
+    problem: str | None = None
+
+
+class LeaseDesk:
+    """The Hub's one connection to the scheduler.
+
+    Args:
+        credentials: The service's address and the token by which it knows the Hub.
+        patience_s: For how long a scheduler that is away is asked again.
+    """
+
+    def __init__(self, credentials: Credentials, patience_s: float = 20.0) -> None:
+        self._client = AsyncClient(credentials)
+        self._patience_s = patience_s
+        self._releasing: set[asyncio.Task[None]] = set()
+
+    async def reserve(self, request: LeaseRequest, on_wait: Callable[[], None]) -> Lease:
+        """Reserve GPUs, all or none; ``on_wait`` is called once if the scheduler is away.
+
+        Raises:
+            BenchpoolError: The scheduler's own sentence, or that it does not answer.
+        """
+        deadline, pause = time.monotonic() + self._patience_s, FIRST_PAUSE_S
+        while True:
+            try:
+                return await self._client.reserve(request)
+            except Unavailable as failed:
+                if failed.code not in _AWAY:
+                    raise
+                if time.monotonic() + pause > deadline:
+                    raise self._gave_up() from failed
+            if pause == FIRST_PAUSE_S:
+                on_wait()
+            await asyncio.sleep(pause)
+            pause = min(LONGEST_PAUSE_S, pause * 2)
+
+    async def release(self, user: str, spawn: str, lease: str | None, *, wait_s: float) -> None:
+        """Give back the lease of one start, known or not; go on trying after ``wait_s``.
+
+        A start that was cancelled may hold a lease of which no answer arrived: it is found by
+        ``spawn``. What is not given back in the end, the scheduler finds by itself.
+        """
+        task = asyncio.create_task(self._release(user, spawn, lease))
+        self._releasing.add(task)
+        task.add_done_callback(self._releasing.discard)
+        await asyncio.wait([task], timeout=wait_s)
+
+    async def _release(self, user: str, spawn: str, lease: str | None) -> None:
+        deadline, pause = time.monotonic() + 10 * self._patience_s, FIRST_PAUSE_S
+        while True:
+            try:
+                await self._release_once(user, spawn, lease)
+                return
+            except BenchpoolError as failed:
+                if not isinstance(failed, Unavailable) or time.monotonic() > deadline:
+                    log.warning("The lease of %s (start %s) was not given back: %s",
+                                user, spawn, failed)  # fmt: skip
+                    return
+            await asyncio.sleep(pause)
+            pause = min(LONGEST_PAUSE_S, pause * 2)
+
+    async def _release_once(self, user: str, spawn: str, lease: str | None) -> None:
+        if lease is not None:
+            ids = [lease]
+        else:
+            ids = [one.id for one in await self._client.leases(user) if one.spawn == spawn]
+        for id_ in ids:
+            try:
+                await self._client.release(id_)
+            except NotFound:
+                continue
+
+    async def advice(self, user: str) -> Advice:
+        """Return what the form shows; never raises, never takes longer than two seconds."""
+        try:
+            async with asyncio.timeout(ADVICE_TIMEOUT_S):
+                quota, status = await asyncio.gather(
+                    self._client.quota(user), self._client.status()
+                )
+        except (BenchpoolError, TimeoutError) as failed:
+            log.warning("No figures for the form of %s: %s", user, failed)
+            return Advice(None, None, "The scheduler does not answer, so that no GPU can be "
+                          "reserved now; a server without GPU starts.")  # fmt: skip
+        return Advice(quota, status)
+
+    def _gave_up(self) -> Unavailable:
+        return Unavailable(
+            f"The scheduler did not answer for {self._patience_s:.0f} s, so no GPU can be "
+            "reserved: start with 0 GPUs, or try again in a minute.",
+            code="not-reachable",
+            numbers={"waited_s": self._patience_s},
+        )

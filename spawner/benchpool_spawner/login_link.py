@@ -1,0 +1,114 @@
+"""Login by a one-time link, beside whatever else lets people in.
+
+A key is a random word that ``benchpool up`` (or ``benchpool login-link``) prints inside a link.
+At rest there is only its hash: one small file per key in a folder of the state that only the
+service's account may read. Deleting the file is using the key, so each opens the door once, even
+when two browsers come at the same time.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import time
+from pathlib import Path
+from typing import Any
+
+from jupyterhub.auth import Authenticator, PAMAuthenticator
+from jupyterhub.authenticators.shared import SharedPasswordAuthenticator
+from jupyterhub.handlers import BaseHandler
+from jupyterhub.utils import url_path_join
+from tornado.web import HTTPError
+from traitlets import Unicode
+from traitlets.config import LoggingConfigurable
+
+_KEY = re.compile(r"[A-Za-z0-9_-]{20,200}")
+
+
+def redeem(keys: Path, key: str, now: float | None = None) -> str | None:
+    """Use a key up; return whom it lets in, None when it was used, is too old or never was.
+
+    The lookup is by hash, so that its timing says nothing about the keys there are.
+    """
+    if not _KEY.fullmatch(key):
+        return None
+    file = keys / hashlib.sha256(key.encode()).hexdigest()
+    try:
+        kept = json.loads(file.read_text())
+        os.unlink(file)  # of two who come at once, only one can delete it
+    except (OSError, ValueError):
+        return None
+    alive = (time.time() if now is None else now) < float(kept["expires"])
+    return str(kept["user"]) if alive else None
+
+
+class LoginLinkHandler(BaseHandler):  # type: ignore[misc]
+    """``/hub/login-link?key=...``: log in and go on."""
+
+    async def get(self) -> None:
+        """Use the key up and set the login cookie."""
+        self.set_header("Referrer-Policy", "no-referrer")
+        self.set_header("Cache-Control", "no-store")
+        name = redeem(Path(self.authenticator.login_keys), self.get_argument("key", ""))
+        if name is None:
+            if self.current_user is not None:
+                # A reload, or a second click of somebody who is already in.
+                self.redirect(self.get_next_url(self.current_user))
+                return
+            raise _used_up()
+        user = await self.auth_to_user({"name": name, "auth_state": None})
+        self.set_login_cookie(user)
+        self.log.info("User logged in by link: %s", name)
+        self.redirect(self.get_next_url(user))
+
+
+def _used_up() -> HTTPError:
+    text = (
+        "This login link was used already, or it is too old: each opens the door once. "
+        "Type `benchpool login-link` in a terminal on the machine to get a new one."
+    )
+    error = HTTPError(403, text)
+    error.jupyterhub_message = text  # type: ignore[attr-defined]
+    return error
+
+
+class LoginLinks(LoggingConfigurable):
+    """Adds login links to an authenticator."""
+
+    login_keys = Unicode(
+        help="""
+        Folder with the hashes of the keys that are not used yet.
+        """,
+    ).tag(config=True)
+
+    def get_handlers(self, app: Any) -> list[tuple[str, type[BaseHandler]]]:
+        """Return the handlers of the authenticator, and that of the links."""
+        handlers: list[tuple[str, type[BaseHandler]]] = super().get_handlers(app)  # type: ignore[misc]
+        return [*handlers, ("/login-link", LoginLinkHandler)]
+
+    def login_link(self, base_url: str, key: str) -> str:
+        """Return the link for a key."""
+        return f"{url_path_join(base_url, 'login-link')}?key={key}"
+
+
+class OneTimeAuthenticator(LoginLinks, Authenticator):  # type: ignore[misc]
+    """Lets in by login links alone."""
+
+    custom_html = (
+        '<div class="auth-form-body"><h1>Log in</h1><p>This JupyterHub is entered by a link that '
+        "works once. Type <code>benchpool login-link</code> in a terminal on the machine to get "
+        "one.</p></div>"
+    )
+
+    async def authenticate(self, handler: Any, data: Any) -> None:
+        """Let nobody in by name and password."""
+
+
+class SharedPasswordLinkAuthenticator(LoginLinks, SharedPasswordAuthenticator):  # type: ignore[misc]
+    """Lets in by the shared password and by login links."""
+
+
+class PAMLinkAuthenticator(LoginLinks, PAMAuthenticator):  # type: ignore[misc]
+    """Lets in by the machine's own passwords and by login links."""

@@ -1,0 +1,245 @@
+"""``QuotaMixin``: a fixed quota of GPUs (R2) for any JupyterHub spawner.
+
+    options -> pre-spawn: reserve a lease -> start with these GPUs -> post-stop: give it back
+
+The scheduler decides in one atomic step whether the user may have the GPUs; the mixin asks, shows
+the refusal, hands the GPUs to the server and gives the lease back in whatever way a start or a
+server ends. A server without GPU needs no scheduler. Mix it in before the spawner class.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import AsyncIterator, Mapping
+from typing import Any, ClassVar
+
+from traitlets import Float, Unicode, default
+from traitlets.config import LoggingConfigurable
+
+from benchpool_scheduler.client import Credentials
+from benchpool_scheduler.contract import Lease, LeaseRequest
+from benchpool_scheduler.errors import BenchpoolError
+from benchpool_spawner import form, options, refusal
+from benchpool_spawner.leases import LeaseDesk
+from benchpool_spawner.steps import Steps
+
+RELEASE_WAIT_S = 3.0
+"""How long the end of a server waits for its lease to be given back, before it goes on trying."""
+
+STATE_KEY = "benchpool"
+
+
+class QuotaMixin(LoggingConfigurable):
+    """What every GPU spawner of benchpool has in common."""
+
+    scheduler_url = Unicode(
+        help="""
+        Where the Hub reaches the benchpool service, up to and with ``/services/benchpool``.
+        """,
+    ).tag(config=True)
+
+    scheduler_token = Unicode(
+        help="""
+        The token by which the service knows the Hub. It never reaches a notebook server.
+        """,
+    ).tag(config=True)
+
+    public_scheduler_url = Unicode(
+        help="""
+        Where notebook servers reach the benchpool service; they find it as ``BENCHPOOL_URL``.
+        Default: the same as ``scheduler_url``.
+        """,
+    ).tag(config=True)
+
+    scheduler_patience = Float(
+        20.0,
+        help="""
+        Seconds for which a start waits while the scheduler does not answer.
+        """,
+    ).tag(config=True)
+
+    _desks: ClassVar[dict[tuple[str, str], LeaseDesk]] = {}
+
+    # ``spawn`` names one start; ``lease`` is what it holds. Both live from pre-spawn to post-stop
+    # and, through the state, over a restart of the Hub.
+    _spawn_id: str | None = None
+    _lease_id: str | None = None
+    _lease_gpus: tuple[str, ...] = ()
+    _steps: Steps | None = None
+
+    # What the spawner class below provides.
+    user: Any
+    orm_spawner: Any
+    db: Any
+    name: str
+    user_options: dict[str, Any]
+
+    # ------------------------------------------------------------------ asking
+
+    @property
+    def lease_desk(self) -> LeaseDesk:
+        """The Hub's connection to the scheduler, one for all servers."""
+        key = (self.scheduler_url, self.scheduler_token)
+        if key not in self._desks:
+            credentials = Credentials(*key, source="hub")
+            self._desks[key] = LeaseDesk(credentials, self.scheduler_patience)
+        return self._desks[key]
+
+    @default("options_form")
+    def _default_options_form(self) -> Any:
+        return self._render_form
+
+    @default("options_from_form")
+    def _default_options_from_form(self) -> Any:
+        return self._read_form
+
+    @default("apply_user_options")
+    def _default_apply_user_options(self) -> Any:
+        # The pre-spawn step reads them; without any callable the Hub warns at each start.
+        return lambda spawner, user_options: None
+
+    async def _render_form(self, spawner: Any) -> str:
+        advice = await self.lease_desk.advice(self.user.name)
+        return form.render(form.model(self.user.name, advice, self._remembered(), self._servers()))
+
+    def _read_form(self, form_data: Mapping[str, object]) -> dict[str, object]:
+        return self._parsed(options.parse_form, form_data).as_user_options()
+
+    async def run_pre_spawn_hook(self) -> None:
+        """Reserve the GPUs, then run the administrator's own hook."""
+        self._steps = Steps()
+        asked = self._parsed(options.parse, self.user_options)
+        # The admin page shows this key as the server's profile.
+        self.user_options = {**(self.user_options or {}), "profile": form.profile(asked)}
+        self._spawn_id, self._lease_id, self._lease_gpus = None, None, ()
+        if asked.gpus:
+            await self._reserve(asked)
+        else:
+            self._steps.add("No GPU asked for", 20)
+        hook: Any = super().run_pre_spawn_hook()  # type: ignore[misc]
+        if hook is not None:
+            await hook
+
+    async def _reserve(self, asked: options.ServerOptions) -> None:
+        steps = self._steps = self._steps or Steps()
+        steps.add(f"Asking the scheduler for {form.gpus(asked.gpus)}", 5)
+        self._spawn_id = uuid.uuid4().hex
+        request = LeaseRequest(
+            user=self.user.name,
+            server=self.name,
+            spawn=self._spawn_id,
+            gpus=asked.gpus,
+            groups=build_quotas(self.user.groups),
+            gpu_models=list(asked.gpu_models),
+        )
+        try:
+            lease = await self.lease_desk.reserve(
+                request, lambda: steps.add("The scheduler does not answer yet: waiting for it", 5)
+            )
+        except BenchpoolError as error:
+            steps.add(error.message, 5)
+            raise self._refused(refusal.from_error(error)) from error
+        self._keep(lease)
+        steps.add(f"Reserved {form.gpus(len(lease.gpus))}: {', '.join(lease.gpus)}", 30)
+
+    def _keep(self, lease: Lease) -> None:
+        """Remember the lease at once: the Hub may be killed before the start is over."""
+        self._lease_id, self._lease_gpus = lease.id, tuple(lease.gpus)
+        self.orm_spawner.state = self.get_state()
+        self.db.commit()
+
+    def _parsed(self, parse: Any, raw: Mapping[str, object]) -> options.ServerOptions:
+        try:
+            parsed: options.ServerOptions = parse(raw or {})
+        except BenchpoolError as error:
+            raise self._refused(refusal.from_error(error)) from error
+        return parsed
+
+    def _refused(self, refused: refusal.StartRefused) -> refusal.StartRefused:
+        refusal.neutralise_failure_count(self)
+        return refused
+
+    # ------------------------------------------------------------------ starting
+
+    async def start(self) -> Any:
+        """Start the server with its GPUs."""
+        where = await super().start()  # type: ignore[misc]
+        if self._steps is not None:
+            self._steps.add("Started the notebook server, waiting for its first answer", 60)
+        return where
+
+    def get_env(self) -> dict[str, str]:
+        """Return the server's environment: its GPUs by UUID, and where the scheduler is."""
+        env: dict[str, str] = super().get_env()  # type: ignore[misc]
+        env["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID"
+        # An empty list hides all GPUs; a variable that is not set would show all of them.
+        env["CUDA_VISIBLE_DEVICES"] = ",".join(self._lease_gpus)
+        env["BENCHPOOL_URL"] = self.public_scheduler_url or self.scheduler_url
+        return env
+
+    async def progress(self) -> AsyncIterator[dict[str, Any]]:
+        """Yield the steps of this start as they happen, for the page that waits for it."""
+        steps = self._steps = self._steps or Steps()
+        async for step in steps.follow():
+            yield {"progress": step.percent, "message": f"{step.after_s:5.1f} s  {step.text}"}
+
+    # ------------------------------------------------------------------ ending
+
+    async def run_post_stop_hook(self) -> None:
+        """Give the lease back: runs after a stop, a crash, a failed and a cancelled start."""
+        spawn, lease = self._spawn_id, self._lease_id
+        self._spawn_id, self._lease_id, self._lease_gpus = None, None, ()
+        if spawn is not None:
+            await self.lease_desk.release(self.user.name, spawn, lease, wait_s=RELEASE_WAIT_S)
+        hook: Any = super().run_post_stop_hook()  # type: ignore[misc]
+        if hook is not None:
+            await hook
+
+    # ------------------------------------------------------------------ over a restart of the Hub
+
+    def get_state(self) -> dict[str, Any]:
+        """Return what a restarted Hub must know of this server."""
+        state: dict[str, Any] = super().get_state()  # type: ignore[misc]
+        if self._spawn_id is not None:
+            state[STATE_KEY] = {
+                "spawn": self._spawn_id,
+                "lease": self._lease_id,
+                "gpus": list(self._lease_gpus),
+            }
+        return state
+
+    def load_state(self, state: dict[str, Any]) -> None:
+        """Take up what an earlier Hub knew of this server."""
+        super().load_state(state)  # type: ignore[misc]
+        kept = state.get(STATE_KEY) or {}
+        self._spawn_id, self._lease_id = kept.get("spawn"), kept.get("lease")
+        self._lease_gpus = tuple(kept.get("gpus", ()))
+
+    # ------------------------------------------------------------------ for the form
+
+    def _remembered(self) -> options.ServerOptions:
+        try:
+            return options.parse(self.orm_spawner.user_options or {})
+        except BenchpoolError:
+            return options.ServerOptions()
+
+    def _servers(self) -> dict[str, form.Server]:
+        return {
+            server.name: form.Server(server.name, server.last_activity)
+            for server in self.user.orm_user.orm_spawners.values()
+        }
+
+
+def build_quotas(groups: Any) -> dict[str, int | None]:
+    """Map each group of a user to its property ``benchpool.build_quota``, None without one.
+
+    A property that is no whole number counts as not set: an administrator's slip in the group
+    editor must not lock the group out.
+    """
+    quotas: dict[str, int | None] = {}
+    for group in groups:
+        said = (group.properties or {}).get("benchpool")
+        quota = said.get("build_quota") if isinstance(said, Mapping) else None
+        valid = isinstance(quota, int) and not isinstance(quota, bool) and quota >= 0
+        quotas[group.name] = quota if valid else None
+    return quotas

@@ -1,0 +1,115 @@
+"""What a user may ask of a notebook server: parsed from form, URL and REST API, in one place.
+
+Pure: no Hub, no scheduler. Whether the wish is granted is the scheduler's decision (R2).
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from benchpool_scheduler.errors import InvalidInput
+
+MOST_GPUS = 1024
+MOST_MODELS = 16
+LONGEST_MODEL = 100
+
+_OURS = ("gpus", "gpu_models")
+# JupyterHub and its admin page put these into user options themselves.
+_OTHERS = ("profile", "display_name", "_xsrf")
+
+
+@dataclass(frozen=True, slots=True)
+class ServerOptions:
+    """The options of one server: whole GPUs, and the models it accepts (empty: any)."""
+
+    gpus: int = 0
+    gpu_models: tuple[str, ...] = ()
+
+    def as_user_options(self) -> dict[str, object]:
+        """Return the form in which the Hub stores them and REST clients send them."""
+        options: dict[str, object] = {"gpus": self.gpus}
+        if self.gpu_models:
+            options["gpu_models"] = list(self.gpu_models)
+        return options
+
+
+def parse(raw: Mapping[str, object]) -> ServerOptions:
+    """Read user options as a REST client, an older start or the Hub's form gave them.
+
+    Raises:
+        InvalidInput: A value or a key is wrong; the message names it.
+
+    >>> parse({"gpus": 2, "gpu_models": ["A100"]})
+    ServerOptions(gpus=2, gpu_models=('A100',))
+    >>> parse({"gpus": ["1"]})  # a form sends lists of strings
+    ServerOptions(gpus=1, gpu_models=())
+    >>> parse({})
+    ServerOptions(gpus=0, gpu_models=())
+    """
+    for key in raw:
+        if key not in _OURS and key not in _OTHERS:
+            raise _unknown(key)
+    return ServerOptions(_gpus(raw.get("gpus")), _models(raw.get("gpu_models")))
+
+
+def parse_form(data: Mapping[str, object]) -> ServerOptions:
+    """Read the fields of our form, leaving out what others put there.
+
+    Raises:
+        InvalidInput: A value is wrong.
+    """
+    return parse({key: data[key] for key in _OURS if key in data})
+
+
+def _unknown(key: str) -> InvalidInput:
+    near = difflib.get_close_matches(key, _OURS, n=1)
+    hint = f"did you mean {near[0]}?" if near else "known are gpus and gpu_models."
+    return InvalidInput(
+        f"A server has no option {key[:60]!r}: {hint}", code="server-options", field=key[:60]
+    )
+
+
+def _single(value: object) -> object:
+    if isinstance(value, list | tuple):
+        return value[0] if len(value) == 1 else (value or None)
+    return value
+
+
+def _gpus(value: object) -> int:
+    single = _single(value)
+    if single is None or single == "":
+        return 0
+    if isinstance(single, str) and single.isascii() and single.strip().isdigit():
+        single = int(single.strip()[:10])
+    if isinstance(single, bool) or not isinstance(single, int) or not 0 <= single <= MOST_GPUS:
+        raise InvalidInput(
+            f"gpus is {str(value)[:60]!r}: give a whole number from 0 to {MOST_GPUS}.",
+            code="server-options",
+            field="gpus",
+            numbers={"limit": MOST_GPUS},
+        )
+    return single
+
+
+def _models(value: object) -> tuple[str, ...]:
+    if value is None or value == "":
+        return ()
+    listed = [value] if isinstance(value, str) else value
+    if not isinstance(listed, list | tuple) or not all(isinstance(one, str) for one in listed):
+        raise _bad_models(value)
+    names = tuple(dict.fromkeys(one.strip() for one in listed if one.strip()))
+    if len(names) > MOST_MODELS or any(len(name) > LONGEST_MODEL for name in names):
+        raise _bad_models(value)
+    return names
+
+
+def _bad_models(value: object) -> InvalidInput:
+    return InvalidInput(
+        f"gpu_models is {str(value)[:60]!r}: give a list of at most {MOST_MODELS} names of GPU "
+        "models, or leave it out for any model.",
+        code="server-options",
+        field="gpu_models",
+        numbers={"limit": MOST_MODELS},
+    )
