@@ -376,3 +376,42 @@ class ConfigurationChange(Struct, frozen=True):
     applied: bool
     changes: list[str]
     warnings: list[str] = field(default_factory=list)
+
+
+class ActionReason(Struct, frozen=True, forbid_unknown_fields=True):
+    """Body of ``pause``, ``resume`` and ``cancel``: the reason is shown to the job's owner."""
+
+    reason: Annotated[str, Meta(max_length=500)] | None = None
+
+
+class Liveness(Struct, frozen=True):
+    """Answer of ``health``: the service answers. How it fares is in ``Status.health``."""
+
+    ok: bool
+
+
+class LogText(Struct, frozen=True):
+    """Part of a log as the event stream sends it.
+
+    ``skipped`` counts bytes that the size bound dropped just before ``offset``.
+    """
+
+    attempt: int
+    offset: int
+    text: str
+    skipped: int = 0
+
+
+class ErrorBody(Struct, frozen=True):
+    """One sentence for people, a code for programs, the field it is about, its numbers."""
+
+    code: str
+    message: str
+    field: str | None
+    numbers: dict[str, int | float | str | None]
+
+
+class ErrorAnswer(Struct, frozen=True):
+    """Every answer that is not a good one."""
+
+    error: ErrorBody

@@ -13,7 +13,8 @@ from benchpool_scheduler.client.aio import AsyncClient
 from benchpool_scheduler.client.calls import Call
 from benchpool_scheduler.client.credentials import Credentials, discover, state_folder
 from benchpool_scheduler.client.plain import Client
-from benchpool_scheduler.client.streams import Event, LogPiece
+from benchpool_scheduler.client.streams import Event
+from benchpool_scheduler.contract import LogText
 
 __all__ = [
     "AsyncClient",
@@ -21,7 +22,7 @@ __all__ = [
     "Client",
     "Credentials",
     "Event",
-    "LogPiece",
+    "LogText",
     "discover",
     "state_folder",
 ]

@@ -21,7 +21,6 @@ from benchpool_scheduler.client.streams import (
     Followed,
     FollowedEvents,
     FollowedLog,
-    LogPiece,
     Parser,
 )
 from benchpool_scheduler.contract import (
@@ -32,6 +31,7 @@ from benchpool_scheduler.contract import (
     JobSubmission,
     Lease,
     LeaseRequest,
+    LogText,
     Preview,
     Quota,
     Status,
@@ -169,7 +169,7 @@ class AsyncClient:
 
     def follow_log(
         self, id_: str, *, attempt: int | None = None, worker: int = 0, offset: int = 0
-    ) -> AsyncIterator[LogPiece]:
+    ) -> AsyncIterator[LogText]:
         """Yield a log as it is written, from a byte offset until it ends."""
         return self._follow(FollowedLog(id_, attempt, worker, offset))
 

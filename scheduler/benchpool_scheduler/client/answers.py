@@ -10,19 +10,9 @@ import msgspec
 
 from benchpool_scheduler import errors
 from benchpool_scheduler.client.calls import Call
+from benchpool_scheduler.contract import ErrorAnswer
 
 T = TypeVar("T")
-
-
-class _ErrorBody(msgspec.Struct):
-    code: str
-    message: str
-    field: str | None = None
-    numbers: dict[str, int | float | str | None] = {}
-
-
-class _ErrorAnswer(msgspec.Struct):
-    error: _ErrorBody
 
 
 def read(call: Call[T], status: int, body: bytes, url: str) -> T:
@@ -53,7 +43,7 @@ def error(status: int, body: bytes, url: str) -> errors.BenchpoolError:
     A proxy in front of a scheduler that is restarting answers with pages of its own.
     """
     try:
-        said = msgspec.json.decode(body, type=_ErrorAnswer).error
+        said = msgspec.json.decode(body, type=ErrorAnswer).error
     except msgspec.DecodeError:
         return _without_object(status, url)
     kind = errors.BY_STATUS.get(status, errors.ServerFault)

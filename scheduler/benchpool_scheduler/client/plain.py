@@ -20,7 +20,6 @@ from benchpool_scheduler.client.streams import (
     Followed,
     FollowedEvents,
     FollowedLog,
-    LogPiece,
     Parser,
 )
 from benchpool_scheduler.contract import (
@@ -31,6 +30,7 @@ from benchpool_scheduler.contract import (
     JobSubmission,
     Lease,
     LeaseRequest,
+    LogText,
     Preview,
     Quota,
     Status,
@@ -169,7 +169,7 @@ class Client:
 
     def follow_log(
         self, id_: str, *, attempt: int | None = None, worker: int = 0, offset: int = 0
-    ) -> Iterator[LogPiece]:
+    ) -> Iterator[LogText]:
         """Yield a log as it is written, from a byte offset until it ends."""
         return self._follow(FollowedLog(id_, attempt, worker, offset))
 

@@ -13,7 +13,7 @@ import msgspec
 
 from benchpool_scheduler.client import calls
 from benchpool_scheduler.client.calls import Call
-from benchpool_scheduler.contract import Job, JobDeleted
+from benchpool_scheduler.contract import Job, JobDeleted, LogText
 
 T = TypeVar("T")
 
@@ -87,14 +87,6 @@ class Followed(Protocol[T]):
         """Return what the reader gets for one event."""
 
 
-class LogPiece(msgspec.Struct, frozen=True):
-    """Part of a log: its byte offset, its text, and how many bytes before it were dropped."""
-
-    offset: int
-    text: str
-    skipped: int = 0
-
-
 @dataclass(slots=True)
 class FollowedLog:
     """The log of one worker from a byte offset to its end."""
@@ -110,16 +102,17 @@ class FollowedLog:
             self.job, attempt=self.attempt, worker=self.worker, offset=self.offset
         )
 
-    def opened(self) -> list[LogPiece]:
+    def opened(self) -> list[LogText]:
         return []
 
-    def take(self, event: ServerEvent) -> list[LogPiece]:
+    def take(self, event: ServerEvent) -> list[LogText]:
         if event.name == "end":
             self.done = True
         if event.name != "log":
             return []
-        self.offset = int(event.id)
-        return [msgspec.json.decode(event.data, type=LogPiece)]
+        piece = msgspec.json.decode(event.data, type=LogText)
+        self.attempt, self.offset = piece.attempt, int(event.id)
+        return [piece]
 
 
 class Event(msgspec.Struct, frozen=True):

@@ -1,0 +1,163 @@
+"""Who asks: the port that api and web have in common, and its Hub implementation.
+
+A request is identified by a Hub token in its ``Authorization`` header, or by the cookie of a
+browser session that the Hub's OAuth made. A cookie counts for something other than opening a page
+only together with the page's XSRF token (header ``X-XSRFToken``, or ``?_xsrf=`` where a browser
+cannot set headers, as for event streams).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any, Protocol
+from urllib.parse import quote
+
+import httpx
+from jupyterhub.services.auth import HubOAuth, HubOAuthCallbackHandler
+from tornado.httputil import url_concat
+from tornado.web import HTTPError, RequestHandler
+
+from benchpool_scheduler.errors import Forbidden, Unavailable
+from benchpool_scheduler.service import Caller
+
+CACHE_S = 30
+"""A token that was revoked, or an administrator who no longer is one, is known so much later."""
+
+
+class Identity(Protocol):
+    """Tells who sent a request."""
+
+    async def authenticate(self, handler: RequestHandler, *, fresh: bool = False) -> Caller | None:
+        """Return the caller, or None for nobody; ``fresh`` asks past every cache.
+
+        Raises:
+            Forbidden: A browser session without its page's XSRF token.
+            Unavailable: The Hub does not answer.
+        """
+
+    def login_url(self, handler: RequestHandler) -> str:
+        """Return where a page sends a reader who is not logged in."""
+
+    def xsrf_token(self, handler: RequestHandler) -> str:
+        """Return the XSRF token for a page that the caller just opened."""
+
+    def routes(self) -> list[tuple[str, type[RequestHandler]]]:
+        """Return the rules that logging in needs."""
+
+
+class HubIdentity:
+    """Identity by the JupyterHub whose service this is.
+
+    The token's own answer says who the caller is and whether it may use this service; what a
+    person is (administrator, groups) is asked of the Hub with the service's own token, because a
+    token may be too narrow to say it.
+
+    Args:
+        hub_auth: Configured from the service's environment by default.
+        clock: Monotonic seconds.
+    """
+
+    def __init__(
+        self, hub_auth: HubOAuth | None = None, *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.hub_auth = hub_auth or HubOAuth.instance(cache_max_age=CACHE_S)
+        self._clock = clock
+        self._people: dict[str, tuple[float, Caller]] = {}
+        self._http = httpx.AsyncClient(
+            base_url=self.hub_auth.api_url.rstrip("/") + "/",
+            headers={"Authorization": f"token {self.hub_auth.api_token}"},
+            timeout=10.0,
+            trust_env=False,
+        )
+
+    async def authenticate(self, handler: RequestHandler, *, fresh: bool = False) -> Caller | None:
+        """Return the caller, or None for nobody."""
+        model = await self._model(handler, fresh)
+        if model is None:
+            self._refuse_forged(handler)
+            return None
+        if not self.hub_auth.check_scopes(self.hub_auth.access_scopes, model):
+            raise Forbidden(
+                f"{model['name']} may not use benchpool: an administrator grants the scope "
+                "access:services!service=benchpool."
+            )
+        if model.get("kind", "user") == "service":
+            return Caller(model["name"], admin=bool(model.get("admin")), kind="service")
+        return await self._person(model["name"], fresh)
+
+    def login_url(self, handler: RequestHandler) -> str:
+        """Return the Hub's authorisation page, leading back to this request."""
+        query: dict[str, str] = {}
+        verifier = None
+        if self.hub_auth.pkce_enabled:
+            verifier, challenge, method = self.hub_auth.generate_pkce_code_challenge()
+            query = {"code_challenge": challenge, "code_challenge_method": method}
+        query["state"] = self.hub_auth.set_state_cookie(
+            handler, next_url=handler.request.uri, code_verifier=verifier
+        )
+        return url_concat(self.hub_auth.login_url, query)
+
+    def xsrf_token(self, handler: RequestHandler) -> str:
+        """Return the token that JupyterHub binds to session and service."""
+        token = handler.xsrf_token
+        return token.decode() if isinstance(token, bytes) else str(token)
+
+    def routes(self) -> list[tuple[str, type[RequestHandler]]]:
+        """Return the OAuth callback."""
+        return [(rf"{self.hub_auth.base_url}oauth_callback", HubOAuthCallbackHandler)]
+
+    async def close(self) -> None:
+        """Close the connections to the Hub."""
+        await self._http.aclose()
+
+    async def _model(self, handler: RequestHandler, fresh: bool) -> dict[str, Any] | None:
+        try:
+            if fresh:
+                token = self.hub_auth.get_token(handler)
+                asked = self.hub_auth.user_for_token(token, use_cache=False, sync=False)
+                return await asked if token else None
+            return await self.hub_auth.get_user(handler, sync=False)  # type: ignore[no-any-return]
+        except HTTPError as failed:
+            raise _hub_away() from failed
+
+    def _refuse_forged(self, handler: RequestHandler) -> None:
+        """Tell a session without XSRF token apart from nobody at all."""
+        header = handler.request.headers.get("Authorization")
+        if header is None and self.hub_auth.get_token(handler) is not None:
+            raise Forbidden(
+                "This browser session came without its page's XSRF token, or has ended: open the "
+                "page again.",
+                code="xsrf",
+            )
+
+    async def _person(self, name: str, fresh: bool) -> Caller | None:
+        now = self._clock()
+        known = self._people.get(name)
+        if known is not None and now - known[0] < CACHE_S and not fresh:
+            return known[1]
+        caller = await self._ask(name)
+        if caller is None:
+            return None
+        if len(self._people) >= 10_000:
+            self._people.clear()
+        self._people[name] = (now, caller)
+        return caller
+
+    async def _ask(self, name: str) -> Caller | None:
+        try:
+            answer = await self._http.get(f"users/{quote(name, safe='')}")
+            if answer.status_code == 404:
+                return None  # removed since the token was made
+            answer.raise_for_status()
+            model = answer.json()
+        except (httpx.HTTPError, ValueError) as failed:
+            raise _hub_away() from failed
+        groups = frozenset(model.get("groups", ()))
+        return Caller(model["name"], admin=bool(model.get("admin")), groups=groups)
+
+
+def _hub_away() -> Unavailable:
+    return Unavailable(
+        "The Hub does not say who you are just now: try again in a few seconds.", code="hub-away"
+    )
