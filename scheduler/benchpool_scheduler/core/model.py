@@ -95,7 +95,9 @@ class Job:
         gpus: GPUs per worker. ``cpus`` and ``memory_gib`` are per worker too.
         held: The workers it has now; empty while queued.
         ran_s: Time since its last start. ``since_checkpoint_s``: progress that a pause would lose.
-        earmarked: It was promised the GPUs that victims are giving back (R20).
+        earmarked: It was promised the GPUs that victims are giving back (R20): a plan held a
+            ``Start`` of it with ``after``, and it has not started yet.
+        promised: The places of that ``Start``, kept for it while they can be had.
         preemptions_last_hour: How often it was preempted in the last hour (R19).
         fraction: A single worker's part of one GPU in thousandths, else None.
     """
@@ -121,6 +123,7 @@ class Job:
     checkpoints: bool = True
     waits_s: float = 0.0
     earmarked: bool = False
+    promised: tuple[Worker, ...] = ()
     preemptions_last_hour: int = 0
     fraction: int | None = None
 
@@ -172,10 +175,18 @@ class Snapshot:
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """Start these workers of a queued job, or add them to a running one."""
+    """Start these workers of a queued job, or add them to a running one.
+
+    Attributes:
+        after: Jobs that are leaving some of these GPUs and must be gone first; empty when the
+            start can happen now. Until then the job stays queued: give it back to the next pass
+            with ``earmarked`` and ``promised=workers`` (R20), and start it when a later plan says
+            so with an empty ``after``.
+    """
 
     job: JobId
     workers: tuple[Worker, ...]
+    after: tuple[JobId, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,8 +252,9 @@ class Plan:
     """The answer of one pass: what to do, why others wait, what each project deserves.
 
     ``commands`` are in the order in which they must take effect. ``reasons`` has exactly one entry
-    per job that is still queued after the commands. ``over_quota`` names the jobs that, after the
-    commands, run with GPUs above their project's quota.
+    per job that is still queued after the commands; a job whose ``Start`` must wait for others to
+    leave counts as queued. ``over_quota`` names the jobs that, after the commands, run with GPUs
+    above their project's quota.
     """
 
     commands: tuple[Command, ...]
