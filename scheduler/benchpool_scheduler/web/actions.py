@@ -1,0 +1,51 @@
+"""Pause, resume and cancel from a page: plain forms that lead back to where they were."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from urllib.parse import urlencode
+
+from benchpool_scheduler.contract import Job
+from benchpool_scheduler.errors import InvalidInput
+from benchpool_scheduler.service import Caller, Pool
+from benchpool_scheduler.web.pages import PageHandler
+
+MOST_REASON = 200
+
+Verb = Callable[[Caller, str, str | None], Awaitable[Job]]
+
+
+class ActionHandler(PageHandler):
+    """``POST <prefix>jobs/<id>/<verb>`` with the page's XSRF token."""
+
+    async def post(self, job: str, verb: str) -> None:
+        """Act, then lead back with a message."""
+        caller = await self.reader()
+        target = self.site.pool.job(caller, job).job
+        reason = self._why(caller, target)
+        await verbs(self.site.pool)[verb](caller, target.id, reason)
+        query = urlencode({"did": verb, "of": target.id})
+        back = f"jobs/{target.id}" if self.get_body_argument("back", "") == "job" else ""
+        self.redirect(f"{self.site.root}{back}?{query}", status=303)
+
+    def _why(self, caller: Caller, job: Job) -> str | None:
+        """Return why; whoever intervenes in somebody else's job says it (screens, section 5)."""
+        reason = " ".join(self.get_body_argument("reason", "").split())
+        if len(reason) > MOST_REASON:
+            raise InvalidInput(
+                f"The reason has {len(reason)} characters, at most {MOST_REASON} are kept: "
+                "say it shorter.",
+                field="reason",
+                numbers={"length": len(reason), "limit": MOST_REASON},
+            )
+        if not reason and job.user != caller.name:
+            raise InvalidInput(
+                f"This job is {job.user}'s: give a short reason for {job.user} to read.",
+                field="reason",
+            )
+        return reason or None
+
+
+def verbs(pool: Pool) -> dict[str, Verb]:
+    """Return what each button of a job calls."""
+    return {"pause": pool.pause, "resume": pool.resume, "cancel": pool.cancel}

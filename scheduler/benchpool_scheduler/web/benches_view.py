@@ -1,0 +1,64 @@
+"""The benches: who holds which GPU on which server since when, and what is free of the quota."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from benchpool_scheduler.contract import BuildQuota, Gpu, Lease, Quota
+from benchpool_scheduler.web.pool_view import gpu_places, server_name
+from benchpool_scheduler.web.words import Moment, count, moment
+
+
+@dataclass(frozen=True, slots=True)
+class HeldRow:
+    """One server and the GPUs it holds."""
+
+    server: str
+    gpus: str
+    number: int
+    since: Moment
+
+
+@dataclass(frozen=True, slots=True)
+class BenchRow:
+    """One user's bench: ``use`` is ``1 of 2 GPUs``, ``rule`` where the quota comes from (R2)."""
+
+    user: str
+    use: str
+    free: int
+    rule: str
+    held: tuple[HeldRow, ...]
+
+
+def benches_view(
+    leases: Sequence[Lease], quotas: Sequence[Quota], gpus: Sequence[Gpu], now: datetime
+) -> tuple[BenchRow, ...]:
+    """Return a row per user with a quota or a lease, by name."""
+    return tuple(
+        _bench(quota.user, quota.build, leases, gpus, now)
+        for quota in sorted(quotas, key=lambda quota: quota.user)
+    )
+
+
+def _bench(
+    user: str, build: BuildQuota, leases: Sequence[Lease], gpus: Sequence[Gpu], now: datetime
+) -> BenchRow:
+    own = sorted((lease for lease in leases if lease.user == user), key=lambda lease: lease.server)
+    held = sum(len(lease.gpus) for lease in own)
+    return BenchRow(
+        user=user,
+        use=f"{held} of {count(build.quota, 'GPU')}",
+        free=build.free,
+        rule=build.rule,
+        held=tuple(
+            HeldRow(
+                server=server_name(lease.server),
+                gpus=gpu_places(gpus, lease.gpus),
+                number=len(lease.gpus),
+                since=moment(lease.since, now),
+            )
+            for lease in own
+        ),
+    )

@@ -1,0 +1,95 @@
+"""The first page: pool, queue, benches, projects."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from benchpool_scheduler.contract import Health, Job, Quota, State, Status
+from benchpool_scheduler.errors import NotFound
+from benchpool_scheduler.service import Caller, Pool
+from benchpool_scheduler.web.benches_view import benches_view
+from benchpool_scheduler.web.flash import flash
+from benchpool_scheduler.web.job_rows import ENDED_SHOWN, JobsView, Reader, jobs_view
+from benchpool_scheduler.web.pages import PageHandler
+from benchpool_scheduler.web.pool_view import pool_view
+from benchpool_scheduler.web.projects_view import projects_view
+from benchpool_scheduler.web.words import ENDED_STATES, count
+
+MOST_JOBS = 5000
+
+
+class DashboardHandler(PageHandler):
+    """``GET <prefix>``: everything the reader may see of the pool."""
+
+    async def get(self) -> None:
+        """Show the page."""
+        caller = await self.reader()
+        pool, now = self.site.pool, self.site.now()
+        reader = Reader(caller.name, caller.admin)
+        status = pool.status(caller)
+        seen = visible_jobs(pool, caller)
+        jobs = jobs_view(seen, status.gpus, reader, now)
+        leases = pool.leases(caller)
+        users = {lease.user for lease in leases} | (
+            {caller.name} if caller.kind == "user" else set()
+        )
+        await self.show(
+            "dashboard.html",
+            self.facts(),
+            flash=flash(self, caller),
+            pool=pool_view(status, {job.id: job for job in seen}),
+            jobs=jobs,
+            benches=benches_view(leases, quotas(pool, caller, users), status.gpus, now),
+            projects=projects_view(status.projects),
+            queue_sentence=queue_sentence(jobs, status),
+            running_sentence=running_sentence(jobs, status),
+            health_sentence=health_sentence(status.health),
+        )
+
+
+def visible_jobs(pool: Pool, caller: Caller) -> list[Job]:
+    """Return all jobs that have not ended, and the newest of those that have."""
+    return [
+        job
+        for state in State
+        for job in pool.jobs(
+            caller, all=True, state=state, limit=ENDED_SHOWN if state in ENDED_STATES else MOST_JOBS
+        )
+    ]
+
+
+def quotas(pool: Pool, caller: Caller, users: Sequence[str] | set[str]) -> list[Quota]:
+    """Return the quotas of benches worth a row: something is held or may be."""
+    found: list[Quota] = []
+    for user in sorted(users):
+        try:
+            quota = pool.quota(caller, user)
+        except NotFound:
+            continue  # the Hub knows this user no longer, its server still ends
+        if quota.build.quota or quota.build.held:
+            found.append(quota)
+    return found
+
+
+def queue_sentence(jobs: JobsView, status: Status) -> str:
+    """Return how many jobs wait, and how many of them the reader sees."""
+    return _of_all(len(jobs.waiting), status.queue_length, "waiting")
+
+
+def running_sentence(jobs: JobsView, status: Status) -> str:
+    """Return how many jobs run, and how many of them the reader sees."""
+    return _of_all(len(jobs.running), status.running, "running")
+
+
+def health_sentence(health: Health) -> str:
+    """Return the scheduler's own state in one line."""
+    state = "well" if health.ok else count(len(health.problems), "problem")
+    return (
+        f"Scheduler: {state}; last pass took {health.last_pass_ms:.1f} ms, {health.passes} so far"
+    )
+
+
+def _of_all(seen: int, total: int, word: str) -> str:
+    if seen >= total:
+        return f"{count(seen, 'job')} {word}"
+    return f"{seen} of {count(total, 'job')} {word} are yours to see"

@@ -1,0 +1,62 @@
+"""What the last action did, said on the page it leads to.
+
+The address carries only a verb and a job's id; the words are made here from the job as it is now,
+so no address can put words into a page.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from tornado.web import RequestHandler
+
+from benchpool_scheduler.contract import Job, State
+from benchpool_scheduler.errors import NotFound
+from benchpool_scheduler.service import Caller
+from benchpool_scheduler.web.job_rows import Action, Reader, actions
+from benchpool_scheduler.web.pages import PageHandler
+
+
+@dataclass(frozen=True, slots=True)
+class Flash:
+    """A message, and the action that takes it back where there is one."""
+
+    text: str
+    job: Job
+    undo: Action | None
+
+
+_TEXTS: dict[tuple[str, State], str] = {
+    ("pause", State.PAUSED): "{} is paused until you resume it.",
+    ("pause", State.PAUSING): "{} has its notice and may save before it pauses.",
+    ("resume", State.QUEUED): "{} waits in the queue again.",
+    ("cancel", State.CANCELLED): "{} is cancelled.",
+    ("cancel", State.PAUSING): "{} has its notice and ends after the grace period.",
+    ("cancel", State.RUNNING): "{} has its notice and ends after the grace period.",
+}
+
+
+def flash(handler: PageHandler, caller: Caller) -> Flash | None:
+    """Return the message that this address asks for, if it is one of ours."""
+    verb = handler.get_query_argument("did", "")
+    if verb not in ("pause", "resume", "cancel"):
+        return None
+    try:
+        job = handler.site.pool.job(caller, _id(handler)).job
+    except NotFound:
+        return None
+    return message(verb, job, Reader(caller.name, caller.admin), handler.site.now())
+
+
+def message(verb: str, job: Job, reader: Reader, now: datetime) -> Flash:
+    """Return what ``verb`` did to ``job``, judged by the state it is in."""
+    text = _TEXTS.get((verb, job.state), "{} is " + job.state + " now.").format(job.name)
+    undo = None
+    if verb == "pause":
+        undo = next((one for one in actions(job, reader, now) if one.verb == "resume"), None)
+    return Flash(text, job, undo)
+
+
+def _id(handler: RequestHandler) -> str:
+    return handler.get_query_argument("of", "") or str(handler.path_kwargs.get("job", ""))

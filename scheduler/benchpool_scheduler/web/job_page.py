@@ -1,0 +1,112 @@
+"""The page of one job, to which every link to a job leads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from benchpool_scheduler.contract import JobDetail
+from benchpool_scheduler.errors import NotFound
+from benchpool_scheduler.service import Caller
+from benchpool_scheduler.web.flash import flash
+from benchpool_scheduler.web.job_rows import Reader
+from benchpool_scheduler.web.job_view import job_view
+from benchpool_scheduler.web.log_text import tail
+from benchpool_scheduler.web.pages import PageHandler
+from benchpool_scheduler.web.words import optional_moment
+
+TAIL_BYTES = 64 * 1024
+MOST_ATTEMPTS = 10
+MOST_WORKERS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class LogChoice:
+    """A link to the log of one worker of one attempt."""
+
+    attempt: int
+    worker: int
+    text: str
+    chosen: bool
+
+
+@dataclass(frozen=True, slots=True)
+class LogView:
+    """The end of one log; ``next`` is the byte from which the page follows it."""
+
+    attempt: int
+    worker: int
+    text: str
+    cut: bool
+    ended: bool
+    next: int
+    choices: tuple[LogChoice, ...]
+
+
+class JobHandler(PageHandler):
+    """``GET <prefix>jobs/<id>?attempt&worker``."""
+
+    async def get(self, job: str) -> None:
+        """Show the page; an id may be cut to its first signs, as the command line takes it."""
+        caller = await self.reader()
+        pool, now = self.site.pool, self.site.now()
+        detail = pool.job(caller, job)
+        progress = detail.job.progress
+        reader = Reader(caller.name, caller.admin)
+        await self.show(
+            "job.html",
+            self.facts(back="job"),
+            flash=flash(self, caller),
+            job=job_view(detail, pool.status(caller).gpus, reader, now),
+            would_start_with=pool.why(caller, detail.job.id).would_start_with,
+            progress_at=None if progress is None else optional_moment(progress.updated, now),
+            log=await self._tail(caller, detail),
+        )
+
+    async def _tail(self, caller: Caller, detail: JobDetail) -> LogView | None:
+        newest = max((attempt.attempt for attempt in detail.attempts), default=0)
+        attempt = self._number("attempt", newest)
+        worker = self._number("worker", 0)
+        if newest == 0:
+            return None
+        try:
+            chunk = await self.site.pool.read_log(
+                caller,
+                detail.job.id,
+                attempt=attempt,
+                worker=worker,
+                offset=-TAIL_BYTES,
+                limit=TAIL_BYTES,
+            )
+        except NotFound:
+            if self.get_query_argument("attempt", "") or self.get_query_argument("worker", ""):
+                raise
+            return None
+        return LogView(
+            attempt=attempt,
+            worker=worker,
+            text=tail(chunk.data, cut=chunk.offset > 0),
+            cut=chunk.offset > 0,
+            ended=chunk.ended,
+            next=chunk.next_offset,
+            choices=_choices(detail, attempt, worker),
+        )
+
+    def _number(self, name: str, default: int) -> int:
+        text = self.get_query_argument(name, "")
+        if not text:
+            return default
+        if not text.isascii() or not text.isdigit() or len(text) > 6:
+            raise NotFound(f"There is no {name} of that number: choose one on the job's page.")
+        return int(text)
+
+
+def _choices(detail: JobDetail, attempt: int, worker: int) -> tuple[LogChoice, ...]:
+    numbers = [one.attempt for one in detail.attempts][-MOST_ATTEMPTS:]
+    attempts = [LogChoice(one, 0, f"attempt {one}", one == attempt) for one in numbers]
+    if detail.job.workers == 1:
+        return tuple(attempts)
+    workers = [
+        LogChoice(attempt, one, f"worker {one}", one == worker)
+        for one in range(min(detail.job.workers, MOST_WORKERS))
+    ]
+    return (*(attempts if len(attempts) > 1 else ()), *workers)

@@ -1,0 +1,192 @@
+"""Jobs as rows: what runs, what waits and why, what ended, and what the reader may do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from benchpool_scheduler.contract import Gpu, Job, State
+from benchpool_scheduler.web.pool_view import gpu_places
+from benchpool_scheduler.web.words import (
+    ACTIVE_STATES,
+    ENDED_STATES,
+    Moment,
+    count,
+    duration,
+    estimate,
+    gpus_per_job,
+    moment,
+    optional_moment,
+    ordinal,
+)
+
+ENDED_SHOWN = 10
+SHOWN = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """Who looks at the page."""
+
+    name: str
+    admin: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """A button of a job: ``confirm`` says what is lost, ``asks_reason`` why it must be said.
+
+    An action that needs either opens before it acts.
+    """
+
+    verb: str
+    label: str
+    asks_reason: bool
+    confirm: str
+
+
+@dataclass(frozen=True, slots=True)
+class JobRow:
+    """One job as the tables show it."""
+
+    job: Job
+    mine: bool
+    size: str
+    reason: str
+    remedy: str
+    estimate: str
+    submitted: Moment
+    started: Moment | None
+    ended: Moment | None
+    ran: str
+    position: str
+    gpus: str
+    percent: int | None
+    progress: str
+    actions: tuple[Action, ...]
+
+    @property
+    def short_id(self) -> str:
+        """The first eight signs, as the command line shows and takes them."""
+        return self.job.id[:8]
+
+
+@dataclass(frozen=True, slots=True)
+class JobsView:
+    """The queue's section; ``left_out`` counts waiting and running jobs beyond the bound."""
+
+    waiting: tuple[JobRow, ...]
+    running: tuple[JobRow, ...]
+    paused: tuple[JobRow, ...]
+    ended: tuple[JobRow, ...]
+    left_out: int
+
+
+def jobs_view(jobs: Sequence[Job], gpus: Sequence[Gpu], reader: Reader, now: datetime) -> JobsView:
+    """Return the jobs a reader may see, sorted into tables; the queue in the order of its turn."""
+    positions = queue_positions(jobs, reader)
+
+    def rows(chosen: Iterable[Job]) -> tuple[JobRow, ...]:
+        return tuple(job_row(job, gpus, reader, now, positions.get(job.id, "")) for job in chosen)
+
+    waiting = sorted((job for job in jobs if job.state is State.QUEUED), key=_turn)
+    running = sorted((job for job in jobs if job.state in ACTIVE_STATES), key=_started)
+    paused = sorted((job for job in jobs if job.state is State.PAUSED), key=_turn)
+    ended = sorted((job for job in jobs if job.state in ENDED_STATES), key=_ended, reverse=True)
+    return JobsView(
+        waiting=rows(waiting[:SHOWN]),
+        running=rows(running[:SHOWN]),
+        paused=rows(paused[:SHOWN]),
+        ended=rows(ended[:ENDED_SHOWN]),
+        left_out=sum(max(0, len(table) - SHOWN) for table in (waiting, running, paused)),
+    )
+
+
+def queue_positions(jobs: Sequence[Job], reader: Reader) -> Mapping[str, str]:
+    """Return each waiting job's place among the waiting jobs of its project, by job id.
+
+    Who does not see everything is told the place among the jobs seen, and that it is that.
+    """
+    peers: dict[str, list[Job]] = {}
+    for job in jobs:
+        if job.state is State.QUEUED:
+            peers.setdefault(job.project, []).append(job)
+    whole = "" if reader.admin else " you see"
+    return {
+        job.id: f"{ordinal(place)} of {len(line)}{whole}"
+        for line in peers.values()
+        for place, job in enumerate(sorted(line, key=_turn), start=1)
+    }
+
+
+def job_row(
+    job: Job, gpus: Sequence[Gpu], reader: Reader, now: datetime, position: str = ""
+) -> JobRow:
+    """Return one job as a row."""
+    percent = None if job.progress is None else _percent(job.progress.fraction)
+    return JobRow(
+        job=job,
+        mine=job.user == reader.name,
+        size=gpus_per_job(job.gpus, job.workers),
+        reason="" if job.reason is None else job.reason.text,
+        remedy="" if job.reason is None else job.reason.remedy,
+        estimate=estimate(job.estimated_start, now),
+        submitted=moment(job.submitted, now),
+        started=optional_moment(job.started, now),
+        ended=optional_moment(job.ended, now),
+        ran="" if job.started is None else _ran(job, now),
+        position=position,
+        gpus=gpu_places([gpu for gpu in gpus if gpu.job == job.id]),
+        percent=percent,
+        progress="" if job.progress is None else job.progress.text or "",
+        actions=actions(job, reader, now),
+    )
+
+
+def actions(job: Job, reader: Reader, now: datetime) -> tuple[Action, ...]:
+    """Return what the reader can ask of a job; who may see a job may also stop it.
+
+    An intervention on somebody else's job asks for a short reason, which its owner sees.
+    """
+    if job.state in ENDED_STATES:
+        return ()
+    foreign = job.user != reader.name
+    cancel = Action("cancel", "Cancel", foreign, _loss(job, now))
+    if job.state is State.PAUSED:
+        return (Action("resume", "Resume", foreign, ""), cancel)
+    if job.state is State.PAUSING:
+        return (cancel,)
+    return (Action("pause", "Pause", foreign, ""), cancel)
+
+
+def _loss(job: Job, now: datetime) -> str:
+    if job.started is None:
+        return ""
+    if job.state in ACTIVE_STATES:
+        return (
+            f"It has run {_ran(job, now)} on {count(job.gpus * job.workers, 'GPU')}; "
+            "what it has not saved is lost, and it does not resume."
+        )
+    return "It ends for good: what it has done so far will not be resumed."
+
+
+def _percent(fraction: float | None) -> int | None:
+    return None if fraction is None else round(100 * min(1.0, max(0.0, fraction)))
+
+
+def _ran(job: Job, now: datetime) -> str:
+    start = job.started or now
+    return duration(((job.ended or now) - start).total_seconds())
+
+
+def _turn(job: Job) -> tuple[int, datetime, str]:
+    return (-job.priority, job.submitted, job.id)
+
+
+def _started(job: Job) -> tuple[datetime, str]:
+    return (job.started or job.submitted, job.id)
+
+
+def _ended(job: Job) -> tuple[datetime, str]:
+    return (job.ended or job.submitted, job.id)

@@ -1,0 +1,142 @@
+"""One job: its facts, why it waits, its attempts, what its pauses cost."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from benchpool_scheduler.contract import Attempt, Gpu, Job, JobDetail, Preemption, State
+from benchpool_scheduler.web.job_rows import JobRow, Reader, job_row
+from benchpool_scheduler.web.pool_view import gpu_places
+from benchpool_scheduler.web.words import Moment, duration, moment, optional_moment
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """A name and its value; ``at`` instead of ``text`` where the value is a time."""
+
+    name: str
+    text: str = ""
+    at: Moment | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptRow:
+    """One start of the job and how it ended."""
+
+    number: int
+    started: Moment | None
+    ended: Moment | None
+    ran: str
+    end: str
+    places: str
+
+
+@dataclass(frozen=True, slots=True)
+class PauseRow:
+    """One pause for somebody else (R23)."""
+
+    at: Moment
+    for_whom: str
+    rule: str
+    cost: str
+    resumed: Moment | None
+
+
+@dataclass(frozen=True, slots=True)
+class JobView:
+    """Everything of the job's page but its log."""
+
+    row: JobRow
+    facts: tuple[Fact, ...]
+    attempts: tuple[AttemptRow, ...]
+    pauses: tuple[PauseRow, ...]
+    terminal: tuple[str, ...]
+
+
+_ENDED_BY = {
+    "itself": "ended by itself",
+    "notice": "stopped after a notice",
+    "time-limit": "reached its time limit",
+    "out-of-memory": "ran out of memory",
+    "could-not-start": "could not start",
+    "lost": "lost its machine; not counted as a failure",
+}
+
+
+def job_view(detail: JobDetail, gpus: Sequence[Gpu], reader: Reader, now: datetime) -> JobView:
+    """Return the page of one job."""
+    job = detail.job
+    return JobView(
+        row=job_row(job, gpus, reader, now),
+        facts=_facts(job, now),
+        attempts=tuple(_attempt(attempt, gpus, now) for attempt in reversed(detail.attempts)),
+        pauses=tuple(_pause(pause, now) for pause in reversed(job.preemptions)),
+        terminal=_terminal(job),
+    )
+
+
+def _facts(job: Job, now: datetime) -> tuple[Fact, ...]:
+    facts = [
+        Fact("Project", job.project),
+        Fact("User", job.user),
+        Fact("Priority", str(job.priority)),
+        Fact("Quota", _quota_words(job)),
+        Fact("Submitted", at=moment(job.submitted, now)),
+    ]
+    if job.min_workers != job.workers:
+        facts.insert(2, Fact("Workers", f"{job.min_workers} to {job.workers}"))
+    if job.started is not None:
+        facts.append(Fact("Started", at=moment(job.started, now)))
+    if job.ended is not None:
+        facts.append(Fact("Ended", at=moment(job.ended, now)))
+    if job.exit_code is not None:
+        facts.append(Fact("Exit code", str(job.exit_code)))
+    facts.append(Fact("Id", job.id))
+    return tuple(facts)
+
+
+def _quota_words(job: Job) -> str:
+    if not job.preemptible:
+        return "never paused for others (not preemptible)"
+    if job.over_quota:
+        return "over quota: may be paused for others, then resumes by itself"
+    return "within quota" if job.started else "preemptible"
+
+
+def _attempt(attempt: Attempt, gpus: Sequence[Gpu], now: datetime) -> AttemptRow:
+    end = attempt.ended or now
+    places = gpu_places(gpus, attempt.gpus) or ", ".join(attempt.nodes)
+    return AttemptRow(
+        number=attempt.attempt,
+        started=optional_moment(attempt.started, now),
+        ended=optional_moment(attempt.ended, now),
+        ran="" if attempt.started is None else duration((end - attempt.started).total_seconds()),
+        end=_end_words(attempt),
+        places=places,
+    )
+
+
+def _end_words(attempt: Attempt) -> str:
+    if attempt.ended is None:
+        return "running" if attempt.started else "starting"
+    words = _ENDED_BY.get(attempt.ended_by or "", attempt.ended_by or "ended")
+    return words if attempt.exit_code is None else f"{words}, exit code {attempt.exit_code}"
+
+
+def _pause(pause: Preemption, now: datetime) -> PauseRow:
+    return PauseRow(
+        at=moment(pause.at, now),
+        for_whom=pause.for_,
+        rule=pause.rule,
+        cost=f"{duration(pause.lost_gpu_s)} of one GPU",
+        resumed=optional_moment(pause.resumed_at, now),
+    )
+
+
+def _terminal(job: Job) -> tuple[str, ...]:
+    short = job.id[:8]
+    if job.state is State.QUEUED:
+        return (f"benchpool why {short}", f"benchpool cancel {short}")
+    return (f"benchpool show {short}", f"benchpool logs -f {short}")

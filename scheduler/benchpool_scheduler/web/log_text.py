@@ -1,0 +1,39 @@
+r"""A log as text for a page: no terminal control, no bytes that are not text.
+
+>>> plain(b"\x1b[31mloss\x1b[0m 0.5\n10%\r100%\n")
+'loss 0.5\n100%\n'
+"""
+
+from __future__ import annotations
+
+import re
+
+_CONTROL_SEQUENCE = re.compile(
+    r"\x1b\[[0-?]*[ -/]*[@-~]"  # colours and cursor moves
+    r"|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?"  # titles and links
+    r"|\x1b[@-Z\\-_]?"
+)
+_OTHER_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+
+
+def plain(data: bytes) -> str:
+    """Return what a terminal would leave standing; ``logtext.js`` does the same in the browser.
+
+    A carriage return starts its line again, as progress bars do. Signs that turn the direction of
+    writing are left out: they could make a line look like another one.
+    """
+    text = _CONTROL_SEQUENCE.sub("", data.decode("utf-8", "replace")).replace("\r\n", "\n")
+    lines = [_last_writing(line) for line in text.split("\n")]
+    return _OTHER_CONTROL.sub("", "\n".join(lines))
+
+
+def tail(data: bytes, cut: bool) -> str:
+    """Return the text from its first whole line on, when ``cut`` says that the start is missing."""
+    if cut and b"\n" in data:
+        data = data.split(b"\n", 1)[1]
+    return plain(data)
+
+
+def _last_writing(line: str) -> str:
+    parts = [part for part in line.split("\r") if part]
+    return parts[-1] if parts else ""

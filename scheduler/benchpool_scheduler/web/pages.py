@@ -1,0 +1,204 @@
+"""What all pages have in common: the reader, the headers, the templates, friendly refusals."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from tornado.web import Finish, HTTPError, RequestHandler
+
+from benchpool_scheduler.api.identity import Identity
+from benchpool_scheduler.errors import BenchpoolError, Forbidden, NotAuthenticated, NotFound
+from benchpool_scheduler.service import Caller, Clock, Pool
+from benchpool_scheduler.web.job_rows import Reader
+from benchpool_scheduler.web.words import Moment, moment
+
+log = logging.getLogger(__name__)
+
+POLICY = (
+    "default-src 'self'; object-src 'none'; base-uri 'none'; form-action 'self'; "
+    "frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+)
+"""No inline script or style, nothing from elsewhere, no text that becomes markup."""
+
+TEMPLATES = Environment(
+    loader=FileSystemLoader(Path(__file__).parent / "templates"),
+    autoescape=True,
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
+
+HEADINGS = {
+    400: "This request cannot be used",
+    401: "Please log in",
+    403: "Not allowed",
+    404: "There is nothing here",
+    405: "This page is only for looking",
+    409: "That is not possible now",
+    422: "This request cannot be used",
+    429: "Too many at once",
+    503: "Not ready just now",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """What every page needs: the pool, who reads, where it lies, the time."""
+
+    pool: Pool
+    identity: Identity
+    root: str
+    hub: str
+    clock: Clock
+
+    def now(self) -> datetime:
+        """Return the present time."""
+        return datetime.fromtimestamp(self.clock.now(), UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class PageFacts:
+    """What the frame of every page shows; ``back`` is where an action returns to."""
+
+    root: str
+    hub: str
+    xsrf: str
+    reader: Reader | None
+    now: Moment
+    back: str = "dashboard"
+
+
+class PageHandler(RequestHandler):
+    """Base of all pages."""
+
+    site: Site
+    caller: Caller | None = None
+
+    def initialize(self, site: Site) -> None:
+        """Take what the application gives every page."""
+        self.site = site
+
+    def set_default_headers(self) -> None:
+        """Set the browser's strictest posture; also on error pages."""
+        self.set_header("Content-Security-Policy", POLICY)
+        self.set_header("X-Content-Type-Options", "nosniff")
+        self.set_header("Referrer-Policy", "same-origin")
+        self.set_header("Cross-Origin-Opener-Policy", "same-origin")
+        self.set_header("Cross-Origin-Resource-Policy", "same-origin")
+        self.set_header("Cache-Control", "no-store")
+
+    def check_xsrf_cookie(self) -> None:
+        """Leave this to ``Identity``, which knows the session the token must belong to."""
+
+    async def reader(self) -> Caller:
+        """Return who reads, or send a browser to the login.
+
+        Errors: Forbidden, NotAuthenticated, Unavailable.
+        """
+        self._refuse_other_sites()
+        try:
+            caller = await self.site.identity.authenticate(self)
+        except Forbidden as refused:
+            if refused.code != "xsrf" or not self._opens_page():
+                raise
+            caller = None  # the session has ended: log in again
+        if caller is None:
+            if self._opens_page():
+                self.redirect(self.site.identity.login_url(self))
+                raise Finish
+            raise NotAuthenticated("Your session has ended: open the page again to log in.")
+        self.caller = caller
+        return caller
+
+    def _opens_page(self) -> bool:
+        mode = self.request.headers.get("Sec-Fetch-Mode", "navigate")
+        return self.request.method == "GET" and mode == "navigate"
+
+    def _refuse_other_sites(self) -> None:
+        site = self.request.headers.get("Sec-Fetch-Site", "none")
+        if self.request.method not in ("GET", "HEAD") and site not in ("same-origin", "none"):
+            raise Forbidden("This came from another site's page: use the buttons of this one.")
+
+    def facts(self, *, back: str = "dashboard") -> PageFacts:
+        """Return the frame of this page."""
+        caller = self.caller
+        return PageFacts(
+            root=self.site.root,
+            hub=self.site.hub,
+            xsrf="" if caller is None else self.site.identity.xsrf_token(self),
+            reader=None if caller is None else Reader(caller.name, caller.admin),
+            now=moment(self.site.now(), self.site.now()),
+            back=back,
+        )
+
+    async def show(self, template: str, page: PageFacts, **context: object) -> None:
+        """Render a page as the answer."""
+        self.set_header("Content-Type", "text/html; charset=utf-8")
+        await self.finish(TEMPLATES.get_template(template).render(page=page, **context))
+
+    def log_exception(
+        self,
+        typ: type[BaseException] | None,
+        value: BaseException | None,
+        tb: TracebackType | None,
+    ) -> None:
+        """Log what is ours; a refusal is an answer, not an incident."""
+        if not isinstance(value, BenchpoolError):
+            super().log_exception(typ, value, tb)
+
+    def send_error(self, status_code: int = 500, **kwargs: object) -> None:
+        """Answer with the status that belongs to the error."""
+        exc_info = kwargs.get("exc_info")
+        error = exc_info[1] if isinstance(exc_info, tuple) else None
+        if isinstance(error, BenchpoolError):
+            status_code = error.http_status
+        super().send_error(status_code, **kwargs)
+
+    def write_error(self, status_code: int, **kwargs: object) -> None:
+        """Show a page with what happened and where to go."""
+        exc_info = kwargs.get("exc_info")
+        error = exc_info[1] if isinstance(exc_info, tuple) else None
+        self.set_header("Content-Type", "text/html; charset=utf-8")
+        page = PageFacts(
+            root=self.site.root,
+            hub=self.site.hub,
+            xsrf="",
+            reader=None if self.caller is None else Reader(self.caller.name, self.caller.admin),
+            now=moment(self.site.now(), self.site.now()),
+        )
+        text = TEMPLATES.get_template("error.html").render(
+            page=page,
+            status=status_code,
+            heading=HEADINGS.get(status_code, "A fault in benchpool"),
+            message=_message(status_code, error),
+        )
+        self.finish(text)
+
+
+def _message(status: int, error: BaseException | None) -> str:
+    if isinstance(error, BenchpoolError):
+        return error.message
+    if status == 404:
+        return "This address leads to no page: start from the pool."
+    if status == 405:
+        return "Only the buttons of a page can do this."
+    if isinstance(error, HTTPError) and status < 500:
+        return "The service could not read this request: go back and use the page's own buttons."
+    return (
+        "benchpool made a mistake while building this page; the service's log says which. "
+        "Jobs and benches are not affected."
+    )
+
+
+class NoPageHandler(PageHandler):
+    """Every address that is not a page."""
+
+    async def prepare(self) -> None:
+        """Say so to whoever is logged in; a stranger logs in first."""
+        await self.reader()
+        raise NotFound("This address leads to no page: start from the pool.")

@@ -1,0 +1,71 @@
+// Sends the forms of the page in place. Without scripts the same forms load the same pages.
+import { load } from "./live.js";
+import { say } from "./speech.js";
+
+export function actInPlace(page) {
+  document.addEventListener("submit", async (event) => {
+    const form = event.target;
+    if (!form.matches("form[data-act]")) return;
+    event.preventDefault();
+    if (form.dataset.sent !== undefined) return;
+    form.dataset.sent = "";
+    try {
+      await send(form, page);
+    } catch (error) {
+      tell(error.message, true);
+    } finally {
+      delete form.dataset.sent;
+    }
+  });
+  document.addEventListener("keydown", closeOnEscape);
+  document.addEventListener("click", closeOthers);
+}
+
+async function send(form, page) {
+  const home = focusHome(form);
+  const answer = await load("POST", form.action, new URLSearchParams(new FormData(form)));
+  const message = answer.page?.querySelector("[data-message]")?.dataset.message ?? "The service gave no answer; reload the page.";
+  for (const sheet of form.querySelectorAll("details[open]")) sheet.open = false;
+  if (answer.status !== 200) {
+    tell(message, true);
+    return;
+  }
+  page.show(answer.page, { flash: true });
+  say(message);
+  if (document.activeElement === document.body || document.activeElement === null) home()?.focus();
+}
+
+/** Where the focus goes when the pressed button is no longer there: the job's other button, else its name. */
+function focusHome(form) {
+  const row = form.closest("[data-key][data-state]");
+  const key = row?.dataset.key;
+  const verb = form.dataset.key;
+  return () => {
+    const now = document.querySelector(`[data-state][data-key="${CSS.escape(key ?? "")}"]`);
+    return now?.querySelector(`form[data-key="${CSS.escape(verb)}"] :is(button, summary)`)
+      ?? now?.querySelector(":is(form button, form summary)") ?? now?.querySelector("a") ?? document.getElementById("main");
+  };
+}
+
+function tell(words, bad) {
+  const line = document.createElement("p");
+  line.className = bad ? "notice bad" : "notice done";
+  line.textContent = words;
+  document.getElementById("flash").replaceChildren(line);
+  line.scrollIntoView({ block: "nearest" });
+  say(words);
+}
+
+function closeOnEscape(event) {
+  if (event.key !== "Escape") return;
+  const sheet = document.activeElement?.closest("details.ask[open]");
+  if (sheet === null || sheet === undefined) return;
+  sheet.open = false;
+  sheet.querySelector("summary").focus();
+}
+
+function closeOthers(event) {
+  for (const sheet of document.querySelectorAll("details.ask[open]")) {
+    if (!sheet.contains(event.target)) sheet.open = false;
+  }
+}

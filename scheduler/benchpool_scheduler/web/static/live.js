@@ -1,0 +1,120 @@
+// Listens to the service's events and asks for the page again when something changed: the server
+// alone decides what the reader sees and how it is worded.
+import { morph } from "./morph.js";
+import { say, spoken, stateChanges } from "./speech.js";
+import { paintTimes } from "./times.js";
+
+const PAUSE_MS = 800;
+const RETRY_MS = 5000;
+const STALE_MS = 60_000;
+
+/** Load a page as a document; scripts in it do not run. */
+export function load(method, url, body = null) {
+  return new Promise((resolve, reject) => {
+    const request = new XMLHttpRequest();
+    request.open(method, url);
+    request.responseType = "document";
+    request.setRequestHeader("X-XSRFToken", document.documentElement.dataset.xsrf);
+    request.onload = () => resolve({ status: request.status, page: request.response, url: request.responseURL });
+    request.onerror = () => reject(new Error("The service does not answer; the page tries again."));
+    request.send(body);
+  });
+}
+
+class Page {
+  #timer = 0;
+  #asked = 0;
+  #loading = false;
+  #again = false;
+
+  /** Ask for the page soon; several wishes become one. */
+  soon() {
+    if (document.hidden) {
+      this.#again = true;
+      return;
+    }
+    if (this.#timer !== 0) return;
+    const wait = Math.max(0, this.#asked + PAUSE_MS - Date.now());
+    this.#timer = setTimeout(() => {
+      this.#timer = 0;
+      this.refresh();
+    }, wait);
+  }
+
+  async refresh() {
+    if (this.#loading) {
+      this.#again = true;
+      return;
+    }
+    this.#loading = true;
+    this.#again = false;
+    this.#asked = Date.now();
+    try {
+      const { status, page } = await load("GET", location.pathname + location.search);
+      if (status === 200) this.show(page, { flash: false });
+      else indicate(false, status === 503 ? "service not ready" : "please reload");
+    } catch (error) {
+      indicate(false, "reconnecting");
+    } finally {
+      this.#loading = false;
+      if (this.#again) this.soon();
+    }
+  }
+
+  /** Bring the page to `wanted`; a message of an earlier action stays unless a new one comes. */
+  show(wanted, { flash }) {
+    const main = wanted?.getElementById("main");
+    if (!main) return;
+    const before = stateChanges.look(document);
+    const shownFlash = document.getElementById("flash");
+    const newFlash = main.querySelector("#flash");
+    if (!flash && shownFlash && newFlash) newFlash.replaceWith(shownFlash.cloneNode(true));
+    morph(document.getElementById("main"), main);
+    document.title = wanted.title;
+    document.documentElement.dataset.xsrf = wanted.documentElement.dataset.xsrf ?? "";
+    paintTimes(document);
+    say(stateChanges.since(before, document));
+  }
+
+  wake() {
+    if (!document.hidden && (this.#again || Date.now() - this.#asked > STALE_MS)) this.soon();
+  }
+}
+
+export function keepFresh() {
+  const page = new Page();
+  document.addEventListener("visibilitychange", () => page.wake());
+  setInterval(() => page.wake(), STALE_MS / 4);
+  listen(page);
+  return page;
+}
+
+function listen(page) {
+  const { root, xsrf } = document.documentElement.dataset;
+  const events = new EventSource(`${root}api/v1/events?_xsrf=${encodeURIComponent(xsrf)}`);
+  for (const kind of ["job", "pool", "deleted", "reset"]) events.addEventListener(kind, () => page.soon());
+  let wasOpen = false;
+  events.onopen = () => {
+    indicate(true, "live");
+    if (wasOpen) page.soon();
+    wasOpen = true;
+  };
+  events.onerror = () => {
+    indicate(false, "reconnecting");
+    if (events.readyState === EventSource.CLOSED) {
+      setTimeout(() => {
+        page.soon();
+        listen(page);
+      }, RETRY_MS);
+    }
+  };
+  addEventListener("pagehide", () => events.close(), { once: true });
+}
+
+function indicate(on, words) {
+  const live = document.getElementById("live");
+  if (live === null) return;
+  live.toggleAttribute("data-on", on);
+  live.textContent = words;
+  spoken(live, on);
+}

@@ -1,0 +1,108 @@
+// Brings the page to what the server renders now, touching only what differs: focus, hover, open
+// sheets, typed words and scroll positions stay. A list marked data-keyed matches its children by
+// data-key; one marked data-calm keeps its order while it is hovered or has the focus.
+
+const OURS = new Set(["open", "tabindex", "data-changed", "data-gone"]);
+const CHANGED_MS = 6000;
+const GUARD_MS = 700;
+
+/** @param {Element} from shown now @param {Element} to wanted */
+export function morph(from, to) {
+  attributes(from, to);
+  if (from.hasAttribute("data-keyed")) keyed(from, to);
+  else inOrder(from, to);
+}
+
+function attributes(from, to) {
+  for (const { name } of [...from.attributes]) {
+    if (!to.hasAttribute(name) && !OURS.has(name)) from.removeAttribute(name);
+  }
+  for (const { name, value } of to.attributes) {
+    if (!OURS.has(name) && from.getAttribute(name) !== value) from.setAttribute(name, value);
+  }
+}
+
+function inOrder(from, to) {
+  const wanted = [...to.childNodes];
+  wanted.forEach((node, index) => {
+    const shown = from.childNodes[index];
+    if (shown === undefined) from.append(adopt(node));
+    else if (!alike(shown, node)) shown.replaceWith(adopt(node));
+    else update(shown, node);
+  });
+  while (from.childNodes.length > wanted.length) from.lastChild.remove();
+}
+
+function keyed(from, to) {
+  const calm = from.hasAttribute("data-calm") && from.matches(":hover, :focus-within");
+  const shown = new Map([...from.children].map((child) => [child.dataset.key, child]));
+  let before = null;
+  for (const node of to.children) {
+    let child = shown.get(node.dataset.key);
+    if (child !== undefined && child.nodeName === node.nodeName) {
+      shown.delete(node.dataset.key);
+      mark(child, node);
+      child.removeAttribute("data-gone");
+      update(child, node);
+      if (!calm) place(from, child, before);
+    } else {
+      child = adopt(node);
+      if (calm) from.append(child);
+      else place(from, child, before);
+      if (node.hasAttribute("data-print")) flash(child);
+    }
+    before = child;
+  }
+  for (const child of shown.values()) {
+    if (calm) retire(child);
+    else child.remove();
+  }
+}
+
+/** Put `child` after `before`, moving nothing that stands right already. */
+function place(list, child, before) {
+  const next = before === null ? list.firstElementChild : before.nextElementSibling;
+  if (next !== child) list.insertBefore(child, next);
+}
+
+/** A row that left a list under the pointer stays, dimmed and without its buttons, until it goes. */
+function retire(row) {
+  row.setAttribute("data-gone", "");
+  for (const button of row.querySelectorAll("button")) button.disabled = true;
+}
+
+function update(shown, node) {
+  if (node.nodeType !== Node.ELEMENT_NODE) {
+    if (shown.nodeValue !== node.nodeValue) shown.nodeValue = node.nodeValue;
+  } else if (!node.hasAttribute("data-keep")) {
+    morph(shown, node);
+  }
+}
+
+function alike(shown, node) {
+  return shown.nodeType === node.nodeType && shown.nodeName === node.nodeName
+    && (shown.id ?? "") === (node.id ?? "") && shown.dataset?.key === node.dataset?.key;
+}
+
+function mark(shown, node) {
+  const print = node.dataset.print;
+  if (print !== undefined && shown.dataset.print !== print) flash(shown);
+}
+
+function flash(row) {
+  row.setAttribute("data-changed", "");
+  setTimeout(() => row.removeAttribute("data-changed"), CHANGED_MS);
+}
+
+/** What appears under the pointer cannot be pressed by the click that was meant for what was there. */
+function adopt(node) {
+  const copy = document.importNode(node, true);
+  if (copy.nodeType === Node.ELEMENT_NODE && copy.querySelector("button, summary") !== null) {
+    copy.classList.add("fresh");
+    setTimeout(() => {
+      copy.classList.remove("fresh");
+      if (copy.classList.length === 0) copy.removeAttribute("class");
+    }, GUARD_MS);
+  }
+  return copy;
+}
