@@ -1,0 +1,263 @@
+"""The GPUs of this machine: the one door to NVML, and simulated ones.
+
+NVML is asked with distrust: the library may be missing, older than its binding, updated under our
+feet, or lose a GPU while we look. None of that is an error here; it is a state of a device, or an
+empty list with a note for ``benchpool doctor``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+import pynvml
+
+from benchpool_scheduler.runtime import Device, DeviceState
+
+NODE = "localhost"
+_NAMESPACE = uuid.UUID("b0a3c1a6-6b52-5c0f-9d6e-2f4f8f6d3b11")
+_ANCESTORS = 64
+_UNKNOWN_MEMORY: Mapping[str, int] = {"A100": 81920, "H100": 81559, "H200": 143771, "V100": 32768}
+
+Ours = Callable[[int, str], bool]
+"""Whether a process (pid) uses a GPU (UUID) that we gave to it."""
+
+
+class DeviceSource(Protocol):
+    """Where GPUs come from; never raises."""
+
+    def devices(self) -> tuple[Device, ...]:
+        """Return the GPUs as they are now."""
+
+    def processes(self, uuid: str) -> tuple[int, ...]:
+        """Return the pids that compute on a GPU."""
+
+    @property
+    def note(self) -> str:
+        """Return a sentence for doctor: what was found, or why nothing."""
+
+
+# ------------------------------------------------------------------------------- simulated
+
+
+@dataclass(frozen=True, slots=True)
+class SimulatedSource:
+    """GPUs that only exist in the books; their UUIDs are the same at every start."""
+
+    count: int
+    model: str = "A100"
+    node: str = NODE
+
+    def devices(self) -> tuple[Device, ...]:
+        """Return ``count`` usable devices."""
+        memory = next((mib for key, mib in _UNKNOWN_MEMORY.items() if key in self.model), None)
+        return tuple(
+            Device(simulated_uuid(index), index, self.model, self.node, memory, simulated=True)
+            for index in range(self.count)
+        )
+
+    def processes(self, uuid: str) -> tuple[int, ...]:
+        """Return nothing: nobody else can use them."""
+        return ()
+
+    @property
+    def note(self) -> str:
+        """Return that they are simulated."""
+        return f"{self.count} simulated GPUs of model {self.model}; no job really computes on them"
+
+
+def simulated_uuid(index: int) -> str:
+    """Return the stable UUID of a simulated GPU.
+
+    >>> simulated_uuid(0) == simulated_uuid(0) != simulated_uuid(1)
+    True
+    """
+    return f"GPU-{uuid.uuid5(_NAMESPACE, str(index))}"
+
+
+def simulated(count: int, model: str = "A100", node: str = NODE) -> SimulatedSource:
+    """Return a source of ``count`` simulated GPUs."""
+    return SimulatedSource(count, model, node)
+
+
+# ------------------------------------------------------------------------------- NVML
+
+
+class NvmlSource:
+    """The NVIDIA GPUs and MIG slices of this machine."""
+
+    def __init__(self, node: str = NODE, ours: Ours | None = None) -> None:
+        self._node = node
+        self._ours = ours or started_by_us
+        self._known: dict[str, Device] = {}
+        self._note = "NVML was not asked yet"
+        self._connected = False
+
+    @property
+    def note(self) -> str:
+        """Return what was found, or why nothing."""
+        return self._note
+
+    def devices(self) -> tuple[Device, ...]:
+        """Return what NVML lists; GPUs that it listed before and lost are broken."""
+        try:
+            self._connect()
+            found = self._list()
+        except pynvml.NVMLError as error:
+            self._disconnect()
+            self._note = f"NVML does not answer: {error}"
+            return self._lost(frozenset(), str(error))
+        if any(device.state is DeviceState.BROKEN for device in found):
+            self._disconnect()  # handles go stale with a GPU that was reset
+        self._known |= {device.uuid: device for device in found}
+        self._note = f"{len(found)} GPUs found through NVML"
+        lost = self._lost(frozenset(device.uuid for device in found), "NVML lists it no longer")
+        return (*found, *lost)
+
+    def processes(self, uuid: str) -> tuple[int, ...]:
+        """Return the pids that compute on a GPU; nothing when NVML does not tell."""
+        try:
+            self._connect()
+            return _pids(pynvml.nvmlDeviceGetHandleByUUID(uuid))
+        except pynvml.NVMLError:
+            return ()
+
+    def _connect(self) -> None:
+        """Start NVML once and keep it: starting may take seconds on an idle machine."""
+        if not self._connected:
+            pynvml.nvmlInit()
+            self._connected = True
+
+    def _disconnect(self) -> None:
+        if self._connected:
+            self._connected = False
+            with contextlib.suppress(pynvml.NVMLError):
+                pynvml.nvmlShutdown()
+
+    def _list(self) -> list[Device]:
+        found: list[Device] = []
+        for index in range(pynvml.nvmlDeviceGetCount()):
+            try:
+                handle = pynvml.nvmlDeviceGetHandleByIndex(index)
+                found += self._slices(handle, index) or [self._device(handle, index)]
+            except pynvml.NVMLError as error:
+                found += self._broken(index, str(error))
+        return found
+
+    def _slices(self, parent: Any, index: int) -> list[Device]:
+        """Return the MIG slices of a GPU; none when it is not divided (R1: each is a GPU)."""
+        mode = _quiet(pynvml.nvmlDeviceGetMigMode, parent)
+        if mode is None or mode[0] != pynvml.NVML_DEVICE_MIG_ENABLE:
+            return []
+        most = _quiet(pynvml.nvmlDeviceGetMaxMigDeviceCount, parent) or 0
+        # Slice numbers have holes.
+        handles = [
+            _quiet(pynvml.nvmlDeviceGetMigDeviceHandleByIndex, parent, i) for i in range(most)
+        ]
+        return [self._device(handle, index) for handle in handles if handle is not None]
+
+    def _device(self, handle: Any, index: int) -> Device:
+        uuid = str(pynvml.nvmlDeviceGetUUID(handle))
+        model = _quiet(pynvml.nvmlDeviceGetName, handle)
+        memory = _quiet(pynvml.nvmlDeviceGetMemoryInfo, handle)
+        device = Device(
+            uuid=uuid,
+            index=index,
+            model=str(model) if model else "unknown model",
+            node=self._node,
+            memory_mib=None if memory is None else int(memory.total) // 1024**2,
+            simulated=False,
+        )
+        return self._with_foreign(device, _pids(handle))
+
+    def _with_foreign(self, device: Device, pids: Sequence[int]) -> Device:
+        foreign = [pid for pid in pids if not self._ours(pid, device.uuid)]
+        if not foreign:
+            return device
+        shown = ", ".join(str(pid) for pid in foreign[:5])
+        note = f"in use by {len(foreign)} process(es) that benchpool did not start: {shown}"
+        return replace(device, state=DeviceState.FOREIGN, note=note)
+
+    def _broken(self, index: int, why: str) -> list[Device]:
+        known = [device for device in self._known.values() if device.index == index]
+        if known:
+            return [replace(device, state=DeviceState.BROKEN, note=why) for device in known]
+        name = f"GPU-unreadable-{index}"
+        return [
+            Device(name, index, "unknown model", self._node, None, False, DeviceState.BROKEN, why)
+        ]
+
+    def _lost(self, present: frozenset[str], why: str) -> tuple[Device, ...]:
+        return tuple(
+            replace(device, state=DeviceState.BROKEN, note=why)
+            for uuid, device in self._known.items()
+            if uuid not in present
+        )
+
+
+def _quiet(ask: Callable[..., Any], *arguments: Any) -> Any:
+    """Return NVML's answer, or None when this GPU or driver does not give one."""
+    try:
+        return ask(*arguments)
+    except pynvml.NVMLError_GpuIsLost:
+        raise
+    except pynvml.NVMLError:
+        return None
+
+
+def _pids(handle: Any) -> tuple[int, ...]:
+    for ask in (
+        pynvml.nvmlDeviceGetComputeRunningProcesses_v3,
+        pynvml.nvmlDeviceGetComputeRunningProcesses_v2,
+    ):
+        found = _quiet(ask, handle)
+        if found is not None:
+            return tuple(sorted({int(process.pid) for process in found}))
+    return ()
+
+
+# ------------------------------------------------------------------------------- whose process
+
+
+def started_by_us(pid: int, uuid: str) -> bool:
+    """Return whether a process, or one above it, was given this GPU by benchpool.
+
+    Workers and notebook servers carry the UUID in ``CUDA_VISIBLE_DEVICES`` and one of our own
+    variables from their start, which a process cannot take on later.
+    """
+    for _ in range(_ANCESTORS):
+        if pid <= 1:
+            return False
+        variables = _initial_environment(pid)
+        visible = variables.get("CUDA_VISIBLE_DEVICES", "").split(",")
+        if uuid in visible and ("BENCHPOOL_JOB_ID" in variables or "BENCHPOOL_URL" in variables):
+            return True
+        pid = _parent(pid)
+    return False
+
+
+def _initial_environment(pid: int) -> Mapping[str, str]:
+    try:
+        with open(f"/proc/{pid}/environ", "rb") as file:
+            pairs = os.fsdecode(file.read()).split("\0")
+    except OSError:
+        return {}
+    return dict(pair.split("=", 1) for pair in pairs if "=" in pair)
+
+
+def _parent(pid: int) -> int:
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            return int(file.read().rpartition(b")")[2].split()[1])
+    except (OSError, ValueError, IndexError):
+        return 0
+
+
+def find_devices(node: str = NODE) -> NvmlSource | None:
+    """Return the machine's own GPUs, or None when there are none (then simulate some)."""
+    source = NvmlSource(node)
+    return source if source.devices() else None

@@ -1,0 +1,68 @@
+"""Read a bounded log by the offsets of its stream (see ``supervisor.logfile``)."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from .supervisor import records
+from .supervisor.logfile import HEAD, PREFIX
+
+
+def pieces(folder: Path) -> list[tuple[int, str]]:
+    """Return (first offset, file name) of what is on disk, in order."""
+    try:
+        names = os.listdir(folder)
+    except OSError:
+        return []
+    found = [(0, HEAD)] if HEAD in names else []
+    numbers = ((name.removeprefix(PREFIX), name) for name in names if name.startswith(PREFIX))
+    found += [(int(number), name) for number, name in numbers if number.isdecimal()]
+    return sorted(found)
+
+
+def size(folder: Path) -> int:
+    """Return the length of the whole stream so far, dropped bytes included."""
+    for first, name in reversed(pieces(folder)):
+        try:
+            return first + os.stat(folder / name, follow_symlinks=False).st_size
+        except OSError:
+            continue
+    return 0
+
+
+def read(folder: Path, offset: int, limit: int) -> tuple[int, bytes]:
+    """Return the first offset at or after ``offset`` that is still there, and bytes from it.
+
+    A log that is longer than its bound has lost its middle: then the answer begins later.
+    """
+    for _ in range(3):  # a segment may be dropped between listing and opening
+        found = pieces(folder)
+        try:
+            return _read(folder, found, offset, limit)
+        except FileNotFoundError:
+            continue
+        except OSError:
+            break
+    return offset, b""
+
+
+def _read(folder: Path, found: list[tuple[int, str]], offset: int, limit: int) -> tuple[int, bytes]:
+    for number, (first, name) in enumerate(found):
+        following = found[number + 1][0] if number + 1 < len(found) else None
+        if following is not None and offset >= following:
+            continue
+        start = max(first, offset)
+        data = _bytes(folder / name, start - first, limit)
+        if data:
+            return start, data
+        # The end of this piece: what follows, perhaps after a gap, is in the next one.
+    return offset, b""
+
+
+def _bytes(path: Path, position: int, limit: int) -> bytes:
+    file = records.open_regular(str(path))
+    try:
+        return os.pread(file, limit, position)
+    finally:
+        os.close(file)

@@ -1,0 +1,351 @@
+"""Workers as processes of this machine: the local side of the runtime port.
+
+What runs is known from the workers' folders, not from memory: each worker has a supervisor that
+outlives us, a lock that says it lives, and records that say how far it came. Nothing here decides
+when to start or stop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import time
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from benchpool_scheduler.errors import Refused
+from benchpool_scheduler.runtime import (
+    Device,
+    EndedBy,
+    Launch,
+    LogChunk,
+    Notice,
+    WorkerEnded,
+    WorkerEvent,
+    WorkerId,
+    WorkerProgress,
+    WorkerStarted,
+)
+
+from . import logs, processes
+from .folders import Folders
+from .gpus import DeviceSource
+from .progress import Progress, checkpoint_time, read_progress, signature
+from .supervisor import containment, records
+from .supervisor.logfile import BOUND
+
+DEVICES_S = 2.0
+PROGRESS_S = 1.0
+LOG_S = 0.05
+INTRODUCTION_S = 10.0
+"""How long a device list is good; between looks at progress and logs; for a supervisor's start."""
+
+UNEXPECTED = Notice("cancel", 5.0, "", "the service does not know this job any more")
+LOST_TEXT = "its machine was restarted, or the process that watched over it was killed"
+
+
+@dataclass(slots=True)
+class Running:
+    """A worker that has a living supervisor."""
+
+    worker: WorkerId
+    folder: Path
+    handle: processes.Handle
+    ready: int | None
+    expected: bool
+    told_started: bool = False
+    seen: tuple[int, int, int] | None = None
+    progress: Progress = field(default_factory=Progress)
+    checkpoint_at: float | None = None
+    checkpoint_seen: float | None = None
+    over: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+class LocalRuntime:
+    """Run workers on this machine; see the port for the contract of each verb.
+
+    Args:
+        state: The state folder.
+        devices: Where the GPUs come from.
+        log_bytes: Bound of one worker's log on disk.
+    """
+
+    def __init__(self, state: Path, devices: DeviceSource, *, log_bytes: int = BOUND) -> None:
+        self._folders = Folders(state.absolute())
+        self._source = devices
+        self._log_bytes = log_bytes
+        self._running: dict[WorkerId, Running] = {}
+        self._events: asyncio.Queue[WorkerEvent | None] = asyncio.Queue()
+        self._devices: tuple[float, tuple[Device, ...]] | None = None
+        self._devices_lock = asyncio.Lock()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._ticker: asyncio.Task[None] | None = None
+
+    # --------------------------------------------------------------------------- life
+
+    async def open(self, expected: Sequence[WorkerId]) -> None:
+        """Find the workers of an earlier service again, and end those nobody expects."""
+        self._ticker = asyncio.create_task(self._look_at_progress())
+        for worker in expected:
+            await self._find(worker, expected=True)
+        wanted = frozenset(expected)
+        for worker in await asyncio.to_thread(list, self._folders.workers()):
+            if worker not in wanted and processes.is_locked(self._folders.worker(worker)):
+                await self._find(worker, expected=False)
+        strangers = [run for run in self._running.values() if not run.expected]
+        for run in strangers:
+            await self.stop(run.worker, UNEXPECTED)
+        for run in strangers:
+            await run.over.wait()
+
+    async def close(self) -> None:
+        """Let go of everything; workers run on."""
+        if self._ticker is not None:
+            self._ticker.cancel()
+        for task in self._tasks:
+            task.cancel()
+        for run in self._running.values():
+            self._let_go(run)
+        self._running.clear()
+        self._events.put_nowait(None)
+
+    async def events(self) -> AsyncIterator[WorkerEvent]:
+        """Yield what happens to workers, in order, until ``close``; one consumer."""
+        while (event := await self._events.get()) is not None:
+            yield event
+
+    async def devices(self) -> tuple[Device, ...]:
+        """Return the GPUs as they are now, not older than two seconds."""
+        async with self._devices_lock:
+            if self._devices is None or time.monotonic() - self._devices[0] > DEVICES_S:
+                found = await asyncio.to_thread(self._source.devices)
+                self._devices = (time.monotonic(), found)
+            return self._devices[1]
+
+    # --------------------------------------------------------------------------- start
+
+    async def start(self, launch: Launch) -> None:
+        """Start a worker; the outcome comes as an event. Repeating it does nothing."""
+        worker = launch.worker
+        if worker in self._running:
+            return
+        passable = launch.account is not None and os.geteuid() == 0
+        folder = self._folders.make(worker, passable=passable)
+        lock = processes.take_lock(folder)
+        if lock is None or _was_started(folder):
+            if lock is not None:
+                os.close(lock)
+            await self._find(worker, expected=True)
+            return
+        try:
+            told = processes.order(launch, self._folders, self._log_bytes)
+            handle, ready = processes.spawn(folder, told, lock)
+        except OSError as error:
+            text = f"the machine could not start another process: {error.strerror}"
+            self._record_end(worker, EndedBy.COULD_NOT_START, text)
+            return
+        finally:
+            os.close(lock)
+        self._watch(Running(worker, folder, handle, ready, expected=True))
+
+    async def stop(self, worker: WorkerId, notice: Notice) -> None:
+        """Give notice, then SIGTERM, after the grace SIGKILL to all it started."""
+        run = self._running.get(worker)
+        if run is None:
+            return
+        wish: dict[str, object] = {
+            "kind": notice.kind,
+            "grace_s": notice.grace_s,
+            "for": notice.for_,
+            "text": notice.text,
+        }
+        records.write(str(run.folder), records.STOP, wish, durable=False)
+        # Before it has introduced itself a signal would kill it; then it looks by itself.
+        if (run.folder / records.PROCESS).exists():
+            run.handle.tell()
+
+    async def forget(self, job: str) -> None:
+        """Delete all files of an ended job."""
+        if any(worker.job == job for worker in self._running):
+            raise Refused("the files of a running job cannot be deleted; cancel it first")
+        await asyncio.to_thread(self._folders.remove, job)
+
+    # --------------------------------------------------------------------------- logs
+
+    async def read_log(self, worker: WorkerId, offset: int, limit: int) -> LogChunk:
+        """Return at most ``limit`` bytes from ``offset``, or from where the log goes on."""
+        folder = self._folders.worker(worker)
+        ended = self._log_ended(worker)  # asked first: later bytes cannot be missed
+        start, data = await asyncio.to_thread(logs.read, folder, offset, limit)
+        if data:
+            ended = ended and start + len(data) >= logs.size(folder)
+        return LogChunk(start, data, ended, skipped=start - offset)
+
+    async def wait_log(self, worker: WorkerId, offset: int, timeout_s: float) -> bool:
+        """Wait until there are bytes after ``offset`` or the log ended; false on time-out."""
+        folder = self._folders.worker(worker)
+        deadline = time.monotonic() + timeout_s
+        while not self._log_ended(worker) and logs.size(folder) <= offset:
+            left = deadline - time.monotonic()
+            if left <= 0:
+                return False
+            await asyncio.sleep(min(LOG_S, left))
+        return True
+
+    def _log_ended(self, worker: WorkerId) -> bool:
+        return worker not in self._running and self._folders.worker(worker).exists()
+
+    # --------------------------------------------------------------------------- watching
+
+    async def _find(self, worker: WorkerId, *, expected: bool) -> None:
+        """Connect to a worker by what its folder says: it runs, it ended, or it is lost."""
+        folder = self._folders.worker(worker)
+        handle = await self._living(folder)
+        if handle is not None:
+            self._watch(Running(worker, folder, handle, None, expected))
+            self._tell_started(self._running[worker])
+        elif (end := records.read(str(folder), records.EXIT)) is not None:
+            self._events.put_nowait(_ended(worker, end))
+        else:
+            await self._lose(worker)
+
+    async def _living(self, folder: Path) -> processes.Handle | None:
+        deadline = time.monotonic() + INTRODUCTION_S
+        while processes.is_locked(folder):
+            process = records.read(str(folder), records.PROCESS)
+            if process is not None:
+                return processes.find(process)
+            if time.monotonic() > deadline:
+                break
+            await asyncio.sleep(LOG_S)
+        return None
+
+    def _watch(self, run: Running) -> None:
+        self._running[run.worker] = run
+        loop = asyncio.get_running_loop()
+        loop.add_reader(run.handle.pidfd, self._supervisor_ended, run)
+        if run.ready is not None:
+            loop.add_reader(run.ready, self._command_started, run)
+
+    def _let_go(self, run: Running) -> None:
+        self._close_ready(run)
+        asyncio.get_running_loop().remove_reader(run.handle.pidfd)
+        run.handle.reap()
+
+    def _close_ready(self, run: Running) -> None:
+        if run.ready is not None:
+            asyncio.get_running_loop().remove_reader(run.ready)
+            os.close(run.ready)
+            run.ready = None
+
+    def _command_started(self, run: Running) -> None:
+        self._close_ready(run)
+        self._tell_started(run)
+
+    def _tell_started(self, run: Running) -> None:
+        process = records.read(str(run.folder), records.PROCESS)
+        at = None if process is None else process.get("started")
+        if run.expected and not run.told_started and isinstance(at, int | float):
+            run.told_started = True
+            self._events.put_nowait(WorkerStarted(run.worker, float(at)))
+
+    def _supervisor_ended(self, run: Running) -> None:
+        self._let_go(run)
+        self._tell_started(run)
+        end = records.read(str(run.folder), records.EXIT)
+        if end is None:
+            task = asyncio.create_task(self._lose(run.worker))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+            return
+        self._report_progress(run)
+        del self._running[run.worker]
+        run.over.set()
+        if run.expected:
+            self._events.put_nowait(_ended(run.worker, end))
+
+    async def _lose(self, worker: WorkerId) -> None:
+        """Kill what a dead supervisor left, then tell that the worker is lost."""
+        process = records.read(str(self._folders.worker(worker)), records.PROCESS)
+        if process is not None and process.get("boot_id") == records.boot_id():
+            group = process.get("group")
+            await asyncio.to_thread(
+                _sweep, str(process.get("tag")), group if isinstance(group, str) else None
+            )
+        run = self._running.pop(worker, None)
+        if run is not None:
+            run.over.set()
+        self._record_end(worker, EndedBy.LOST, LOST_TEXT)
+
+    def _record_end(self, worker: WorkerId, by: EndedBy, text: str) -> None:
+        folder = self._folders.make(worker, passable=False)
+        end: dict[str, object] = {
+            "version": 1,
+            "exit_code": None,
+            "by": by.value,
+            "text": text,
+            "started": None,
+            "ended": time.time(),
+        }
+        records.write(str(folder), records.EXIT, end, durable=True)
+        self._events.put_nowait(_ended(worker, end))
+
+    # --------------------------------------------------------------------------- progress
+
+    async def _look_at_progress(self) -> None:
+        while True:
+            await asyncio.sleep(PROGRESS_S)
+            for run in list(self._running.values()):
+                self._tell_started(run)
+                with contextlib.suppress(OSError):
+                    self._report_progress(run)
+
+    def _report_progress(self, run: Running) -> None:
+        """Tell what is new: the worker's own words, or a checkpoint that is written whole."""
+        exchange = self._folders.exchange(run.worker)
+        written = signature(exchange)
+        saved = checkpoint_time(self._folders.checkpoint(run.worker.job))
+        # One that still changes is not whole: it counts when it is the same at the next look.
+        settled = saved if saved == run.checkpoint_seen else run.checkpoint_at
+        run.checkpoint_seen = saved
+        if written == run.seen and settled == run.checkpoint_at:
+            return
+        if written != run.seen:
+            run.seen = written
+            run.progress = read_progress(exchange) or run.progress
+        run.checkpoint_at = settled
+        if run.expected and run.told_started:
+            said = run.progress
+            self._events.put_nowait(
+                WorkerProgress(
+                    run.worker, time.time(), said.fraction, said.text, said.metrics, settled
+                )
+            )
+
+
+def _was_started(folder: Path) -> bool:
+    return (folder / records.PROCESS).exists() or (folder / records.EXIT).exists()
+
+
+def _sweep(tag: str, group: str | None) -> None:
+    """Kill until nothing was found twice."""
+    clean = 0
+    while clean < 2:
+        clean = clean + 1 if containment.sweep(tag, group) else 0
+        time.sleep(0.02)
+    if group is not None:
+        containment.remove_group(group)
+
+
+def _ended(worker: WorkerId, end: dict[str, object]) -> WorkerEnded:
+    code, at, text = end.get("exit_code"), end.get("ended"), end.get("text")
+    by = end.get("by")
+    return WorkerEnded(
+        worker,
+        float(at) if isinstance(at, int | float) else time.time(),
+        code if isinstance(code, int) else None,
+        EndedBy(by) if by in {str(word) for word in EndedBy} else EndedBy.LOST,
+        text if isinstance(text, str) else None,
+    )

@@ -1,0 +1,16 @@
+"""The supervisor: one small process per worker that outlives the scheduler.
+
+It starts the command, keeps its output, enforces notice, grace and time limit, kills everything
+the worker started, writes down the exit code, and brings the results home. It knows nothing of
+jobs, quotas, databases or the network, and uses the standard library only, so that a running
+one never needs an upgrade. It is started as ``python -I -S <this folder> <worker folder>``.
+
+    run          the order of things: lay out, start, watch, stop, end
+    schedule     pure: when notice, SIGTERM and SIGKILL are due
+    child        fork and exec with exactly the given environment
+    containment  find and kill everything that the worker started
+    logfile      the bounded log
+    snapshot     lay out the submitted files
+    results      copy what the worker left to its submitter
+    records      the small files through which the scheduler finds us again
+"""

@@ -1,0 +1,148 @@
+"""Start the worker's command with exactly what it is given, and nothing else."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import resource
+import signal
+
+from . import containment
+
+
+class StartFailed(Exception):
+    """The command could not be started; ``code`` follows the shell."""
+
+    def __init__(self, text: str, code: int) -> None:
+        super().__init__(text)
+        self.text = text
+        self.code = code
+
+
+class Account:
+    """A system account: the user's name, ids and, from them, the groups."""
+
+    __slots__ = ("gid", "name", "uid")
+
+    def __init__(self, name: str, uid: int, gid: int) -> None:
+        self.name = name
+        self.uid = uid
+        self.gid = gid
+
+    def drop_to(self) -> None:
+        """Become this account for good: groups, then group, then user."""
+        os.initgroups(self.name, self.gid)
+        os.setresgid(self.gid, self.gid, self.gid)
+        os.setresuid(self.uid, self.uid, self.uid)
+
+
+def find_account(name: str | None) -> Account | None:
+    """Return the account to drop to; None when we are that account already or none is asked for.
+
+    Raises:
+        StartFailed: There is no such account, or we may not become it.
+    """
+    if name is None:
+        return None
+    import pwd  # only here: most installations never need it
+
+    try:
+        entry = pwd.getpwnam(name)
+    except KeyError:
+        raise StartFailed(f"this machine has no account {name!r}", 126) from None
+    if os.geteuid() != 0:
+        if entry.pw_uid == os.geteuid():
+            return None
+        own = f"account number {os.geteuid()}"
+        raise StartFailed(
+            f"the service runs as {own} and may not run jobs as {name!r}; "
+            "start it as root, or let all jobs run under its own account",
+            126,
+        )
+    return Account(name, entry.pw_uid, entry.pw_gid)
+
+
+def spawn(
+    argv: list[str],
+    env: dict[str, str],
+    cwd: str,
+    output: int,
+    account: Account | None,
+    group: str | None,
+) -> int:
+    """Start the command in an own session and return its pid.
+
+    Standard input is empty, both outputs go to the descriptor ``output``; every other descriptor
+    is closed, signals are at their defaults, no core is dumped, new files are the owner's only.
+
+    Raises:
+        StartFailed: The folder or the command cannot be used.
+    """
+    failure_read, failure_write = os.pipe2(os.O_CLOEXEC)
+    pid = os.fork()
+    if pid == 0:
+        stage = "prepare"
+        try:
+            os.setsid()
+            _isolate(output, failure_write, group)
+            if account is not None:
+                account.drop_to()
+            stage = "folder"
+            os.chdir(cwd)
+            stage = "command"
+            os.execvpe(argv[0], argv, env)  # noqa: S606
+        except BaseException as error:
+            number = error.errno if isinstance(error, OSError) and error.errno else 0
+            os.write(3, f"{stage} {number}".encode())
+        finally:
+            os._exit(127)
+    os.close(failure_write)
+    failure = os.read(failure_read, 100).decode()
+    os.close(failure_read)
+    if failure:
+        os.waitpid(pid, 0)
+        where, reason = failure.split()
+        raise _explain(where, int(reason), argv[0], cwd)
+    return pid
+
+
+def _isolate(output: int, failure: int, group: str | None) -> None:
+    if group is not None:
+        containment.join_group(group)
+    null = os.open("/dev/null", os.O_RDONLY)
+    # High numbers first, so that no target below hits a source.
+    output, failure, null = (_above(fd) for fd in (output, failure, null))
+    for target, source in ((0, null), (1, output), (2, output)):
+        os.dup2(source, target)
+    os.dup2(failure, 3, inheritable=False)
+    os.closerange(4, 1 << 20)
+    os.umask(0o077)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
+    _offer_to_oom_killer()
+    for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
+        if int(number) < signal.SIGRTMIN:
+            signal.signal(number, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_SETMASK, [])
+
+
+def _above(descriptor: int) -> int:
+    return fcntl.fcntl(descriptor, fcntl.F_DUPFD, 10)
+
+
+def _offer_to_oom_killer() -> None:
+    """When memory runs out, the job goes before supervisor and scheduler."""
+    try:
+        with open("/proc/self/oom_score_adj", "w", encoding="ascii") as file:
+            file.write("500")
+    except OSError:
+        pass
+
+
+def _explain(stage: str, number: int, command: str, cwd: str) -> StartFailed:
+    why = os.strerror(number) if number else "not possible"
+    if stage == "folder":
+        return StartFailed(f"the working folder {cwd} cannot be used: {why}", 126)
+    if stage == "command":
+        code = 127 if number == 2 else 126
+        return StartFailed(f"the command {command!r} cannot be started: {why}", code)
+    return StartFailed(f"the process could not be prepared: {why}", 126)

@@ -1,0 +1,98 @@
+"""The bounded log: its head and its tail are kept, the middle of a flood is dropped.
+
+``log`` holds the stream's first half of the bound; what follows goes to segments named by their
+offset in the stream (``log.00000000000033554432``), of which only the newest stay. So a reader
+needs nothing but the names, and an offset means the same byte for ever.
+"""
+
+from __future__ import annotations
+
+import os
+
+HEAD = "log"
+PREFIX = "log."
+BOUND = 64 * 1024 * 1024
+"""Default bound of a log, bytes."""
+
+SEGMENTS = 8
+"""Number of segments that make up the tail."""
+
+RATE = 32 * 1024 * 1024
+BURST = 64 * 1024 * 1024
+"""Bytes per second, and at once, above which a worker waits for its own output."""
+
+
+def segment_name(offset: int) -> str:
+    """Return the file name of the segment that begins at ``offset``."""
+    return f"{PREFIX}{offset:020d}"
+
+
+class LogWriter:
+    """Append a stream to the log in ``folder``, never more than about ``bound`` bytes on disk."""
+
+    def __init__(self, folder: str, bound: int = BOUND) -> None:
+        self._folder = folder
+        self._head = max(bound // 2, 1)
+        self._segment = max((bound - self._head) // SEGMENTS, 1)
+        self._kept: list[str] = []
+        self._offset = 0
+        self._room = self._head
+        self._file = self._create(HEAD)
+
+    def write(self, data: bytes) -> None:
+        """Append; a full disk drops the bytes but keeps the worker and the offsets."""
+        view = memoryview(data)
+        while view:
+            if self._room == 0:
+                self._turn()
+            part = view[: self._room]
+            try:
+                done = os.write(self._file, part)
+            except OSError:
+                done = len(part)
+                # Leave a hole, so that later bytes keep their offsets.
+                os.lseek(self._file, done, os.SEEK_CUR)
+            self._offset += done
+            self._room -= done
+            view = view[done:]
+
+    def say(self, sentence: str) -> None:
+        """Append a line of our own."""
+        self.write(f"benchpool: {sentence}\n".encode())
+
+    def close(self) -> None:
+        """Close the file in use."""
+        os.close(self._file)
+
+    def _turn(self) -> None:
+        os.close(self._file)
+        name = segment_name(self._offset)
+        self._file = self._create(name)
+        self._room = self._segment
+        self._kept.append(name)
+        if len(self._kept) > SEGMENTS:
+            os.unlink(os.path.join(self._folder, self._kept.pop(0)))
+
+    def _create(self, name: str) -> int:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        return os.open(os.path.join(self._folder, name), flags, 0o600)
+
+
+class Bucket:
+    """A token bucket over the monotonic clock: how long to wait before taking more."""
+
+    def __init__(self, rate: float, burst: float, now: float) -> None:
+        self._rate = rate
+        self._burst = burst
+        self._level = burst
+        self._at = now
+
+    def take(self, amount: int, now: float) -> None:
+        """Take ``amount``, if need be on credit."""
+        self._level = min(self._burst, self._level + (now - self._at) * self._rate) - amount
+        self._at = now
+
+    def wait(self, now: float) -> float:
+        """Return the seconds until there is something to take; 0 when there is now."""
+        level = self._level + (now - self._at) * self._rate
+        return 0.0 if level > 0 else -level / self._rate + 0.001

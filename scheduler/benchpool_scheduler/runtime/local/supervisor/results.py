@@ -1,0 +1,149 @@
+"""Bring home what a worker left: its output folder, and files it made or changed.
+
+Links are never followed and never copied, special files neither. A file is visible at its goal
+only when it is whole.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+
+from .snapshot import copy_bytes
+
+MOST_FILES = 10_000
+MOST_BYTES = 4 * 1024**3
+"""Bounds of what one worker brings home."""
+
+SKIPPED_FOLDERS = frozenset({"__pycache__", ".ipynb_checkpoints", ".git"})
+
+
+class Carrier:
+    """Copies trees to one goal and counts against the bounds."""
+
+    def __init__(self, goal: str, most_files: int = MOST_FILES, most_bytes: int = MOST_BYTES):
+        self._goal = goal
+        self._files_left = most_files
+        self._bytes_left = most_bytes
+        self._limits = f"{most_files} files, {most_bytes} bytes"
+        self.copied = 0
+        self.over = 0
+        self.links = 0
+        self.failed: list[str] = []
+
+    def copy(self, source: str, changed_after_ns: int | None = None) -> None:
+        """Copy the tree below ``source``; only files changed after an instant when one is given.
+
+        The instant is compared with ctime, which a program cannot set back.
+        """
+        for here, folders, files, where in os.fwalk(source, follow_symlinks=False):
+            folders[:] = [name for name in folders if name not in SKIPPED_FOLDERS]
+            relative = os.path.relpath(here, source)
+            for name in folders:
+                self.links += stat.S_ISLNK(os.lstat(name, dir_fd=where).st_mode)
+            for name in files:
+                path = os.path.normpath(os.path.join(relative, name))
+                try:
+                    self._consider(where, name, path, changed_after_ns)
+                except OSError as error:
+                    self.failed.append(f"{path} ({error.strerror})")
+
+    def sentences(self) -> list[str]:
+        """Return what the reader of the log must know; nothing when all came home."""
+        said: list[str] = []
+        if self.over:
+            said.append(
+                f"{self.over} result files were left out because results are limited to "
+                f"{self._limits}; they are still in the job's folder on the server"
+            )
+        if self.links:
+            said.append(f"{self.links} links among the results were left out")
+        if self.failed:
+            shown = "; ".join(self.failed[:3])
+            said.append(f"{len(self.failed)} result files could not be copied: {shown}")
+        return said
+
+    def _consider(self, where: int, name: str, path: str, after_ns: int | None) -> None:
+        facts = os.lstat(name, dir_fd=where)
+        if after_ns is not None and facts.st_ctime_ns <= after_ns:
+            return
+        if not stat.S_ISREG(facts.st_mode):
+            self.links += 1
+            return
+        if self._files_left < 1 or facts.st_size > self._bytes_left:
+            self.over += 1
+            return
+        self._files_left -= 1
+        self._bytes_left -= facts.st_size
+        self._carry(where, name, path, facts)
+
+    def _carry(self, where: int, name: str, path: str, facts: os.stat_result) -> None:
+        folder = open_below(self._goal, os.path.dirname(path))
+        try:
+            if _same(folder, os.path.basename(path), facts):
+                return
+            reader = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=where)
+            try:
+                _write(folder, os.path.basename(path), reader, facts)
+            finally:
+                os.close(reader)
+            self.copied += 1
+        finally:
+            os.close(folder)
+
+
+def open_below(goal: str, relative: str) -> int:
+    """Open (and make) a folder below ``goal``, following no link on the way below it."""
+    os.makedirs(goal, mode=0o700, exist_ok=True)
+    here = os.open(goal, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    for part in [part for part in relative.split("/") if part]:
+        try:
+            with contextlib.suppress(FileExistsError):
+                os.mkdir(part, 0o700, dir_fd=here)
+            flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+            below = os.open(part, flags, dir_fd=here)
+        finally:
+            os.close(here)
+        here = below
+    return here
+
+
+def _same(folder: int, name: str, facts: os.stat_result) -> bool:
+    try:
+        there = os.lstat(name, dir_fd=folder)
+    except OSError:
+        return False
+    return (
+        stat.S_ISREG(there.st_mode)
+        and there.st_size == facts.st_size
+        and there.st_mtime_ns == facts.st_mtime_ns
+    )
+
+
+def _write(folder: int, name: str, reader: int, facts: os.stat_result) -> None:
+    temporary = f".benchpool-{os.urandom(8).hex()}"
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    writer = os.open(temporary, flags, stat.S_IMODE(facts.st_mode) & 0o777, dir_fd=folder)
+    try:
+        try:
+            copy_bytes(reader, writer)
+            os.utime(writer, ns=(facts.st_atime_ns, facts.st_mtime_ns))
+        finally:
+            os.close(writer)
+        os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+    except OSError:
+        os.unlink(temporary, dir_fd=folder)
+        raise
+
+
+def remove_tree(folder: str) -> None:
+    """Remove a folder with all that is in it, following no link; what resists stays."""
+    for _, folders, files, where in os.fwalk(folder, topdown=False, follow_symlinks=False):
+        for name in files:
+            with contextlib.suppress(OSError):
+                os.unlink(name, dir_fd=where)
+        for name in folders:
+            linked = stat.S_ISLNK(os.lstat(name, dir_fd=where).st_mode)
+            with contextlib.suppress(OSError):
+                (os.unlink if linked else os.rmdir)(name, dir_fd=where)

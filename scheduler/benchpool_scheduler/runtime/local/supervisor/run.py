@@ -1,0 +1,423 @@
+"""The order of things in a supervisor: lay out, start, watch, stop, end, bring results home.
+
+What it is told comes as JSON on standard input, an anonymous file that is never on a disk because
+the environment may hold secrets. What it tells is in the worker's folder:
+
+    process.json   who we are, and since when the command runs
+    exit.json      how it ended; on the disk before anything else happens
+    log, log.*     what the command printed
+
+A held lock on the inherited descriptor says that we live. SIGUSR1 means: look at ``stop.json``.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import sys
+import time
+import traceback
+
+from . import child, containment, records, results, schedule, snapshot
+from .logfile import BOUND, BURST, RATE, Bucket, LogWriter
+
+LOCK_FD = 3
+READY_FD = 4
+"""Inherited: the lock that we live, and a pipe that closes when the command has been started."""
+
+CHUNK = 64 * 1024
+KILL_PAUSE_S = (0.01, 1.0)
+"""Time between two rounds of killing: at first, and at most."""
+
+RESULTS_S = 1800
+"""Seconds that copying results may take."""
+
+
+def main(arguments: list[str]) -> None:
+    """Supervise the worker whose folder is the argument."""
+    with os.fdopen(0, "rb", closefd=False) as file:
+        launch = json.loads(file.read())
+    os.dup2(os.open("/dev/null", os.O_RDONLY | os.O_CLOEXEC), 0)
+    for descriptor in (LOCK_FD, READY_FD):
+        os.set_inheritable(descriptor, False)
+    os.umask(0o077)
+    os.chdir("/")
+    Supervisor(arguments[0], launch).run()
+
+
+class Supervisor:
+    """One worker from its start to its end."""
+
+    def __init__(self, folder: str, launch: dict[str, object]) -> None:
+        self._folder = folder
+        self._launch = launch
+        self._tag = str(launch["tag"])
+        self._exchange = os.path.join(folder, records.EXCHANGE)
+        self._files = os.path.join(folder, records.FILES)
+        self._account: child.Account | None = None
+        self._group: str | None = None
+        self._leader = -1
+        self._status: int | None = None
+        self._started: float | None = None
+        self._children = True
+        self._stop: schedule.Stop | None = None
+        self._limit_at: float | None = None
+        self._termed = self._killed = False
+        self._told = True
+        self._kill_pause = KILL_PAUSE_S[0]
+        self._oom_before = 0
+        self._after_ns = 0
+        self._poll = select.poll()
+        self._wakeup = self._catch_signals()
+        self._output = -1
+        self._log = LogWriter(folder, _whole(launch["log_bytes"], BOUND))
+        self._bucket = Bucket(RATE, BURST, time.monotonic())
+
+    def run(self) -> None:
+        """Do all of it; whatever goes wrong, nothing is left running and the end is recorded."""
+        try:
+            containment.become_subreaper()
+            self._introduce()
+            self._look_for_stop(time.monotonic())
+            if self._stop is None:
+                self._prepare()
+                self._start()
+            os.close(READY_FD)
+            if self._started is not None:
+                self._watch()
+            self._finish(*self._outcome())
+        except (child.StartFailed, snapshot.BadSnapshot) as error:
+            self._finish(getattr(error, "code", 126), "could-not-start", f"{error}")
+        except BaseException as error:
+            self._kill_all()
+            self._log.say("the supervisor of this worker failed\n" + traceback.format_exc())
+            self._finish(None, "lost", f"the supervisor of the worker failed: {error!r}")
+            raise
+
+    # --------------------------------------------------------------------------- start
+
+    def _catch_signals(self) -> int:
+        wakeup, sender = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+        signal.set_wakeup_fd(sender, warn_on_full_buffer=False)
+        for number in (signal.SIGCHLD, signal.SIGUSR1, signal.SIGTERM):
+            signal.signal(number, lambda *_: None)
+        for number in (signal.SIGHUP, signal.SIGINT):
+            signal.signal(number, signal.SIG_IGN)
+        self._poll.register(wakeup, select.POLLIN)
+        return wakeup
+
+    def _introduce(self) -> None:
+        record: dict[str, object] = {
+            "version": 1,
+            "boot_id": records.boot_id(),
+            "pid": os.getpid(),
+            "start_ticks": records.start_ticks(os.getpid()),
+            "started": self._started,
+            "group": self._group,
+            "tag": self._tag,
+        }
+        records.write(self._folder, records.PROCESS, record, durable=False)
+
+    def _prepare(self) -> None:
+        """Make the folders that the worker may write to, and lay out its files."""
+        self._account = child.find_account(_text(self._launch["account"]))
+        owner = None if self._account is None else (self._account.uid, self._account.gid)
+        for folder in [*_texts(self._launch["folders"]), self._exchange]:
+            os.makedirs(folder, mode=0o700, exist_ok=True)
+            if owner is not None:
+                os.chown(folder, *owner, follow_symlinks=False)
+        if self._launch["cwd"] is None:
+            os.mkdir(self._files, 0o700)
+            files = self._launch.pop("files")
+            snapshot.lay_out(self._files, str(self._launch["objects"]), files, owner)  # type: ignore[arg-type]
+            self._after_ns = self._instant()
+
+    def _instant(self) -> int:
+        """Return a file-system time that everything laid out has, and nothing later will have."""
+        marker = os.path.join(self._folder, ".laid-out")
+        os.close(os.open(marker, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+        first = os.stat(marker).st_ctime_ns
+        while True:
+            time.sleep(0.001)
+            os.utime(marker)
+            if os.stat(marker).st_ctime_ns > first:
+                os.unlink(marker)
+                return first
+
+    def _start(self) -> None:
+        self._group = containment.make_group(str(self._launch["name"]))
+        self._oom_before = containment.out_of_memory_kills(self._group)
+        self._output, writer = os.pipe2(os.O_CLOEXEC)
+        os.set_blocking(self._output, False)
+        try:
+            self._leader = child.spawn(
+                _texts(self._launch["argv"]),
+                dict(self._launch.pop("env")),  # type: ignore[call-overload]
+                _text(self._launch["cwd"]) or self._files,
+                writer,
+                self._account,
+                self._group,
+            )
+        finally:
+            os.close(writer)
+        self._poll.register(self._output, select.POLLIN)
+        self._started = time.time()
+        limit = self._launch["time_limit_s"]
+        if isinstance(limit, int | float):
+            self._limit_at = time.monotonic() + limit
+        self._introduce()
+
+    # --------------------------------------------------------------------------- watch
+
+    def _watch(self) -> None:
+        while self._status is None or self._children:
+            self._wait()
+            self._reap()
+            now = time.monotonic()
+            self._look_for_stop(now)
+            if self._children:
+                self._step(now)
+        self._sweep()
+        while self._pump():
+            pass
+
+    def _wait(self) -> None:
+        now = time.monotonic()
+        throttled = self._bucket.wait(now)
+        if self._output >= 0:
+            self._poll.modify(self._output, 0 if throttled else select.POLLIN)
+        due = [self._due_at(), None if not throttled else now + throttled]
+        nearest = min((at for at in due if at is not None), default=now + 60.0)
+        for descriptor, what in self._poll.poll(max(0.0, nearest - now) * 1000):
+            if descriptor == self._wakeup:
+                self._heed(os.read(self._wakeup, 4096))
+            elif what & select.POLLIN or not throttled:
+                self._pump()
+
+    def _due_at(self) -> float | None:
+        if self._killed:
+            return time.monotonic() + self._kill_pause
+        if self._stop is not None:
+            return self._stop.kill_at if self._termed else self._stop.term_at
+        return self._limit_at
+
+    def _pump(self) -> bool:
+        """Move one chunk of output to the log; return whether there may be more."""
+        if self._output < 0:
+            return False
+        try:
+            data = os.read(self._output, CHUNK)
+        except BlockingIOError:
+            return False
+        if not data:
+            self._poll.unregister(self._output)
+            os.close(self._output)
+            self._output = -1
+            return False
+        self._log.write(data)
+        self._bucket.take(len(data), time.monotonic())
+        return True
+
+    def _reap(self) -> None:
+        try:
+            while True:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+                if pid == 0:
+                    return
+                if pid == self._leader:
+                    self._status = status
+        except ChildProcessError:
+            # As sub-reaper we inherit all orphans: no child left means nothing left at all.
+            self._children = False
+
+    # --------------------------------------------------------------------------- stop
+
+    def _heed(self, signals: bytes) -> None:
+        self._told = self._told or signal.SIGUSR1 in signals
+        if signal.SIGTERM in signals and self._stop is None:
+            self._begin("pause", "lost", _number(self._launch["grace_s"]), "the machine", "")
+
+    def _look_for_stop(self, now: float) -> None:
+        """Heed ``stop.json``; it may come before the start, and a cancel after a pause."""
+        if not self._told or self._status is not None:
+            return
+        self._told = False
+        wish = records.read(self._folder, records.STOP)
+        if wish is None:
+            return
+        kind, grace_s = str(wish["kind"]), _number(wish["grace_s"])
+        if self._stop is None:
+            self._begin(kind, "notice", grace_s, str(wish["for"]), str(wish["text"]))
+        elif kind == "cancel" and self._stop.kind == "pause":
+            self._stop.hasten(grace_s, now)
+            self._tell(kind, grace_s, str(wish["for"]), str(wish["text"]))
+
+    def _begin(self, kind: str, by: str, grace_s: float, for_: str, text: str) -> None:
+        self._tell(kind, grace_s, for_, text)
+        self._stop = schedule.Stop(kind, by, grace_s, time.monotonic())
+
+    def _tell(self, kind: str, grace_s: float, for_: str, text: str) -> None:
+        """Write the notice file; a worker that made it impossible gets the signals all the same."""
+        notice: dict[str, object] = {
+            "kind": kind,
+            "deadline": _rfc3339(time.time() + grace_s),
+            "for": for_,
+            "text": text,
+        }
+        uid = None if self._account is None else self._account.uid
+        try:
+            records.write(self._exchange, records.NOTICE, notice, durable=False, uid=uid)
+        except OSError as error:
+            if self._started is not None:
+                self._log.say(f"the notice could not be written: {error.strerror}")
+
+    def _step(self, now: float) -> None:
+        if self._stop is None:
+            if self._status is not None:
+                self._stop = schedule.Stop("cancel", "itself", schedule.LEFTOVER_S, now)
+            elif self._limit_at is not None and now >= self._limit_at:
+                text = f"the time limit of {self._launch['time_limit_s']} s is reached"
+                self._begin("cancel", "time-limit", _number(self._launch["grace_s"]), "", text)
+        if self._stop is None:
+            return
+        if now >= self._stop.kill_at:
+            self._kill()
+        elif now >= self._stop.term_at and not self._termed:
+            self._termed = True
+            containment.send(self._all(), signal.SIGTERM)
+
+    def _all(self) -> containment.Processes:
+        return list({*containment.descendants(os.getpid()), *containment.tagged(self._tag)})
+
+    def _kill(self) -> None:
+        """One round of SIGKILL to everything, with growing pauses; it ends when nothing is left.
+
+        A process that hangs in the kernel keeps us, and with us the GPU, until it is gone.
+        """
+        if self._killed:
+            self._kill_pause = min(self._kill_pause * 1.5, KILL_PAUSE_S[1])
+        self._killed = True
+        if self._group is not None:
+            containment.kill_group(self._group)
+        containment.send(self._all(), signal.SIGKILL)
+
+    def _kill_all(self) -> None:
+        while self._started is not None and self._children:
+            self._kill()
+            time.sleep(self._kill_pause)
+            self._reap()
+
+    def _sweep(self) -> None:
+        """Kill what escaped the tree, until nothing was found twice."""
+        clean = 0
+        while clean < 2:
+            clean = clean + 1 if containment.sweep(self._tag, self._group) else 0
+            if clean < 2:
+                time.sleep(KILL_PAUSE_S[0])
+
+    # --------------------------------------------------------------------------- end
+
+    def _outcome(self) -> tuple[int | None, str, str | None]:
+        """Return exit code, ended-by and the sentence for the user."""
+        if self._status is None:
+            return None, "notice", "it was stopped before it started"
+        code = schedule.exit_code(self._status)
+        by = "itself" if self._stop is None else self._stop.by
+        if code == 137 and not self._killed and self._kernel_killed():
+            text = (
+                "the machine ran out of memory and its kernel ended the job; use smaller "
+                "batches or fewer data workers, or a machine with more memory"
+            )
+            return code, "out-of-memory", text
+        if by == "time-limit":
+            text = f"it was ended at its time limit of {self._launch['time_limit_s']} s"
+            return code, by, text
+        if by != "itself" and self._killed:
+            return code, by, "it did not end within its grace period and was killed"
+        return code, by, None
+
+    def _kernel_killed(self) -> bool:
+        return containment.out_of_memory_kills(self._group) > self._oom_before
+
+    def _finish(self, code: int | None, by: str, text: str | None) -> None:
+        if by == "could-not-start":
+            self._log.say(str(text))
+        record: dict[str, object] = {
+            "version": 1,
+            "exit_code": code,
+            "by": by,
+            "text": text,
+            "started": self._started,
+            "ended": time.time(),
+        }
+        records.write(self._folder, records.EXIT, record, durable=True)
+        if self._group is not None:
+            containment.remove_group(self._group)
+        if self._started is not None:
+            paused = self._stop is not None and self._stop.kind == "pause" and code != 0
+            self._bring_home(copy=not paused)
+        self._log.close()
+
+    def _bring_home(self, *, copy: bool) -> None:
+        """Copy the results, as the worker's account, and clear its copy of the files."""
+        reader, writer = os.pipe2(os.O_CLOEXEC)
+        pid = os.fork()
+        if pid == 0:
+            try:
+                signal.signal(signal.SIGALRM, signal.SIG_DFL)
+                signal.alarm(RESULTS_S)
+                if self._account is not None:
+                    self._account.drop_to()
+                os.write(writer, "\n".join(self._carry() if copy else []).encode())
+            except BaseException as error:
+                os.write(writer, f"the results could not be copied: {error}".encode())
+            finally:
+                os._exit(0)
+        os.close(writer)
+        with os.fdopen(reader, "rb") as file:
+            said = file.read().decode(errors="replace")
+        os.waitpid(pid, 0)
+        for sentence in said.splitlines():
+            self._log.say(sentence)
+
+    def _carry(self) -> list[str]:
+        goal = _text(self._launch["output_dir"])
+        said: list[str] = []
+        if goal is not None:
+            carrier = results.Carrier(goal)
+            if self._after_ns:
+                carrier.copy(self._files, self._after_ns)
+            carrier.copy(str(self._launch["output"]))
+            said = carrier.sentences()
+            if carrier.over or carrier.failed:
+                return said
+        if self._after_ns and goal is not None:
+            results.remove_tree(self._files)
+        return said
+
+
+def _rfc3339(at: float) -> str:
+    whole = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(at))
+    return f"{whole}.{int(at % 1 * 1000):03d}+00:00"
+
+
+def _text(value: object) -> str | None:
+    return None if value is None else str(value)
+
+
+def _texts(value: object) -> list[str]:
+    return [str(item) for item in value] if isinstance(value, list) else []
+
+
+def _number(value: object) -> float:
+    return float(value) if isinstance(value, int | float) else 0.0
+
+
+def _whole(value: object, default: int) -> int:
+    return value if isinstance(value, int) else default
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
