@@ -1,0 +1,86 @@
+"""JupyterHub on one machine, as `benchpool up` starts it.
+
+Declarative: every path, port and secret comes from the facts file that `benchpool up` writes into
+its state folder (readable for its owner only) and names in BENCHPOOL_HUB_FACTS.
+"""
+
+import json
+import os
+from pathlib import Path
+
+c = get_config()  # noqa: F821
+load_subconfig("roles.py")  # noqa: F821
+
+facts = json.loads(Path(os.environ["BENCHPOOL_HUB_FACTS"]).read_text())
+paths, ports, secrets = facts["paths"], facts["ports"], facts["secrets"]
+service_url = f"http://127.0.0.1:{ports['scheduler']}/services/benchpool"
+
+# --- addresses and files
+c.JupyterHub.bind_url = f"http://{facts['bind']}:{ports['public']}/"
+c.JupyterHub.hub_bind_url = f"http://127.0.0.1:{ports['hub']}/hub/"
+c.JupyterHub.db_url = f"sqlite:///{paths['hub']}/jupyterhub.sqlite"
+c.JupyterHub.cookie_secret_file = f"{paths['hub']}/cookie_secret"
+c.ConfigurableHTTPProxy.command = facts["proxy_command"]
+c.ConfigurableHTTPProxy.api_url = f"http://127.0.0.1:{ports['proxy_api']}"
+c.ConfigurableHTTPProxy.pid_file = f"{paths['hub']}/proxy.pid"
+c.JupyterHub.template_paths = [paths["templates"]]
+
+# --- people
+c.JupyterHub.authenticator_class = {
+    "one-time": "benchpool_spawner.login_link.OneTimeAuthenticator",
+    "shared-password": "benchpool_spawner.login_link.SharedPasswordLinkAuthenticator",
+    "pam": "benchpool_spawner.login_link.PAMLinkAuthenticator",
+}[facts["auth"]]
+c.LoginLinks.login_keys = paths["login_keys"]
+c.Authenticator.admin_users = {facts["admin"]}
+c.Authenticator.allowed_users = {facts["admin"]}
+c.Authenticator.allow_all = facts["auth"] != "one-time"
+# A name becomes a folder below homes/, and travels in addresses.
+c.Authenticator.username_pattern = r"^[a-z0-9_][a-z0-9_.@-]{0,63}$"
+c.SharedPasswordAuthenticator.user_password = secrets["user_password"]
+c.SharedPasswordAuthenticator.admin_password = secrets["admin_password"]
+
+# --- notebook servers
+c.JupyterHub.spawner_class = (
+    "benchpool_spawner.local.LocalGPUPAMSpawner"
+    if facts["auth"] == "pam"
+    else "benchpool_spawner.local.LocalGPUSpawner"
+)
+c.QuotaMixin.scheduler_url = service_url
+c.QuotaMixin.scheduler_token = secrets["hub_token"]
+c.SimpleLocalProcessSpawner.home_dir_template = f"{paths['homes']}/{{username}}"
+c.Spawner.cmd = facts["singleuser"]
+c.Spawner.args = [
+    # The news pop-up would lie over our button, and asks outside this machine.
+    "--LabApp.news_url=None",
+    "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
+    *(["--allow-root"] if facts["allow_root"] else []),
+]
+c.Spawner.default_url = "/lab"
+c.Spawner.environment = {
+    "PATH": facts["path"],
+    # Settings for every JupyterLab of this Hub: jupyter/labconfig beside this file.
+    "JUPYTER_CONFIG_PATH": paths["jupyter_config"],
+}
+c.Spawner.start_timeout = 120
+c.Spawner.http_timeout = 90
+c.Spawner.poll_interval = 3
+# One machine has nobody who would start the Hub again: failed starts never end it.
+c.Spawner.consecutive_failure_limit = 0
+c.JupyterHub.allow_named_servers = True
+# Kernels survive a restart of the Hub.
+c.JupyterHub.cleanup_servers = False
+
+# --- the scheduler, started and watched by the Hub
+c.JupyterHub.services = [
+    {
+        "name": "benchpool",
+        "url": f"http://127.0.0.1:{ports['scheduler']}",
+        "command": facts["scheduler_command"],
+        "environment": facts["scheduler_environment"],
+        "cwd": paths["state"],
+        "oauth_no_confirm": True,
+        "oauth_client_allowed_scopes": ["read:users:groups!user", "read:users:name!user"],
+    },
+    {"name": "benchpool-hub", "api_token": secrets["hub_token"], "admin": True, "display": False},
+]

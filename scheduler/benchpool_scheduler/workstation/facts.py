@@ -1,0 +1,127 @@
+"""The facts file: all that ``hub_config/local.py`` needs to know of this start.
+
+It holds secrets, so it is for its owner only; command lines and environments carry none.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from benchpool_scheduler.errors import Unavailable
+from benchpool_scheduler.workstation import files
+from benchpool_scheduler.workstation.options import UpOptions, account
+from benchpool_scheduler.workstation.proxy import Proxy
+from benchpool_scheduler.workstation.state import Ports, StateFolder
+
+HUB_TOKEN_BYTES = 32
+_TIED = Path(__file__).with_name("tied.py")
+
+
+@dataclass(frozen=True, slots=True)
+class Secrets:
+    """Random words of one workstation, kept in its state folder.
+
+    Attributes:
+        hub_token: By which the scheduler knows the Hub, and the Hub knows us.
+        user_password, admin_password: For ``--auth shared-password``.
+    """
+
+    hub_token: str
+    user_password: str
+    admin_password: str
+
+
+def secrets(folder: StateFolder) -> Secrets:
+    """Return the secrets of this state folder, made on the first start."""
+    return Secrets(
+        hub_token=files.secret(folder.hub / "hub-token"),
+        user_password=files.secret(folder.shared_password, size=9),
+        admin_password=files.secret(folder.path / "admin-password"),
+    )
+
+
+def hub_config() -> Path:
+    """Return the folder with the Hub's configuration: of the source tree, else as installed.
+
+    Raises:
+        Unavailable: It is in neither place.
+    """
+    for folder in (
+        Path(__file__).parents[3] / "hub_config",
+        Path(sys.prefix) / "share/benchpool/hub_config",
+    ):
+        if (folder / "local.py").is_file():
+            return folder
+    raise Unavailable(
+        "The Hub's configuration (share/benchpool/hub_config) is missing from this installation: "
+        "install benchpool again.",
+        code="incomplete-installation",
+    )
+
+
+def tied(command: list[str], *, restart: bool = False) -> list[str]:
+    """Return the command line that runs ``command`` only as long as its parent lives."""
+    options = ["--restart"] if restart else []
+    return [sys.executable, "-I", "-S", str(_TIED), *options, *command]
+
+
+def build(
+    options: UpOptions, folder: StateFolder, config: Path, ports: Ports, proxy: Proxy
+) -> dict[str, Any]:
+    """Return the facts of one start."""
+    words = secrets(folder)
+    return {
+        "bind": options.bind,
+        "auth": options.auth,
+        "admin": account(),
+        "allow_root": os.geteuid() == 0,
+        "ports": {name: getattr(ports, name) for name in ports.__struct_fields__},
+        "secrets": {
+            "hub_token": words.hub_token,
+            "user_password": words.user_password,
+            "admin_password": words.admin_password,
+        },
+        "paths": {
+            "state": str(folder.path),
+            "hub": str(folder.hub),
+            "homes": str(folder.homes),
+            "login_keys": str(folder.login_keys),
+            "templates": _templates(),
+            "jupyter_config": str(hub_config() / "jupyter"),
+        },
+        # The environment's own programs first, whatever shell started us.
+        "path": os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")]),
+        "proxy_command": tied(list(proxy.command)),
+        "singleuser": [sys.executable, "-m", "jupyterhub.singleuser"],
+        "scheduler_command": tied([sys.executable, "-m", "benchpool_scheduler.app"], restart=True),
+        "scheduler_environment": _scheduler(options, folder, config),
+    }
+
+
+def _templates() -> str:
+    # The scheduler never imports the spawner; it only says to the Hub where its pages lie.
+    spec = importlib.util.find_spec("benchpool_spawner")
+    if spec is None or not spec.submodule_search_locations:
+        raise Unavailable(
+            "benchpool_spawner is missing from this installation: install benchpool again.",
+            code="incomplete-installation",
+        )
+    return str(Path(next(iter(spec.submodule_search_locations))) / "templates" / "hub")
+
+
+def _scheduler(options: UpOptions, folder: StateFolder, config: Path) -> dict[str, str]:
+    environment = {
+        "BENCHPOOL_STATE": str(folder.path),
+        "BENCHPOOL_CONFIG": str(config),
+        "BENCHPOOL_ACCOUNTS": "system" if options.auth == "pam" else "shared",
+    }
+    if options.gpus is not None:
+        environment["BENCHPOOL_SIMULATED_GPUS"] = str(options.gpus)
+    if options.gpu_model is not None:
+        environment["BENCHPOOL_GPU_MODEL"] = options.gpu_model
+    return environment

@@ -1,0 +1,101 @@
+"""What ``benchpool up`` asks of its Hub: whether it answers, and for an administrator's token."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import Any
+
+import httpx
+
+from benchpool_scheduler.errors import Unavailable
+
+ANSWER_TIMEOUT_S = 10.0
+POLL_S = 0.1
+
+
+class HubApi:
+    """The Hub's REST API with one token.
+
+    Args:
+        url: The API's address, ending in ``/hub/api``.
+        token: A token of the Hub.
+    """
+
+    def __init__(self, url: str, token: str) -> None:
+        self._http = httpx.AsyncClient(
+            base_url=url.rstrip("/") + "/",
+            headers={"Authorization": f"token {token}"},
+            timeout=ANSWER_TIMEOUT_S,
+            trust_env=False,
+        )
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._http.aclose()
+
+    async def _ask(self, method: str, path: str, **options: Any) -> httpx.Response:
+        try:
+            return await self._http.request(method, path, **options)
+        except httpx.HTTPError as failed:
+            raise Unavailable(
+                f"The Hub at {self._http.base_url} does not answer ({failed}): see its log.",
+                code="hub-failed",
+            ) from failed
+
+    async def is_good(self, token: str, name: str) -> bool:
+        """Tell whether a token is that of this user."""
+        headers = {"Authorization": f"token {token}"}
+        answer = await self._ask("GET", "user", headers=headers)
+        return bool(answer.status_code == 200 and answer.json().get("name") == name)
+
+    async def new_token(self, name: str, note: str) -> str:
+        """Make a token with all rights of a user.
+
+        Raises:
+            Unavailable: The Hub does not give one.
+        """
+        answer = await self._ask("POST", f"users/{name}/tokens", json={"note": note})
+        if answer.status_code not in (200, 201):
+            raise Unavailable(
+                f"The Hub gives no token for {name} (HTTP {answer.status_code}): see its log.",
+                code="hub-failed",
+            )
+        return str(answer.json()["token"])
+
+    async def servers(self) -> list[tuple[str, str]]:
+        """Return user and name of each notebook server that runs; the default one has no name."""
+        answer = await self._ask("GET", "users", params={"state": "active"})
+        if answer.status_code != 200:
+            raise Unavailable(
+                f"The Hub does not list its servers (HTTP {answer.status_code}): see its log.",
+                code="hub-failed",
+            )
+        users: list[dict[str, Any]] = answer.json()
+        return [(user["name"], name) for user in users for name in user.get("servers") or {}]
+
+    async def stop_server(self, user: str, name: str) -> None:
+        """Stop a notebook server, and wait until it is gone."""
+        path = f"users/{user}/servers/{name}" if name else f"users/{user}/server"
+        answer = await self._ask("DELETE", path)
+        deadline = time.monotonic() + 60
+        while answer.status_code == 202 and time.monotonic() < deadline:
+            await asyncio.sleep(POLL_S)
+            if (user, name) not in await self.servers():
+                return
+
+
+async def wait_until(url: str, timeout_s: float) -> None:
+    """Wait until an address answers with 200.
+
+    Raises:
+        TimeoutError: It does not.
+    """
+    async with asyncio.timeout(timeout_s), httpx.AsyncClient(trust_env=False, timeout=5) as http:
+        while True:
+            try:
+                if (await http.get(url)).status_code == 200:
+                    return
+            except httpx.HTTPError:
+                pass
+            await asyncio.sleep(POLL_S)

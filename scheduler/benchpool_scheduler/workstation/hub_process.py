@@ -1,0 +1,107 @@
+"""The Hub as a process of ``benchpool up``: started, watched, started again, ended."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from pathlib import Path
+
+from benchpool_scheduler.errors import Unavailable
+from benchpool_scheduler.workstation import facts, processes
+from benchpool_scheduler.workstation.state import StateFolder
+
+LOG_LIMIT = 16 * 2**20
+TAIL_LINES = 12
+END_PATIENCE_S = 20.0
+
+# Nothing of an outer Jupyter's or an outer benchpool's environment may reach this Hub.
+_NOT_INHERITED = ("JUPYTERHUB_", "JPY_", "CONFIGPROXY_", "BENCHPOOL_", "JUPYTER_")
+
+
+class HubProcess:
+    """One Hub with all it starts: proxy and scheduler."""
+
+    def __init__(self, folder: StateFolder) -> None:
+        self._folder = folder
+        self._process: asyncio.subprocess.Process | None = None
+
+    async def start(self) -> None:
+        """Start it; what an earlier Hub left of its proxy is ended first."""
+        _end_old_proxy(self._folder.hub / "proxy.pid")
+        config = facts.hub_config() / "local.py"
+        command = facts.tied([sys.executable, "-m", "jupyterhub", "-f", str(config)])
+        log = _open_log(self._folder.hub_log)
+        try:
+            self._process = await asyncio.create_subprocess_exec(
+                *command,
+                cwd=self._folder.hub,
+                env=_environment(self._folder),
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                # Ctrl-C is for `benchpool up`, which ends the Hub in good order.
+                start_new_session=True,
+            )
+        finally:
+            os.close(log)
+
+    async def ended(self) -> int:
+        """Wait until it ends by itself; return its exit status."""
+        if self._process is None:
+            raise RuntimeError("the Hub was not started")
+        return await self._process.wait()
+
+    async def stop(self) -> None:
+        """End it: the Hub then ends scheduler and proxy, and leaves notebook servers running."""
+        process = self._process
+        if process is None or process.returncode is not None:
+            return
+        process.terminate()
+        try:
+            await asyncio.wait_for(process.wait(), END_PATIENCE_S)
+        except TimeoutError:
+            process.kill()
+            await process.wait()
+
+    def failure(self, what: str) -> Unavailable:
+        """Return the error for a Hub that does not come up, with the end of its log."""
+        tail = "\n".join(_tail(self._folder.hub_log))
+        return Unavailable(
+            f"{what}; the end of {self._folder.hub_log} says:\n{tail}", code="hub-failed"
+        )
+
+
+def _environment(folder: StateFolder) -> dict[str, str]:
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(_NOT_INHERITED)}
+    return {**kept, "BENCHPOOL_HUB_FACTS": str(folder.facts), "PYTHONUNBUFFERED": "1"}
+
+
+def _open_log(path: Path) -> int:
+    if path.exists() and path.stat().st_size > LOG_LIMIT:
+        path.replace(path.with_suffix(".log.1"))
+    return os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+
+
+def _tail(path: Path) -> list[str]:
+    try:
+        with path.open("rb") as file:
+            file.seek(max(0, path.stat().st_size - 8192))
+            return file.read().decode(errors="replace").splitlines()[-TAIL_LINES:]
+    except OSError:
+        return []
+
+
+def _end_old_proxy(pid_file: Path) -> None:
+    """End the proxy that a killed Hub left, unless its number means something else by now.
+
+    The Hub itself would signal whatever process has that number.
+    """
+    try:
+        pid = int(pid_file.read_text())
+    except (OSError, ValueError):
+        return
+    known = processes.identity(pid)
+    if known is not None and "configurable-http-proxy" in processes.command_line(pid):
+        processes.end(pid, known, patience_s=3.0, kill=True)
+    pid_file.unlink(missing_ok=True)

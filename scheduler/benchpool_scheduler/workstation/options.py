@@ -1,0 +1,109 @@
+"""What ``benchpool up`` and its companions are asked for (formats, section 4)."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import pwd
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, get_args
+
+from benchpool_scheduler.errors import InvalidInput
+
+Auth = Literal["one-time", "shared-password", "pam"]
+AUTHS: tuple[str, ...] = get_args(Auth)
+DEFAULT_PORT = 8000
+LOOPBACK = "127.0.0.1"
+
+JobsAtEnd = Literal["keep", "pause", "cancel"]
+ServersAtEnd = Literal["keep", "stop"]
+
+
+@dataclass(frozen=True, slots=True)
+class UpOptions:
+    """One start.
+
+    Attributes:
+        state: The state folder.
+        port: Where the browser goes; 0 takes any free port and keeps it.
+        bind: Address to listen on.
+        config: ``benchpool.yaml``; None takes the one in the state folder, written when missing.
+        gpus: Simulated GPUs; None takes this machine's, else simulates eight.
+        gpu_model: Model name of simulated GPUs.
+        auth: Who may log in.
+        json: Print JSON lines.
+    """
+
+    state: Path
+    port: int = DEFAULT_PORT
+    bind: str = LOOPBACK
+    config: Path | None = None
+    gpus: int | None = None
+    gpu_model: str | None = None
+    auth: Auth = "one-time"
+    json: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DownOptions:
+    """One end: what becomes of the jobs and of the notebook servers."""
+
+    state: Path
+    jobs: JobsAtEnd = "keep"
+    servers: ServersAtEnd = "keep"
+    json: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DoctorOptions:
+    """One look at this machine."""
+
+    state: Path
+    json: bool = False
+
+
+def check(options: UpOptions) -> None:
+    """Refuse options that cannot work.
+
+    Raises:
+        InvalidInput: The message names the option and what to do.
+    """
+    if not 0 <= options.port <= 65535:
+        raise InvalidInput(
+            f"--port is {options.port}: give a number from 0 (any free one) to 65535.", field="port"
+        )
+    try:
+        ipaddress.ip_address(options.bind)
+    except ValueError as bad:
+        raise InvalidInput(
+            f"--bind is {options.bind!r}: give an address of this machine, such as 127.0.0.1 "
+            "or 0.0.0.0.",
+            field="bind",
+        ) from bad
+    if options.auth not in AUTHS:
+        raise InvalidInput(
+            f"--auth is {options.auth!r}: choose one of {', '.join(AUTHS)}.", field="auth"
+        )
+    if options.auth == "pam" and os.geteuid() != 0:
+        raise InvalidInput(
+            "--auth pam starts servers as other accounts, which needs root: start it with sudo, "
+            "or use --auth shared-password.",
+            field="auth",
+        )
+    if options.gpus is not None and not 1 <= options.gpus <= 1024:
+        raise InvalidInput(
+            f"--gpus is {options.gpus}: give a number of simulated GPUs from 1 to 1024.",
+            field="gpus",
+        )
+    if options.config is not None and not options.config.is_file():
+        raise InvalidInput(
+            f"--config names {options.config}, which is no file: write one, or leave the option "
+            "out for a first one.",
+            field="config",
+        )
+
+
+def account() -> str:
+    """Return the name of the account that starts benchpool: its first administrator."""
+    return pwd.getpwuid(os.geteuid()).pw_name.lower()

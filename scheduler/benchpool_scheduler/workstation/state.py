@@ -1,0 +1,210 @@
+"""The state folder: where everything is that ``benchpool up`` keeps.
+
+    benchpool.yaml  admin-token  up.json  up.lock
+    hub/        jupyterhub.sqlite, cookie secret, proxy pid, ports, facts, keys of login links
+    scheduler/  objects/  jobs/           of the scheduler
+    homes/      logs/
+
+Everything is for its owner only; nothing lies in the working directory.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from benchpool_scheduler.errors import InvalidInput, Unavailable
+from benchpool_scheduler.workstation import files
+
+FOLDERS = ("hub", "hub/login-keys", "scheduler", "objects", "jobs", "homes", "logs")
+
+
+class Running(msgspec.Struct, frozen=True):
+    """``up.json``: how to reach a running ``benchpool up``.
+
+    ``process`` identifies it beyond its pid. ``token_file`` is relative to the state folder.
+    """
+
+    pid: int
+    process: str
+    url: str
+    hub_api: str
+    scheduler_api: str
+    token_file: str
+    auth: str
+
+
+class Ports(msgspec.Struct, frozen=True):
+    """The ports of one workstation, kept so that what runs finds Hub and scheduler again."""
+
+    public: int
+    hub: int
+    proxy_api: int
+    scheduler: int
+
+
+@dataclass(frozen=True, slots=True)
+class StateFolder:
+    """Names of what lies in the folder."""
+
+    path: Path
+
+    @property
+    def config(self) -> Path:
+        """The pool's configuration."""
+        return self.path / "benchpool.yaml"
+
+    @property
+    def admin_token(self) -> Path:
+        """A Hub API token with administrator rights."""
+        return self.path / "admin-token"
+
+    @property
+    def shared_password(self) -> Path:
+        """The password of all users under ``--auth shared-password``."""
+        return self.path / "shared-password"
+
+    @property
+    def running(self) -> Path:
+        """How to reach a running ``benchpool up``."""
+        return self.path / "up.json"
+
+    @property
+    def hub(self) -> Path:
+        """What the Hub keeps."""
+        return self.path / "hub"
+
+    @property
+    def facts(self) -> Path:
+        """What ``hub_config/local.py`` reads."""
+        return self.hub / "facts.json"
+
+    @property
+    def login_keys(self) -> Path:
+        """Hashes of login keys."""
+        return self.hub / "login-keys"
+
+    @property
+    def homes(self) -> Path:
+        """Home folders of users without a system account."""
+        return self.path / "homes"
+
+    @property
+    def hub_log(self) -> Path:
+        """Output of Hub, proxy and scheduler."""
+        return self.path / "logs" / "hub.log"
+
+
+def prepare(path: Path) -> StateFolder:
+    """Make the folder and its parts.
+
+    Raises:
+        InvalidInput: It cannot be made or written, or others may write into it.
+    """
+    folder = StateFolder(path.expanduser().absolute())
+    try:
+        folder.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        info = folder.path.stat()
+        if info.st_uid != os.geteuid():
+            raise InvalidInput(
+                f"The state folder {folder.path} belongs to another account: name one of your own "
+                "with --state.",
+                field="state",
+            )
+        if info.st_mode & 0o022:
+            folder.path.chmod(info.st_mode & ~0o022)
+        for name in FOLDERS:
+            (folder.path / name).mkdir(mode=0o700, exist_ok=True)
+    except OSError as failed:
+        raise InvalidInput(
+            f"The state folder {folder.path} cannot be used ({failed.strerror}): name another "
+            "with --state.",
+            field="state",
+        ) from failed
+    return folder
+
+
+@contextmanager
+def alone(folder: StateFolder) -> Iterator[None]:
+    """Hold the folder's lock: one ``benchpool up`` per state folder.
+
+    Raises:
+        Unavailable: Another one holds it; the message says where it is.
+    """
+    with (folder.path / "up.lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as held:
+            other = files.read_json(folder.running, Running)
+            where = f" at {other.url} (process {other.pid})" if other else ""
+            raise Unavailable(
+                f"benchpool already runs from {folder.path}{where}: end it with `benchpool down`, "
+                "or start a second one with another --state.",
+                code="already-running",
+            ) from held
+        yield
+
+
+def ports(folder: StateFolder, public: int, bind: str) -> Ports:
+    """Choose the ports: those of the last start where they are free, else new ones.
+
+    Raises:
+        InvalidInput: The public port was named and is taken.
+    """
+    path = folder.hub / "ports.json"
+    old = files.read_json(path, Ports)
+    if public and not _free(public, bind):
+        raise InvalidInput(
+            f"Port {public} on {bind} is taken by another program: name another with --port, or "
+            "any free one with --port 0.",
+            field="port",
+            numbers={"port": public},
+        )
+    kept = [old.hub, old.proxy_api, old.scheduler] if old else [0, 0, 0]
+    wanted = [(public or (old.public if old else 0), bind), *((port, "127.0.0.1") for port in kept)]
+    chosen = Ports(*_choose(wanted))
+    files.write_json(path, chosen)
+    return chosen
+
+
+def _choose(wanted: list[tuple[int, str]]) -> list[int]:
+    """Return the wanted ports, replaced by free ones where they are 0 or taken."""
+    held: list[socket.socket] = []
+    try:
+        for port, address in wanted:
+            if port and _free(port, address):
+                held.append(_bound(port, address))
+            else:
+                held.append(_bound(0, address))
+        return [one.getsockname()[1] for one in held]
+    finally:
+        for one in held:
+            one.close()
+
+
+def _free(port: int, address: str) -> bool:
+    try:
+        _bound(port, address).close()
+    except OSError:
+        return False
+    return True
+
+
+def _bound(port: int, address: str) -> socket.socket:
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    one = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        # As the servers themselves do: connections of the last start that linger do no harm.
+        one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        one.bind((address, port))
+    except OSError:
+        one.close()
+        raise
+    return one

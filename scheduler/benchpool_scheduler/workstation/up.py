@@ -1,0 +1,310 @@
+"""``benchpool up``: start everything on this machine, say where it is, watch it, end it.
+
+Jobs and notebook servers run on when it ends; the next start finds them again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import time
+from collections.abc import Coroutine
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from benchpool_scheduler import configuration
+from benchpool_scheduler.client import AsyncClient, Credentials
+from benchpool_scheduler.errors import BenchpoolError, InvalidInput, Unavailable
+from benchpool_scheduler.runtime.local import gpus
+from benchpool_scheduler.workstation import facts, files, login_keys, processes, proxy, self_test
+from benchpool_scheduler.workstation import state as states
+from benchpool_scheduler.workstation.hub_api import HubApi, wait_until
+from benchpool_scheduler.workstation.hub_process import HubProcess
+from benchpool_scheduler.workstation.options import UpOptions, account, check
+from benchpool_scheduler.workstation.screen import JsonScreen, Screen, TextScreen
+
+READY_TIMEOUT_S = 90.0
+SIMULATED_GPUS = 8
+MOST_QUICK_ENDS = 3
+STEADY_S = 60.0
+
+
+def run(options: UpOptions) -> int:
+    """Start, serve until told to end, and return the exit status (formats, section 4)."""
+    screen: Screen = JsonScreen() if options.json else TextScreen()
+    try:
+        check(options)
+        folder = states.prepare(options.state)
+        with states.alone(folder):
+            return asyncio.run(Workstation(options, folder, screen).run())
+    except BenchpoolError as error:
+        screen.error(error)
+        return 2 if isinstance(error, InvalidInput) else 1
+
+
+@dataclass(frozen=True, slots=True)
+class Addresses:
+    """Where things answer, seen from this machine."""
+
+    url: str
+    hub_api: str
+    scheduler: str
+
+    @property
+    def scheduler_api(self) -> str:
+        """The scheduler's API."""
+        return f"{self.scheduler}/api/v1"
+
+
+class Workstation:
+    """One run of ``benchpool up``."""
+
+    def __init__(self, options: UpOptions, folder: states.StateFolder, screen: Screen) -> None:
+        self._options = options
+        self._folder = folder
+        self._screen = screen
+        self._began = time.monotonic()
+        self._hub = HubProcess(folder)
+        self._stop = asyncio.Event()
+        self._config_path = options.config.absolute() if options.config else folder.config
+
+    async def run(self) -> int:
+        """Start everything and stay until the end."""
+        self._listen()
+        try:
+            settings = self._read_configuration()
+            ports = self._write_facts()
+            at = _addresses(self._options.bind, ports.public)
+            await self._start_hub(at)
+            if self._stop.is_set():
+                return 0
+            token = await self._admin_token(ports)
+            await self._say_ready(at, token, settings)
+            return await self._watch(at, token)
+        finally:
+            self._folder.running.unlink(missing_ok=True)
+            await self._hub.stop()
+
+    def _listen(self) -> None:
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, self._stop.set)
+
+    # ------------------------------------------------------------------ before the Hub
+
+    def _read_configuration(self) -> configuration.Configuration:
+        """Read the configuration, written on the first start.
+
+        Raises:
+            InvalidInput: With file, line and key.
+        """
+        if self._options.config is None and not self._config_path.exists():
+            text = configuration.default_configuration(account(), self._count_gpus())
+            files.write_private(self._config_path, text.encode())
+        try:
+            text = self._config_path.read_text()
+        except OSError as failed:
+            raise InvalidInput(
+                f"{self._config_path} cannot be read ({failed.strerror}): give a readable file "
+                "with --config.",
+                field="config",
+            ) from failed
+        return configuration.load(text, str(self._config_path))
+
+    def _count_gpus(self) -> int:
+        if self._options.gpus is not None:
+            return self._options.gpus
+        found = gpus.find_devices()
+        return len(found.devices()) if found else SIMULATED_GPUS
+
+    def _write_facts(self) -> states.Ports:
+        found = proxy.find(os.environ)
+        if found is None:
+            self._screen.note("Installing the Hub's proxy with npm, once")
+            found = proxy.install(os.environ)
+        ports = states.ports(self._folder, self._options.port, self._options.bind)
+        known = facts.build(self._options, self._folder, self._config_path, ports, found)
+        files.write_json(self._folder.facts, known)
+        return ports
+
+    # ------------------------------------------------------------------ until everything answers
+
+    async def _start_hub(self, at: Addresses) -> None:
+        self._screen.note("Starting JupyterHub and the scheduler")
+        await self._hub.start()
+        answers = asyncio.create_task(self._answers(at))
+        ended = asyncio.create_task(self._hub.ended())
+        stop = asyncio.create_task(self._stop.wait())
+        tasks = {answers, ended, stop}
+        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        for task in tasks - done:
+            task.cancel()
+        if stop in done:
+            return
+        if ended in done:
+            raise self._hub.failure(f"JupyterHub ended with status {ended.result()}")
+        try:
+            answers.result()
+        except TimeoutError as late:
+            raise self._hub.failure(
+                f"JupyterHub and scheduler do not answer after {READY_TIMEOUT_S:.0f} s"
+            ) from late
+
+    async def _answers(self, at: Addresses) -> None:
+        await wait_until(f"{at.hub_api}/", READY_TIMEOUT_S)
+        await wait_until(f"{at.scheduler_api}/health", READY_TIMEOUT_S)
+
+    async def _admin_token(self, ports: states.Ports) -> str:
+        """Return the administrator's token: that of the last start while the Hub knows it."""
+        words = facts.secrets(self._folder)
+        hub = HubApi(f"http://127.0.0.1:{ports.hub}/hub/api", words.hub_token)
+        path = self._folder.admin_token
+        try:
+            if path.exists() and await hub.is_good(path.read_text().strip(), account()):
+                return path.read_text().strip()
+            token = await hub.new_token(account(), "benchpool up: administrator")
+        finally:
+            await hub.close()
+        files.write_private(path, token.encode() + b"\n")
+        return token
+
+    async def _say_ready(
+        self, at: Addresses, token: str, settings: configuration.Configuration
+    ) -> None:
+        async with AsyncClient(Credentials(at.scheduler, token, source="up")) as client:
+            status = await client.status()
+            test = await self_test.run(client, settings, account())
+        key = login_keys.create(self._folder.login_keys, account())
+        files.write_json(self._folder.running, self._running(at))
+        ready = {
+            "event": "ready",
+            "url": at.url,
+            "login_url": login_keys.link(at.url, key),
+            "hub_api": at.hub_api,
+            "scheduler_api": at.scheduler_api,
+            "admin_token": token,
+            "state": str(self._folder.path),
+            "gpus": [
+                {"uuid": gpu.uuid, "model": gpu.model, "simulated": gpu.simulated}
+                for gpu in status.gpus
+            ],
+            "self_test": test,
+            "seconds": round(time.monotonic() - self._began, 3),
+        }
+        shared = self._options.auth == "shared-password"
+        extra = {"shared-password-file": str(self._folder.shared_password)} if shared else {}
+        self._screen.ready(ready, extra)
+
+    def _running(self, at: Addresses) -> states.Running:
+        return states.Running(
+            pid=os.getpid(),
+            process=processes.identity(os.getpid()) or "",
+            url=at.url,
+            hub_api=at.hub_api,
+            scheduler_api=at.scheduler_api,
+            token_file=self._folder.admin_token.name,
+            auth=self._options.auth,
+        )
+
+    # ------------------------------------------------------------------ until the end
+
+    async def _watch(self, at: Addresses, token: str) -> int:
+        loop = asyncio.get_running_loop()
+        reloads: set[asyncio.Task[None]] = set()
+
+        def reload() -> None:
+            task = asyncio.create_task(self._reload(at, token))
+            reloads.add(task)
+            task.add_done_callback(reloads.discard)
+
+        loop.add_signal_handler(signal.SIGHUP, reload)
+        quick = 0
+        while True:
+            began = time.monotonic()
+            ended = await self._first(self._hub.ended(), self._stop.wait())
+            if self._stop.is_set():
+                await self._say_goodbye(at, token)
+                return 0
+            quick = 1 if time.monotonic() - began > STEADY_S else quick + 1
+            if quick > MOST_QUICK_ENDS:
+                raise self._hub.failure(f"JupyterHub ended {quick} times within minutes")
+            self._screen.event(
+                "hub-restarts", "JupyterHub ended unasked and is started again.", status=ended
+            )
+            await self._start_hub(at)
+            if not self._stop.is_set():
+                self._screen.event("hub-restarted", "JupyterHub runs again.")
+
+    async def _first(self, *waits: Coroutine[Any, Any, Any]) -> object:
+        tasks = [asyncio.create_task(one) for one in waits]
+        done, pending = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        for task in pending:
+            task.cancel()
+        return next(iter(done)).result()
+
+    async def _reload(self, at: Addresses, token: str) -> None:
+        """Re-read the configuration (SIGHUP); on an error the old one stays in force."""
+        try:
+            text = await asyncio.to_thread(self._config_path.read_text)
+            async with AsyncClient(Credentials(at.scheduler, token, source="up")) as client:
+                change = await client.apply_config(text)
+        except OSError as failed:
+            self._screen.event(
+                "configuration-refused", f"{self._config_path} cannot be read: {failed.strerror}."
+            )
+        except BenchpoolError as error:
+            self._screen.event("configuration-refused", error.message, **error.as_json())
+        else:
+            text = "; ".join(change.changes) or "nothing changes"
+            self._screen.event("configuration", f"Configuration: {text}", changes=change.changes)
+
+    async def _say_goodbye(self, at: Addresses, token: str) -> None:
+        """Say what runs on."""
+        jobs, servers = 0, 0
+        hub = HubApi(at.hub_api, token)
+        try:
+            async with asyncio.timeout(5):
+                async with AsyncClient(Credentials(at.scheduler, token, source="up")) as client:
+                    jobs = (await client.status()).running
+                servers = len(await hub.servers())
+        except (BenchpoolError, TimeoutError, OSError):
+            pass
+        finally:
+            await hub.close()
+        text = "Stopping the hub."
+        if jobs or servers:
+            text = (
+                f"Stopping the hub. {_count(jobs, 'job')} and {_count(servers, 'notebook server')} "
+                "run on; `benchpool up` finds them again."
+            )
+        self._screen.event("stopping", text, jobs=jobs, servers=servers)
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def _addresses(bind: str, port: int) -> Addresses:
+    host = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(bind, bind)  # noqa: S104
+    if ":" in host and not host.startswith("["):
+        host = f"[{host}]"
+    url = f"http://{host}:{port}/"
+    return Addresses(url, f"{url}hub/api", f"{url}services/benchpool")
+
+
+def login_link(state: Path, *, json: bool = False) -> int:
+    """``benchpool login-link``: print a new login link of a running ``benchpool up``."""
+    screen: Screen = JsonScreen() if json else TextScreen()
+    folder = states.StateFolder(state.expanduser().absolute())
+    running = files.read_json(folder.running, states.Running)
+    if running is None or processes.identity(running.pid) != running.process:
+        screen.error(Unavailable(
+            f"No benchpool runs from {folder.path}: start it with `benchpool up`.",
+            code="not-running",
+        ))  # fmt: skip
+        return 4
+    link = login_keys.link(running.url, login_keys.create(folder.login_keys, account()))
+    screen.event("login-link", link, url=link)
+    return 0
