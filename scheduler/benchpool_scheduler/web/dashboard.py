@@ -92,4 +92,4 @@ def health_sentence(health: Health) -> str:
 def _of_all(seen: int, total: int, word: str) -> str:
     if seen >= total:
         return f"{count(seen, 'job')} {word}"
-    return f"{seen} of {count(total, 'job')} {word} are yours to see"
+    return f"{count(total, 'job')} {word}, you see {seen or 'none'}"

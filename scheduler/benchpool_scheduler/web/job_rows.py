@@ -114,7 +114,7 @@ def queue_positions(jobs: Sequence[Job], reader: Reader) -> Mapping[str, str]:
             peers.setdefault(job.project, []).append(job)
     whole = "" if reader.admin else " you see"
     return {
-        job.id: f"{ordinal(place)} of {len(line)}{whole}"
+        job.id: f"{ordinal(place)} of {len(line)}{whole}" if len(line) > 1 else f"only one{whole}"
         for line in peers.values()
         for place, job in enumerate(sorted(line, key=_turn), start=1)
     }

@@ -13,7 +13,7 @@ from benchpool_scheduler.web.words import count
 class ProjectRow:
     """One project; the bar's parts are percentages of the scale all bars share.
 
-    ``quota_mark`` and ``share_mark`` are None where the mark would lie beyond the scale.
+    ``quota_mark`` and ``share_mark`` are None where there is nothing to mark.
     """
 
     name: str
@@ -26,7 +26,6 @@ class ProjectRow:
     over: float
     quota_mark: float | None
     share_mark: float | None
-    limit_mark: float | None
     summary: str
 
 
@@ -61,9 +60,8 @@ def _row(project: ProjectQuota, scale: int) -> ProjectRow:
         waiting=project.waiting,
         within=_part(within, scale),
         over=_part(over, scale),
-        quota_mark=None if project.quota is None else _part(project.quota, scale),
-        share_mark=_part(project.fair_share, scale),
-        limit_mark=_mark(project.limit, scale),
+        quota_mark=_part(project.quota, scale) if project.quota else None,
+        share_mark=_part(project.fair_share, scale) if project.fair_share else None,
         summary=_summary(project, over),
     )
 
@@ -77,10 +75,6 @@ def _summary(project: ProjectQuota, over: int) -> str:
         f"{count(project.allocated, 'GPU')} allocated{surplus}; "
         f"{guaranteed}, fair share {project.fair_share}"
     )
-
-
-def _mark(value: int | None, scale: int) -> float | None:
-    return None if value is None or value > scale else _part(value, scale)
 
 
 def _part(value: int, scale: int) -> float:

@@ -2,6 +2,8 @@
 import { load } from "./live.js";
 import { say } from "./speech.js";
 
+const SHOWN_MS = 15_000;
+
 export function actInPlace(page) {
   document.addEventListener("submit", async (event) => {
     const form = event.target;
@@ -17,6 +19,7 @@ export function actInPlace(page) {
       delete form.dataset.sent;
     }
   });
+  document.addEventListener("toggle", focusFirst, { capture: true });
   document.addEventListener("keydown", closeOnEscape);
   document.addEventListener("click", closeOthers);
 }
@@ -32,6 +35,7 @@ async function send(form, page) {
   }
   page.show(answer.page, { flash: true });
   say(message);
+  fade(document.querySelector("#flash .notice"));
   if (document.activeElement === document.body || document.activeElement === null) home()?.focus();
 }
 
@@ -52,8 +56,21 @@ function tell(words, bad) {
   line.className = bad ? "notice bad" : "notice done";
   line.textContent = words;
   document.getElementById("flash").replaceChildren(line);
-  line.scrollIntoView({ block: "nearest" });
   say(words);
+  if (!bad) fade(line);
+}
+
+/** Take a message away after a while, unless the reader is at it. */
+function fade(line) {
+  setTimeout(() => {
+    if (line?.matches(":hover, :focus-within")) fade(line);
+    else line?.remove();
+  }, SHOWN_MS);
+}
+
+/** An opened sheet takes the focus to what must be filled in. */
+function focusFirst(event) {
+  if (event.target.matches("details.ask[open]")) event.target.querySelector("input[name=reason]")?.focus();
 }
 
 function closeOnEscape(event) {

@@ -1,0 +1,1 @@
+"""Builders and stand-ins for tests; product code never imports them."""

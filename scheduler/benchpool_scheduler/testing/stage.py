@@ -1,0 +1,331 @@
+"""A stage for pages: a pool whose jobs and GPUs are set by hand, served over real HTTP.
+
+What the real pool says is tested with the real pool. The stage is for what it seldom says: every
+state at once, hostile names, thousands of rows, a service that is not ready.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any, cast
+
+import msgspec
+from tornado.httpserver import HTTPServer
+from tornado.iostream import StreamClosedError
+from tornado.netutil import bind_sockets
+from tornado.web import Application, RequestHandler
+
+from benchpool_scheduler import contract
+from benchpool_scheduler.contract import GpuState, State
+from benchpool_scheduler.errors import BenchpoolError, Forbidden, NotFound, Refused
+from benchpool_scheduler.runtime import LogChunk
+from benchpool_scheduler.service import Caller, Pool
+from benchpool_scheduler.web import routes
+
+PREFIX = "/services/benchpool/"
+NOW = datetime(2026, 11, 21, 9, 50, tzinfo=UTC)
+
+
+def job(name: str, state: State = State.QUEUED, **facts: Any) -> contract.Job:
+    """Return a job with plain facts; its id is made from its name."""
+    letters = "".join(sign for sign in name.lower() if sign.isascii() and sign.isalnum())
+    own: dict[str, Any] = {
+        "id": (letters + "q7x2m4k9w3n8p5t6v1z0r4y2b7")[:26],
+        "name": name,
+        "project": "susan",
+        "user": "susan",
+        "state": state,
+        "reason": None,
+        "gpus": 1,
+        "workers": 1,
+        "min_workers": 1,
+        "priority": 50,
+        "preemptible": True,
+        "over_quota": False,
+        "attempt": 0 if state is State.QUEUED else 1,
+        "submitted": datetime.now(UTC) - timedelta(minutes=20),
+        "started": None if state is State.QUEUED else datetime.now(UTC) - timedelta(minutes=12),
+        "ended": None,
+        "exit_code": None,
+        "progress": None,
+        "estimated_start": None,
+        "preemptions": [],
+        "url": "",
+    }
+    return contract.Job(**(own | facts))
+
+
+def reason(text: str, remedy: str = "", code: str = "pool-full") -> contract.Reason:
+    """Return a reason for waiting."""
+    return contract.Reason(code, text, {}, remedy)
+
+
+def gpu(index: int, state: GpuState = GpuState.FREE, **facts: Any) -> contract.Gpu:
+    """Return a simulated A100."""
+    own: dict[str, Any] = {
+        "uuid": f"GPU-sim-{facts.get('node', 'lab1')}-{index}",
+        "index": index,
+        "model": "A100",
+        "node": "lab1",
+        "simulated": True,
+        "state": state,
+        "memory_mib": 81920,
+        "user": None,
+        "job": None,
+        "server": None,
+        "note": None,
+    }
+    return contract.Gpu(**(own | facts))
+
+
+@dataclass
+class StagedPool:
+    """The reads and the three verbs of ``service.Pool`` over hand-made facts."""
+
+    held_jobs: dict[str, contract.Job] = field(default_factory=dict)
+    gpus: list[contract.Gpu] = field(default_factory=list)
+    projects: list[contract.ProjectQuota] = field(default_factory=list)
+    held_leases: list[contract.Lease] = field(default_factory=list)
+    build_quotas: Mapping[str, int] = field(default_factory=dict)
+    attempts: dict[str, list[contract.Attempt]] = field(default_factory=dict)
+    logs: dict[str, bytes] = field(default_factory=dict)
+    log_ended: bool = False
+    text: str = "The pool."
+    problems: list[str] = field(default_factory=list)
+    would_start_with: str | None = None
+    away: BenchpoolError | None = None
+    asked: list[tuple[str, str, str, str | None]] = field(default_factory=list)
+    changed: asyncio.Condition = field(default_factory=asyncio.Condition)
+
+    def add(self, *jobs: contract.Job) -> None:
+        """Put jobs on the stage."""
+        self.held_jobs.update({one.id: one for one in jobs})
+
+    async def change(self, job_id: str, **facts: Any) -> None:
+        """Change a job and tell the readers of events."""
+        self.held_jobs[job_id] = msgspec.structs.replace(self.held_jobs[job_id], **facts)
+        async with self.changed:
+            self.changed.notify_all()
+
+    def pool(self) -> Pool:
+        """Return this as what the pages take."""
+        return cast(Pool, self)
+
+    # ------------------------------------------------------------------ reads
+
+    def _sees(self, caller: Caller, one: contract.Job) -> bool:
+        return caller.admin or one.user == caller.name
+
+    def jobs(
+        self,
+        caller: Caller,
+        *,
+        all: bool = False,
+        project: str | None = None,
+        state: State | None = None,
+        limit: int = 1000,
+    ) -> list[contract.Job]:
+        """Return jobs, newest first."""
+        if self.away is not None:
+            raise self.away
+        seen = [one for one in self.held_jobs.values() if self._sees(caller, one)]
+        seen.sort(key=lambda one: one.submitted, reverse=True)
+        return [one for one in seen if state is None or one.state is state][:limit]
+
+    def job(self, caller: Caller, job: str) -> contract.JobDetail:
+        """Return a job by id or prefix."""
+        for one in self.held_jobs.values():
+            if one.id.startswith(job) and self._sees(caller, one):
+                return contract.JobDetail(one, self.attempts.get(one.id, []))
+        raise NotFound(f"There is no job {job} that you may see: benchpool jobs lists yours.")
+
+    def why(self, caller: Caller, job: str) -> contract.Why:
+        """Explain why a job waits."""
+        one = self.job(caller, job).job
+        return contract.Why(one.id, one.reason, one.estimated_start, self.would_start_with)
+
+    def status(self, caller: Caller) -> contract.Status:
+        """Return the pool, with the names that the reader may see."""
+        shown = [
+            one
+            if caller.admin or one.user == caller.name
+            else msgspec.structs.replace(one, user=None, job=None, server=None)
+            for one in self.gpus
+        ]
+        states = [one.state for one in self.held_jobs.values()]
+        return contract.Status(
+            text=self.text,
+            simulated=any(one.simulated for one in self.gpus),
+            gpus=shown,
+            counts={one: sum(g.state is one for g in self.gpus) for one in GpuState},
+            projects=self.projects,
+            queue_length=states.count(State.QUEUED),
+            running=sum(one in (State.STARTING, State.RUNNING, State.PAUSING) for one in states),
+            health=contract.Health(not self.problems, 1204, 3.1, self.problems),
+        )
+
+    def leases(self, caller: Caller, user: str | None = None) -> list[contract.Lease]:
+        """Return the leases that the caller may see."""
+        return [one for one in self.held_leases if caller.admin or one.user == caller.name]
+
+    def quota(self, caller: Caller, user: str | None = None) -> contract.Quota:
+        """Return the bench of a user."""
+        name = user or caller.name
+        own = [one for one in self.held_leases if one.user == name]
+        quota = self.build_quotas.get(name, 0)
+        held = [contract.HeldBuild(one.server, one.gpus) for one in own]
+        free = quota - sum(len(one.gpus) for one in own)
+        return contract.Quota(
+            name, contract.BuildQuota(quota, f"set for user {name}", held, free), []
+        )
+
+    async def read_log(
+        self,
+        caller: Caller,
+        job: str,
+        *,
+        attempt: int | None = None,
+        worker: int = 0,
+        offset: int = 0,
+        limit: int = 65536,
+    ) -> LogChunk:
+        """Return a piece of the log."""
+        data = self.logs.get(self.job(caller, job).job.id, b"")
+        start = max(0, len(data) + offset) if offset < 0 else offset
+        return LogChunk(start, data[start : start + limit], self.log_ended)
+
+    # ------------------------------------------------------------------ verbs
+
+    async def pause(self, caller: Caller, job: str, reason: str | None = None) -> contract.Job:
+        """Pause at once."""
+        return await self._move("pause", caller, job, reason, State.PAUSED)
+
+    async def resume(self, caller: Caller, job: str, reason: str | None = None) -> contract.Job:
+        """Queue again."""
+        return await self._move("resume", caller, job, reason, State.QUEUED)
+
+    async def cancel(self, caller: Caller, job: str, reason: str | None = None) -> contract.Job:
+        """End at once."""
+        return await self._move("cancel", caller, job, reason, State.CANCELLED)
+
+    async def _move(
+        self, verb: str, caller: Caller, job_id: str, why: str | None, state: State
+    ) -> contract.Job:
+        one = self.job(caller, job_id).job
+        if one.state in (State.SUCCEEDED, State.FAILED, State.CANCELLED):
+            raise Refused(f"{one.name} is {one.state} already: there is nothing to {verb}.")
+        self.asked.append((verb, caller.name, one.id, why))
+        await self.change(one.id, state=state)
+        return self.held_jobs[one.id]
+
+
+class CookieIdentity:
+    """A stand-in for the Hub: the cookie ``reader`` is a name of ``people``."""
+
+    def __init__(self, people: Mapping[str, Caller]) -> None:
+        self.people = people
+
+    async def authenticate(self, handler: RequestHandler, *, fresh: bool = False) -> Caller | None:
+        """Return who the cookie names; writing, and scripts, need the token of the page."""
+        caller = self.people.get(handler.get_cookie("reader") or "")
+        mode = handler.request.headers.get("Sec-Fetch-Mode", "navigate")
+        if caller is not None and (handler.request.method != "GET" or mode == "cors"):
+            given = handler.get_argument("_xsrf", "") or handler.request.headers.get("X-XSRFToken")
+            if given != self.xsrf_token(handler):
+                raise Forbidden("This came without its page's token: open it again.", code="xsrf")
+        return caller
+
+    def login_url(self, handler: RequestHandler) -> str:
+        """Return the Hub's login."""
+        return "/hub/login"
+
+    def xsrf_token(self, handler: RequestHandler) -> str:
+        """Return a token for this reader."""
+        return f"token-of-{handler.get_cookie('reader')}"
+
+    def routes(self) -> list[tuple[str, type[RequestHandler]]]:
+        """Return nothing."""
+        return []
+
+
+class _Events(RequestHandler):
+    """A stand-in for the API's event stream: one event per change."""
+
+    def initialize(self, staged: StagedPool, identity: CookieIdentity) -> None:
+        self.staged, self.identity = staged, identity
+
+    async def get(self) -> None:
+        if await self.identity.authenticate(self) is None:
+            raise Forbidden("Log in first.")
+        self.set_header("Content-Type", "text/event-stream")
+        await self.flush()
+        async for number in _changes(self.staged):
+            self.write(f"id: {number}\nevent: job\ndata: {{}}\n\n")
+            with suppress(StreamClosedError):
+                await self.flush()
+
+
+class _LogEvents(RequestHandler):
+    """A stand-in for the API's log stream."""
+
+    def initialize(self, staged: StagedPool, identity: CookieIdentity) -> None:
+        self.staged, self.identity = staged, identity
+
+    async def get(self, job: str) -> None:
+        caller = await self.identity.authenticate(self)
+        if caller is None:
+            raise Forbidden("Log in first.")
+        self.set_header("Content-Type", "text/event-stream")
+        offset = int(self.get_query_argument("offset"))
+        changes = _changes(self.staged)
+        while True:
+            chunk = await self.staged.read_log(caller, job, offset=offset)
+            if chunk.data:
+                offset = chunk.next_offset
+                body = {"offset": chunk.offset, "text": chunk.data.decode(), "skipped": 0}
+                text = msgspec.json.encode(body).decode()
+                self.write(f"id: {offset}\nevent: log\ndata: {text}\n\n")
+            if chunk.ended:
+                self.write("event: end\ndata: {}\n\n")
+                return
+            with suppress(StreamClosedError):
+                await self.flush()
+            await anext(changes)
+
+
+async def _changes(staged: StagedPool) -> AsyncIterator[int]:
+    number = 0
+    while True:
+        async with staged.changed:
+            await staged.changed.wait()
+        number += 1
+        yield number
+
+
+def application(staged: StagedPool, people: Mapping[str, Caller]) -> Application:
+    """Return the dashboard over the stage, with the event streams it listens to."""
+    identity = CookieIdentity(people)
+    args = {"staged": staged, "identity": identity}
+    return Application(
+        [
+            (f"{PREFIX}api/v1/events", _Events, args),
+            (f"{PREFIX}api/v1/jobs/([a-z0-9]+)/logs/stream", _LogEvents, args),
+            *routes(staged.pool(), identity, prefix=PREFIX),
+        ]
+    )
+
+
+@contextmanager
+def served(make: Callable[[], Application]) -> Iterator[str]:
+    """Serve an application on a free port of the loopback inside the running loop."""
+    sockets = bind_sockets(0, "127.0.0.1")
+    server = HTTPServer(make())
+    server.add_sockets(sockets)
+    try:
+        yield f"http://127.0.0.1:{sockets[0].getsockname()[1]}{PREFIX}"
+    finally:
+        server.stop()
