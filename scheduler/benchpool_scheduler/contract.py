@@ -16,9 +16,10 @@ from msgspec import Meta, Struct, field
 API_VERSION = "v1"
 """Version segment of every path: ``/api/v1/...``."""
 
+# ``$`` alone would let a last line feed through; ``(?!\n)`` means the same in every dialect.
 Name = Annotated[str, Meta(min_length=1, max_length=100)]
-Identifier = Annotated[str, Meta(pattern=r"^[a-z0-9]{26}$")]
-Sha256 = Annotated[str, Meta(pattern=r"^[0-9a-f]{64}$")]
+Identifier = Annotated[str, Meta(pattern=r"^[a-z0-9]{26}$(?!\n)")]
+Sha256 = Annotated[str, Meta(pattern=r"^[0-9a-f]{64}$(?!\n)")]
 GpuCount = Annotated[int, Meta(ge=1, le=1024)]
 WorkerCount = Annotated[int, Meta(ge=1, le=4096)]
 Priority = Annotated[int, Meta(ge=0, le=1000)]
@@ -57,7 +58,7 @@ class ScriptEntry(Struct, frozen=True, forbid_unknown_fields=True, tag="script",
 class ModuleEntry(Struct, frozen=True, forbid_unknown_fields=True, tag="module", tag_field="kind"):
     """Run ``interpreter -m MODULE ARGS...``."""
 
-    module: Annotated[str, Meta(pattern=r"^[A-Za-z_][A-Za-z0-9_.]*$", max_length=200)]
+    module: Annotated[str, Meta(pattern=r"^[A-Za-z_][A-Za-z0-9_.]*$(?!\n)", max_length=200)]
     args: list[Argument] = []
 
 
@@ -78,7 +79,7 @@ class NotebookEntry(
     """
 
     notebook: Sha256
-    name: Annotated[str, Meta(pattern=r"^[^/\x00]{1,200}\.ipynb$")]
+    name: Annotated[str, Meta(pattern=r"^[^/\x00]{1,200}\.ipynb$(?!\n)")]
 
 
 Entry = ScriptEntry | ModuleEntry | CommandEntry | NotebookEntry
@@ -119,7 +120,7 @@ class JobSubmission(Struct, frozen=True, forbid_unknown_fields=True):
     preemptible: bool = True
     time_limit_s: Seconds | None = None
     env: dict[
-        Annotated[str, Meta(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", max_length=200)], Argument
+        Annotated[str, Meta(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$(?!\n)", max_length=200)], Argument
     ] = {}
     key: Annotated[str, Meta(min_length=1, max_length=200)] | None = None
     interpreter: FilePath | None = None
@@ -400,6 +401,21 @@ class LogText(Struct, frozen=True):
     offset: int
     text: str
     skipped: int = 0
+
+
+class LogEnd(Struct, frozen=True):
+    """Last event of a log's stream."""
+
+    attempt: int
+
+
+class PoolNow(Struct, frozen=True):
+    """The pool as an event tells it: part of ``Status``."""
+
+    text: str
+    counts: dict[GpuState, int]
+    queue_length: int
+    running: int
 
 
 class ErrorBody(Struct, frozen=True):

@@ -1,0 +1,61 @@
+"""The HTTP API of the scheduler, under ``/api/v1/`` of its service address."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import Any
+
+from tornado.web import url
+
+from benchpool_scheduler.api import openapi
+from benchpool_scheduler.api.endpoint import Endpoint, Service
+from benchpool_scheduler.api.identity import HubIdentity, Identity
+from benchpool_scheduler.api.limits import Limits, Rate
+from benchpool_scheduler.api.metrics import Traffic
+from benchpool_scheduler.api.routing import Route, pattern
+from benchpool_scheduler.api.stream import Timing
+from benchpool_scheduler.api.table import routes as table
+from benchpool_scheduler.contract import API_VERSION
+from benchpool_scheduler.service import Pool
+
+__all__ = ["Api", "HubIdentity", "Identity", "Rate", "Timing"]
+
+
+class Api:
+    """The API of one pool.
+
+    Args:
+        pool: Answers; opened and closed by the owner.
+        identity: Tells who asks.
+        rate: Bounds for one user. ``timing``: seconds of event streams.
+    """
+
+    def __init__(
+        self,
+        pool: Pool,
+        identity: Identity,
+        *,
+        rate: Rate | None = None,
+        timing: Timing | None = None,
+    ) -> None:
+        traffic = Traffic()
+        self.routes = table(traffic, timing or Timing(), openapi.text().encode())
+        self._service = Service(pool, identity, Limits(rate or Rate()), traffic)
+
+    def rules(self, prefix: str) -> list[Any]:
+        """Return Tornado's rules below a prefix that ends in a slash."""
+        root = f"{prefix}api/{API_VERSION}/"
+        by_path: dict[str, dict[str, Route]] = defaultdict(dict)
+        for route in self.routes:
+            by_path[route.path][route.method] = route
+        shared = {"service": self._service}
+        rules = [
+            url(f"{root}{pattern(path)}", Endpoint, {"routes": methods, **shared})
+            for path, methods in by_path.items()
+        ]
+        return [*rules, url(f"{prefix}api/.*", Endpoint, {"routes": {}, **shared})]
+
+    def end_streams(self) -> None:
+        """End all event streams, so that the process can stop; readers connect again."""
+        for gone in tuple(self._service.open_streams):
+            gone.set()

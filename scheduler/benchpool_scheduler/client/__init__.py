@@ -10,7 +10,7 @@ services. Both raise the errors of ``benchpool_scheduler.errors`` with the servi
 """
 
 from benchpool_scheduler.client.aio import AsyncClient
-from benchpool_scheduler.client.calls import Call
+from benchpool_scheduler.client.calls import Call, LogRange
 from benchpool_scheduler.client.credentials import Credentials, discover, state_folder
 from benchpool_scheduler.client.plain import Client
 from benchpool_scheduler.client.streams import Event
@@ -22,6 +22,7 @@ __all__ = [
     "Client",
     "Credentials",
     "Event",
+    "LogRange",
     "LogText",
     "discover",
     "state_folder",

@@ -14,7 +14,7 @@ import httpx
 import msgspec
 
 from benchpool_scheduler.client import answers, calls, sending
-from benchpool_scheduler.client.calls import Call
+from benchpool_scheduler.client.calls import Call, LogRange
 from benchpool_scheduler.client.credentials import Credentials
 from benchpool_scheduler.client.streams import (
     Event,
@@ -98,7 +98,9 @@ class AsyncClient:
             answer = await self._http.request(call.method, call.path, **options)
         except httpx.HTTPError as failed:
             raise sending.translated(failed, self.credentials.url) from failed
-        return answers.read(call, answer.status_code, answer.content, self.credentials.url)
+        return answers.read(
+            call, answer.status_code, answer.headers, answer.content, self.credentials.url
+        )
 
     # ------------------------------------------------------------------ jobs
 
@@ -160,11 +162,10 @@ class AsyncClient:
         worker: int = 0,
         offset: int | None = None,
         limit: int | None = None,
-        since: str | None = None,
-    ) -> bytes:
-        """Read bytes of a log; a negative ``offset`` counts from its end."""
+    ) -> LogRange:
+        """Read some bytes of a log; a negative ``offset`` counts from its end."""
         return await self.send(
-            calls.log(id_, attempt=attempt, worker=worker, offset=offset, limit=limit, since=since)
+            calls.log(id_, attempt=attempt, worker=worker, offset=offset, limit=limit)
         )
 
     def follow_log(

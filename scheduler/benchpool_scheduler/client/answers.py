@@ -9,13 +9,13 @@ from typing import TypeVar
 import msgspec
 
 from benchpool_scheduler import errors
-from benchpool_scheduler.client.calls import Call
+from benchpool_scheduler.client.calls import Call, LogRange
 from benchpool_scheduler.contract import ErrorAnswer
 
 T = TypeVar("T")
 
 
-def read(call: Call[T], status: int, body: bytes, url: str) -> T:
+def read(call: Call[T], status: int, headers: Mapping[str, str], body: bytes, url: str) -> T:
     """Return the value of a good answer.
 
     Raises:
@@ -27,6 +27,8 @@ def read(call: Call[T], status: int, body: bytes, url: str) -> T:
         return None  # type: ignore[return-value]
     if call.returns is bytes:
         return body  # type: ignore[return-value]
+    if call.returns is LogRange:
+        return _log_range(headers, body)  # type: ignore[return-value]
     try:
         return msgspec.json.decode(body, type=call.returns)
     except msgspec.DecodeError as bad:
@@ -35,6 +37,20 @@ def read(call: Call[T], status: int, body: bytes, url: str) -> T:
             "update the older of the two.",
             code="other-version",
         ) from bad
+
+
+def _log_range(headers: Mapping[str, str], body: bytes) -> LogRange:
+    def number(name: str) -> int:
+        return int(headers.get(f"Benchpool-Log-{name}", "0"))
+
+    return LogRange(
+        data=body,
+        attempt=number("Attempt"),
+        offset=number("Offset"),
+        next=number("Next"),
+        skipped=number("Skipped"),
+        ended=headers.get("Benchpool-Log-Ended") == "true",
+    )
 
 
 def error(status: int, body: bytes, url: str) -> errors.BenchpoolError:

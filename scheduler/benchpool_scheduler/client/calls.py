@@ -34,6 +34,25 @@ from benchpool_scheduler.contract import (
 
 T = TypeVar("T")
 
+
+@dataclass(frozen=True, slots=True)
+class LogRange:
+    """Some bytes of a log.
+
+    Attributes:
+        attempt: Whose log it is. ``offset``: where the bytes begin; ``next``: where to go on.
+        skipped: Bytes that the size bound dropped just before ``offset``.
+        ended: Nothing more will come after these.
+    """
+
+    data: bytes
+    attempt: int
+    offset: int
+    next: int
+    skipped: int
+    ended: bool
+
+
 JSON = "application/json"
 YAML = "text/yaml"
 BYTES = "application/octet-stream"
@@ -47,7 +66,8 @@ class Call(Generic[T]):
 
     Attributes:
         path: Below ``/api/v1/``, already quoted.
-        returns: Type of the JSON answer; ``NoneType`` for none, ``bytes`` for the body as it is.
+        returns: Type of the JSON answer; ``NoneType`` for none, ``bytes`` and ``LogRange`` for the
+            body as it is.
         repeatable: A second sending changes nothing, so a lost answer may be asked for again.
     """
 
@@ -113,17 +133,15 @@ def log(
     worker: int = 0,
     offset: int | None = None,
     limit: int | None = None,
-    since: str | None = None,
-) -> Call[bytes]:
+) -> Call[LogRange]:
     """Read bytes of a log; a negative offset counts from its end."""
     query = {
         "attempt": attempt,
         "worker": worker,
         "offset": offset,
         "limit": limit,
-        "since": since,
     }
-    return _get(_job_path(id_, "logs"), bytes, query)
+    return _get(_job_path(id_, "logs"), LogRange, query)
 
 
 def follow_log(

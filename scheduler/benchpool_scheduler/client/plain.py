@@ -13,7 +13,7 @@ import httpx
 import msgspec
 
 from benchpool_scheduler.client import answers, calls, sending
-from benchpool_scheduler.client.calls import Call
+from benchpool_scheduler.client.calls import Call, LogRange
 from benchpool_scheduler.client.credentials import Credentials
 from benchpool_scheduler.client.streams import (
     Event,
@@ -98,7 +98,9 @@ class Client:
                 answer = self._http.request(call.method, call.path, **options)
         except httpx.HTTPError as failed:
             raise sending.translated(failed, self.credentials.url) from failed
-        return answers.read(call, answer.status_code, answer.content, self.credentials.url)
+        return answers.read(
+            call, answer.status_code, answer.headers, answer.content, self.credentials.url
+        )
 
     # ------------------------------------------------------------------ jobs
 
@@ -160,12 +162,9 @@ class Client:
         worker: int = 0,
         offset: int | None = None,
         limit: int | None = None,
-        since: str | None = None,
-    ) -> bytes:
-        """Read bytes of a log; a negative ``offset`` counts from its end."""
-        return self.send(
-            calls.log(id_, attempt=attempt, worker=worker, offset=offset, limit=limit, since=since)
-        )
+    ) -> LogRange:
+        """Read some bytes of a log; a negative ``offset`` counts from its end."""
+        return self.send(calls.log(id_, attempt=attempt, worker=worker, offset=offset, limit=limit))
 
     def follow_log(
         self, id_: str, *, attempt: int | None = None, worker: int = 0, offset: int = 0

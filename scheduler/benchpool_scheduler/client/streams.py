@@ -13,7 +13,7 @@ import msgspec
 
 from benchpool_scheduler.client import calls
 from benchpool_scheduler.client.calls import Call
-from benchpool_scheduler.contract import Job, JobDeleted, LogText
+from benchpool_scheduler.contract import Job, JobDeleted, LogText, PoolNow
 
 T = TypeVar("T")
 
@@ -123,12 +123,12 @@ class Event(msgspec.Struct, frozen=True):
             job as it is now, ``pool`` when the pool's state changed, ``deleted`` when a job's
             record is gone, ``reset`` when too much was missed: read anew what you show.
         seq: Sequence number; None for ``open``.
-        data: The job, the deletion, or for ``pool`` the bytes of its JSON.
+        data: The job, the deletion, or the pool; ``raw``: its JSON as it came.
     """
 
     kind: Literal["open", "job", "pool", "deleted", "reset"]
     seq: int | None = None
-    data: Job | JobDeleted | None = None
+    data: Job | JobDeleted | PoolNow | None = None
     raw: bytes = b""
 
 
@@ -155,7 +155,8 @@ class FollowedEvents:
                 gone = msgspec.json.decode(event.data, type=JobDeleted)
                 return [Event("deleted", self.after, gone, event.data)]
             case "pool":
-                return [Event("pool", self.after, None, event.data)]
+                now = msgspec.json.decode(event.data, type=PoolNow)
+                return [Event("pool", self.after, now, event.data)]
             case "reset":
                 return [Event("reset", self.after, None, event.data)]
         return []  # a kind of a later version

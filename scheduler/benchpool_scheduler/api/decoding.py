@@ -1,0 +1,132 @@
+"""From bytes and query text to values of the contract, or a sentence about what is wrong.
+
+The reader of such a sentence may be a person at a terminal or in a dialog: it names the field,
+what it holds, what it may hold, and for an unknown key the nearest known one.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
+
+import msgspec
+
+from benchpool_scheduler.errors import InvalidInput
+
+T = TypeVar("T")
+
+_SHOWN = 60
+_PLACE = re.compile(r"^(?P<what>.*?)(?: - at (?:`key` in )?`\$(?P<path>[^`]*)`)?$", re.DOTALL)
+_UNKNOWN = re.compile(r"Object contains unknown field `(.*)`", re.DOTALL)
+_REQUIRED = re.compile(r"Object missing required field `(.*)`", re.DOTALL)
+_STEP = re.compile(r"\.([^.\[\]]+)|\[(\d+)\]")
+
+_WORDS: Mapping[str, str] = {
+    "`int`": "a whole number",
+    "`float`": "a number",
+    "`str`": "text",
+    "`bool`": "true or false",
+    "`array`": "a list",
+    "`object`": "an object",
+    "`null`": "null",
+}
+
+
+class Malformed(InvalidInput):
+    """The request is not even JSON, or not what its headers say."""
+
+    http_status = 400
+
+
+def body(data: bytes, type_: type[T]) -> T:
+    """Decode a JSON body.
+
+    Raises:
+        Malformed: It is no JSON.
+        InvalidInput: It is not of this type.
+
+    >>> from benchpool_scheduler.contract import LeaseRequest
+    >>> body(b'{"gpu": 1}', LeaseRequest)
+    Traceback (most recent call last):
+    ...
+    benchpool_scheduler.errors.InvalidInput: There is no key gpu here; the nearest one is gpus.
+    """
+    try:
+        return msgspec.json.decode(data, type=type_)
+    except msgspec.ValidationError as bad:
+        raise _invalid(str(bad), data, type_) from bad
+    except (msgspec.DecodeError, UnicodeDecodeError) as bad:
+        raise Malformed(f"The body is no JSON ({bad}): send one JSON object.") from bad
+    except RecursionError as bad:
+        raise Malformed("The body is nested too deeply: 20 levels are enough.") from bad
+
+
+def query(pairs: Mapping[str, Sequence[str]], type_: type[T]) -> T:
+    """Read the parameters of an address.
+
+    Raises:
+        InvalidInput: A parameter is unknown, given twice, or not of its type.
+    """
+    for name, values in pairs.items():
+        if len(values) > 1:
+            raise InvalidInput(f"The parameter {name} is given twice: give it once.", field=name)
+    flat = {name: values[0] for name, values in pairs.items()}
+    try:
+        return msgspec.convert(flat, type_, strict=False)
+    except msgspec.ValidationError as bad:
+        raise _invalid(str(bad), msgspec.json.encode(flat), type_) from bad
+
+
+def _invalid(text: str, data: bytes, type_: type[Any]) -> InvalidInput:
+    match = _PLACE.match(text)
+    what, path = (match["what"], match["path"] or "") if match else (text, "")
+    if unknown := _UNKNOWN.fullmatch(what):
+        return _unknown_key(unknown[1], type_)
+    field = path.lstrip(".")
+    if required := _REQUIRED.fullmatch(what):
+        name = f"{field}.{required[1]}".lstrip(".")
+        return InvalidInput(f"{name} is missing: give it.", field=name)
+    held = _shown(data, path)
+    wanted = _in_words(what)
+    subject = f"{field} is {held}" if field else f"The body is {held}"
+    return InvalidInput(f"{subject}; it must be {wanted}.", field=field or None)
+
+
+def _unknown_key(key: str, type_: type[Any]) -> InvalidInput:
+    near = difflib.get_close_matches(key, _keys(type_), n=1, cutoff=0.5)
+    name = _cut(key)
+    hint = f"the nearest one is {near[0]}" if near else "see the reference for those there are"
+    return InvalidInput(f"There is no key {name} here; {hint}.", code="unknown-key", field=name)
+
+
+def _keys(type_: type[Any]) -> list[str]:
+    """Return the names of all fields in a type and in those it is made of."""
+    _, parts = msgspec.json.schema_components([type_])
+    return sorted({key for part in parts.values() for key in part.get("properties", ())})
+
+
+def _shown(data: bytes, path: str) -> str:
+    """Return what stands at a path of the body, cut to a length that fits a sentence."""
+    try:
+        value: Any = msgspec.json.decode(data)
+        for name, index in _STEP.findall(path):
+            value = value[name] if name else value[int(index)]
+    except (msgspec.DecodeError, LookupError, TypeError, RecursionError):
+        return "not usable"
+    if isinstance(value, dict):
+        return "an object"
+    return "a list" if isinstance(value, list) else _cut(msgspec.json.encode(value).decode())
+
+
+def _in_words(what: str) -> str:
+    wanted = what.removeprefix("Expected ").split(", got ")[0]
+    for word, said in _WORDS.items():
+        wanted = wanted.replace(word, said)
+    return "one of the declared values" if wanted.startswith("Invalid") else wanted
+
+
+def _cut(text: str) -> str:
+    text = text.encode("utf-8", "replace").decode()
+    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"

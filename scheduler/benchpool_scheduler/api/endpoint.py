@@ -1,0 +1,322 @@
+"""The one Tornado handler: identify, admit, decode, answer; every error as the one object.
+
+Bodies are streamed, so that nobody sends a large one before being identified, and uploads never
+lie in memory. What a route does is in ``api.table``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import logging
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+from tornado.web import HTTPError, stream_request_body
+
+from benchpool_scheduler.api import decoding
+from benchpool_scheduler.api.decoding import Malformed
+from benchpool_scheduler.api.identity import Identity
+from benchpool_scheduler.api.limits import Limits
+from benchpool_scheduler.api.metrics import Traffic
+from benchpool_scheduler.api.routing import Answer, Kind, Request, Route, Sink, Transport, Who
+from benchpool_scheduler.errors import (
+    BenchpoolError,
+    Forbidden,
+    NotAuthenticated,
+    NotFound,
+    ServerFault,
+    TooLarge,
+    TooMany,
+    Unavailable,
+)
+from benchpool_scheduler.service import Caller, Pool
+
+log = logging.getLogger(__name__)
+
+NOBODY = Caller("")
+
+HEADERS: Mapping[str, str] = {
+    "X-Content-Type-Options": "nosniff",
+    "Cache-Control": "no-store",
+    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'; sandbox",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """What all endpoints share. ``open_streams`` are those to end when the service closes."""
+
+    pool: Pool
+    identity: Identity
+    limits: Limits
+    traffic: Traffic
+    open_streams: set[asyncio.Event] = field(default_factory=set)
+
+
+class MethodNotThere(NotFound):
+    """The address exists, not with this method."""
+
+    http_status = 405
+    default_code = "method"
+
+
+@stream_request_body
+class Endpoint(Transport):
+    """All methods of one address."""
+
+    def initialize(self, routes: Mapping[str, Route], service: Service) -> None:
+        self._routes = routes
+        self._service = service
+        self._route: Route | None = None
+        self._request: Request | None = None
+        self._refusal: BenchpoolError | None = None
+        self._received = bytearray()
+        self._sink: Sink | None = None
+        self.gone = asyncio.Event()
+
+    def set_default_headers(self) -> None:
+        self.clear_header("Server")
+        for name, value in HEADERS.items():
+            self.set_header(name, value)
+
+    async def prepare(self) -> None:
+        """Identify and admit before the body is read.
+
+        A refusal of a small request waits until its body was read, so that the caller gets the
+        answer and not a broken connection.
+        """
+        size = self._size()
+        try:
+            self._admit_method()
+            caller = await self._identify()
+            self._admit_body(size)
+            self._open(caller, size)
+        except Exception as failed:
+            self._refusal = self._as_error(failed)
+        if self._refusal is not None and size > 64 * 1024:
+            self._refuse(self._refusal)
+
+    async def data_received(self, chunk: bytes) -> None:
+        if self._refusal is not None:
+            return
+        try:
+            if self._sink is not None:
+                await self._sink.write(chunk)
+            else:
+                self._collect(chunk)
+        except Exception as failed:
+            self._refusal = self._as_error(failed)
+
+    async def _serve(self, **path: str) -> None:
+        try:
+            if self._refusal is not None:
+                raise self._refusal
+            if self._route is None or self._request is None:
+                raise AssertionError("prepare either admits or refuses")
+            answer = await self._handle(self._route, self._request)
+        except Exception as failed:
+            self._refuse(self._as_error(failed))
+        else:
+            if self._route.gives is not Kind.EVENTS:
+                self._answer(self._route, answer)
+
+    get = head = post = put = patch = delete = options = _serve
+
+    async def _handle(self, route: Route, request: Request) -> Answer:
+        request = self._with_body(route, request)
+        if route.gives is not Kind.EVENTS:
+            return await route.handle(request)
+        streams = self._service.open_streams
+        with self._service.limits.stream(request.caller):
+            streams.add(self.gone)
+            try:
+                return await route.handle(request)
+            finally:
+                streams.discard(self.gone)
+
+    # ------------------------------------------------------------------ admission
+
+    def _admit_method(self) -> None:
+        self._route = self._routes.get(self.request.method or "")
+        if not self._routes:
+            raise NotFound("There is no such address: see openapi.json for those there are.")
+        if self._route is None:
+            known = ", ".join(sorted(self._routes))
+            raise MethodNotThere(f"This address has no {self.request.method}, only {known}.")
+
+    async def _identify(self) -> Caller:
+        route, service = self._require_route(), self._service
+        if route.who is Who.ANYBODY:
+            return NOBODY
+        caller = await service.identity.authenticate(self)
+        if caller is None:
+            raise NotAuthenticated(
+                "This needs a token of the Hub: get one on the Hub's token page and send it as "
+                "`Authorization: token …`."
+            )
+        service.limits.request(caller)
+        if not allowed(route.who, caller):
+            raise Forbidden(f"Only {_WHO[route.who]} may do this; {caller.name} is none.")
+        return caller
+
+    def _admit_body(self, size: int) -> None:
+        route = self._require_route()
+        if size > route.max_body:
+            raise _too_large(size, route.max_body)
+        kind = self.request.headers.get("Content-Type", "").split(";")[0].strip().lower()
+        if route.takes is not None and kind != route.takes.value:
+            raise Malformed(
+                f"The body is {kind or 'of no declared type'}, it must be {route.takes}: set the "
+                "header Content-Type.",
+                field="Content-Type",
+            )
+
+    def _open(self, caller: Caller, size: int) -> None:
+        route, service = self._require_route(), self._service
+        pairs = {
+            name: [value.decode("utf-8", "replace") for value in values]
+            for name, values in self.request.query_arguments.items()
+            if name != "_xsrf"
+        }
+        request = Request(
+            caller=caller,
+            pool=service.pool,
+            identity=service.identity,
+            path=self.path_kwargs,
+            query=decoding.query(pairs, route.query),
+            body=None,
+            transport=self,
+        )
+        if route.receive is not None:
+            self.request.connection.set_max_body_size(route.max_body)  # type: ignore[union-attr]
+            self._sink = route.receive(request, size)
+        self._request = request
+
+    def _require_route(self) -> Route:
+        if self._route is None:
+            raise AssertionError("the method was admitted")
+        return self._route
+
+    def _size(self) -> int:
+        text = self.request.headers.get("Content-Length", "0")
+        return int(text) if text.isdecimal() else 0
+
+    def _collect(self, chunk: bytes) -> None:
+        limit = self._route.max_body if self._route else 0
+        if len(self._received) + len(chunk) > limit:
+            raise _too_large(len(self._received) + len(chunk), limit)
+        self._received += chunk
+
+    def _with_body(self, route: Route, request: Request) -> Request:
+        if self._sink is not None:
+            return dataclasses.replace(request, body=self._sink)
+        data = bytes(self._received)
+        match route.takes:
+            case Kind.JSON:
+                body: Any = decoding.body(data, route.body or dict)
+            case Kind.YAML:
+                body = _text(data)
+            case _:
+                body = None
+        return dataclasses.replace(request, body=body)
+
+    # ------------------------------------------------------------------ answers
+
+    def _answer(self, route: Route, answer: Answer) -> None:
+        self.set_status(answer.status)
+        for name, value in answer.headers.items():
+            self.set_header(name, value)
+        if answer.value is None:
+            self.clear_header("Content-Type")
+            self.set_status(204)
+            self.finish()
+            return
+        if route.gives is Kind.JSON:
+            self._send(Kind.JSON, msgspec.json.encode(answer.value))
+        elif isinstance(answer.value, bytes):
+            self._send(route.gives, answer.value, answer.headers.get("Content-Type"))
+
+    def _send(self, kind: Kind, data: bytes, content_type: str | None = None) -> None:
+        self.set_header("Content-Type", content_type or f"{kind}; charset=utf-8")
+        self.finish(data)
+
+    def _refuse(self, error: BenchpoolError) -> None:
+        if self._sink is not None:
+            self._sink.abort()
+        if self._finished:
+            return
+        if self._headers_written:
+            self.finish()
+            return
+        self.clear()
+        self.set_status(error.http_status)
+        if isinstance(error, TooMany | Unavailable):
+            self.set_header("Retry-After", "1")
+        self._send(Kind.JSON, msgspec.json.encode(error.as_json()))
+
+    def _as_error(self, failed: Exception) -> BenchpoolError:
+        if isinstance(failed, BenchpoolError):
+            return failed
+        if isinstance(failed, HTTPError) and failed.status_code < 500:
+            return Malformed(f"The request cannot be read ({failed.log_message or failed.reason}).")
+        reference = secrets.token_hex(4)
+        log.error(
+            "fault %s in %s %s", reference, self.request.method, self.request.path, exc_info=failed
+        )
+        return ServerFault(
+            "The scheduler has a fault in answering this; its log has the details under "
+            f"{reference}: please report it.",
+            numbers={"reference": reference},
+        )
+
+    def write_error(self, status_code: int, **kwargs: Any) -> None:
+        """Answer what Tornado itself refuses in the same form."""
+        failed = kwargs.get("exc_info", (None, None, None))[1]
+        self._refuse(self._as_error(failed or HTTPError(status_code)))
+
+    def on_connection_close(self) -> None:
+        self.gone.set()
+        if self._sink is not None:
+            self._sink.abort()
+
+    def on_finish(self) -> None:
+        name = self._route.name if self._route else "none"
+        self._service.traffic.count(name, self.get_status(), self.request.request_time())
+
+
+def allowed(who: Who, caller: Caller) -> bool:
+    """Say whether a caller may use a route at all.
+
+    >>> allowed(Who.OPERATOR, Caller("hub", kind="service")), allowed(Who.ADMIN, Caller("susan"))
+    (True, False)
+    """
+    match who:
+        case Who.ADMIN:
+            return caller.admin
+        case Who.OPERATOR:
+            return caller.admin or caller.kind == "service"
+    return True
+
+
+_WHO = {Who.ADMIN: "an administrator", Who.OPERATOR: "the Hub's services and administrators"}
+
+
+def _too_large(size: int, limit: int) -> TooLarge:
+    return TooLarge(
+        f"The body has {size} bytes, the limit here is {limit}: send less.",
+        code="body-too-large",
+        numbers={"bytes": size, "limit": limit},
+    )
+
+
+def _text(data: bytes) -> str:
+    try:
+        return data.decode()
+    except UnicodeDecodeError as bad:
+        raise Malformed(f"The body is no UTF-8 text (byte {bad.start}).") from bad

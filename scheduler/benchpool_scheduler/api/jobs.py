@@ -1,0 +1,80 @@
+"""Jobs: submit, look, act."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from benchpool_scheduler.api.routing import Answer, Request
+from benchpool_scheduler.contract import Name, State
+
+
+class JobsQuery(Struct, frozen=True, forbid_unknown_fields=True):
+    """Which jobs: the caller's own, or ``all`` that it may see; newest first."""
+
+    all: bool = False
+    project: Name | None = None
+    state: State | None = None
+    limit: Annotated[int, Meta(ge=1, le=10_000)] = 1000
+
+
+async def submit(request: Request) -> Answer:
+    """Answer when the job is on disk: 201 for a new one, 200 for a repeat by key."""
+    job, is_new = await request.pool.submit_once(request.caller, request.body)
+    return Answer(job, status=201 if is_new else 200)
+
+
+async def preview(request: Request) -> Answer:
+    """Answer what would happen now."""
+    return Answer(request.pool.preview(request.caller, request.body))
+
+
+async def list_jobs(request: Request) -> Answer:
+    """Answer the jobs that the query selects."""
+    query: JobsQuery = request.query
+    return Answer(
+        request.pool.jobs(
+            request.caller,
+            all=query.all,
+            project=query.project,
+            state=query.state,
+            limit=query.limit,
+        )
+    )
+
+
+async def show(request: Request) -> Answer:
+    """Answer a job and its attempts."""
+    return Answer(request.pool.job(request.caller, request.path["job"]))
+
+
+async def why(request: Request) -> Answer:
+    """Answer why a job waits (R22)."""
+    return Answer(request.pool.why(request.caller, request.path["job"]))
+
+
+async def submission(request: Request) -> Answer:
+    """Answer what was submitted."""
+    return Answer(request.pool.submission(request.caller, request.path["job"]))
+
+
+async def pause(request: Request) -> Answer:
+    """Pause until resumed."""
+    return Answer(
+        await request.pool.pause(request.caller, request.path["job"], request.body.reason)
+    )
+
+
+async def resume(request: Request) -> Answer:
+    """Queue a paused job again."""
+    return Answer(
+        await request.pool.resume(request.caller, request.path["job"], request.body.reason)
+    )
+
+
+async def cancel(request: Request) -> Answer:
+    """End a job for good."""
+    return Answer(
+        await request.pool.cancel(request.caller, request.path["job"], request.body.reason)
+    )

@@ -1,0 +1,21 @@
+"""Build GPUs for notebook servers: what the spawner calls (R2)."""
+
+from __future__ import annotations
+
+from benchpool_scheduler.api.routing import Answer, Request
+
+
+async def reserve(request: Request) -> Answer:
+    """Hold GPUs for a server that starts, or say why not."""
+    return Answer(await request.pool.reserve(request.caller, request.body), status=201)
+
+
+async def release(request: Request) -> Answer:
+    """Give a lease back; one that is gone already is no error."""
+    await request.pool.release(request.caller, request.path["lease"])
+    return Answer(status=204)
+
+
+async def list_leases(request: Request) -> Answer:
+    """Answer the leases of one user, or all."""
+    return Answer(request.pool.leases(request.caller, request.query.user))

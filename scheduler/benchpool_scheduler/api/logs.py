@@ -1,0 +1,118 @@
+"""Logs: ranges of bytes, and a stream that follows.
+
+A log is the user's own output: it is sent as plain text that no browser interprets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta, Struct
+
+from benchpool_scheduler.api.routing import MIB, Answer, Request
+from benchpool_scheduler.api.stream import Frame, Timing, relay, resume_from
+from benchpool_scheduler.contract import LogEnd, LogText
+
+PIECE = 64 * 1024
+
+Attempt = Annotated[int, Meta(ge=1, le=1_000_000)]
+Worker = Annotated[int, Meta(ge=0, le=4096)]
+
+
+class LogQuery(Struct, frozen=True, forbid_unknown_fields=True):
+    """Which bytes of which log: the newest attempt and worker 0 unless said otherwise.
+
+    A negative ``offset`` counts from the log's present end.
+    """
+
+    attempt: Attempt | None = None
+    worker: Worker = 0
+    offset: Annotated[int, Meta(ge=-(2**40), le=2**40)] = 0
+    limit: Annotated[int, Meta(ge=1, le=MIB)] = MIB
+
+
+class FollowQuery(Struct, frozen=True, forbid_unknown_fields=True):
+    """Which log to follow, and from which byte."""
+
+    attempt: Attempt | None = None
+    worker: Worker = 0
+    offset: Annotated[int, Meta(ge=-(2**40), le=2**40)] = 0
+
+
+async def read(request: Request) -> Answer:
+    """Answer a range; the headers say where the next one begins and whether there will be any."""
+    query: LogQuery = request.query
+    worker = request.pool.log(
+        request.caller, request.path["job"], attempt=query.attempt, worker=query.worker
+    )
+    chunk = await request.pool.read_log(
+        request.caller,
+        worker.job,
+        attempt=worker.attempt,
+        worker=worker.worker,
+        offset=query.offset,
+        limit=query.limit,
+    )
+    headers = {
+        "Benchpool-Log-Attempt": str(worker.attempt),
+        "Benchpool-Log-Offset": str(chunk.offset),
+        "Benchpool-Log-Next": str(chunk.next_offset),
+        "Benchpool-Log-Skipped": str(chunk.skipped),
+        "Benchpool-Log-Ended": "true" if chunk.ended else "false",
+    }
+    return Answer(chunk.data, headers=headers)
+
+
+async def follow(request: Request, timing: Timing) -> Answer:
+    """Stream a log; the id of an event is the byte offset after it."""
+    query: FollowQuery = request.query
+    worker = request.pool.log(
+        request.caller, request.path["job"], attempt=query.attempt, worker=query.worker
+    )
+    offset = resume_from(request, query.offset) or 0
+    frames = _frames(request, worker.job, worker.attempt, worker.worker, offset)
+    await relay(request, frames, timing)
+    return Answer()
+
+
+async def _frames(
+    request: Request, job: str, attempt: int, worker: int, offset: int
+) -> AsyncIterator[Frame]:
+    pool, caller = request.pool, request.caller
+    while True:
+        chunk = await pool.read_log(
+            caller, job, attempt=attempt, worker=worker, offset=offset, limit=PIECE
+        )
+        used = whole_characters(chunk.data) if not chunk.ended else len(chunk.data)
+        if used or chunk.skipped:
+            text = chunk.data[:used].decode("utf-8", "replace")
+            piece = LogText(attempt, chunk.offset, text, chunk.skipped)
+            yield Frame(chunk.offset + used, "log", msgspec.json.encode(piece))
+        offset = chunk.offset + used
+        if chunk.ended:
+            yield Frame(offset, "end", msgspec.json.encode(LogEnd(attempt)))
+            return
+        if not used:
+            await pool.wait_log(
+                caller, job, attempt=attempt, worker=worker, offset=chunk.next_offset
+            )
+
+
+def whole_characters(data: bytes) -> int:
+    """Return how many bytes there are up to the last whole UTF-8 character.
+
+    At most three bytes are held back; bytes that are no UTF-8 at all are not.
+
+    >>> whole_characters("aé".encode()[:-1]), whole_characters(b"a" + bytes([0xFF] * 5))
+    (1, 6)
+    """
+    for back in range(1, min(4, len(data) + 1)):
+        lead = data[-back]
+        if lead & 0b1100_0000 == 0b1000_0000:
+            continue  # inside a character
+        length = 2 if lead >> 5 == 0b110 else 3 if lead >> 4 == 0b1110 else 4
+        is_lead = lead >> 5 == 0b110 or lead >> 4 == 0b1110 or lead >> 3 == 0b11110
+        return len(data) - back if is_lead and back < length else len(data)
+    return len(data)

@@ -1,0 +1,110 @@
+"""Figures for Prometheus, in a registry of our own; labels are bounded.
+
+Names follow Prometheus' conventions: base units, ``_total`` for counters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from benchpool_scheduler.service import Metrics, Pool
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+
+class Traffic:
+    """What the HTTP side counts, and the text of all figures."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        self._requests = Counter(
+            "benchpool_http_requests",
+            "Requests answered.",
+            ["route", "status"],
+            registry=self.registry,
+        )
+        self._seconds = Histogram(
+            "benchpool_http_request_seconds",
+            "Time to answer, streams left out.",
+            ["route"],
+            registry=self.registry,
+        )
+
+    def count(self, route: str, status: int, seconds: float) -> None:
+        """Count an answered request."""
+        self._requests.labels(route, str(status)).inc()
+        if not route.endswith("_stream"):
+            self._seconds.labels(route).observe(seconds)
+
+    def text(self, pool: Pool) -> bytes:
+        """Return all figures in Prometheus' text format."""
+        pool_registry = CollectorRegistry()
+        pool_registry.register(PoolFigures(pool.metrics()))
+        return generate_latest(pool_registry) + generate_latest(self.registry)
+
+
+class PoolFigures(Collector):
+    """The pool's own figures as they are now."""
+
+    def __init__(self, figures: Metrics) -> None:
+        self._figures = figures
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield one family for each figure."""
+        now = self._figures
+        yield _gauge("gpus", "GPUs by what they do.", ("state",), _single(now.gpus))
+        yield _gauge("jobs", "Jobs that have not ended.", ("project", "state"), now.jobs.items())
+        yield _gauge("queue_length", "Waiting jobs.", (), _one(now.queue_length))
+        yield _counter("jobs_ended", "Jobs ended.", ("project", "state"), now.jobs_ended.items())
+        yield _counter("submissions", "Accepted submissions.", (), _one(now.submissions))
+        yield _counter("refusals", "Refused submissions.", ("code",), _single(now.refusals))
+        yield _counter(
+            "preemptions", "Jobs paused for others.", ("project",), _single(now.preemptions)
+        )
+        yield _counter(
+            "lost_gpu_seconds",
+            "GPU seconds that preemptions cost.",
+            ("project",),
+            _single(now.lost_gpu_s),
+        )
+        yield _counter("passes", "Runs of the decision core.", (), _one(now.passes))
+        yield _counter("pass_seconds", "Time in the decision core.", (), _one(now.pass_s))
+        yield _gauge("last_pass_seconds", "Time of the last pass.", (), _one(now.last_pass_s))
+        yield _gauge("store_bytes", "Size of the database.", (), _one(now.store_bytes))
+        yield _counter(
+            "invariant_breaches",
+            "Breaches that the auditor found.",
+            ("invariant",),
+            _single(now.breaches),
+        )
+        yield _gauge("problems", "Problems that health names.", (), _one(len(now.problems)))
+
+
+Labels = tuple[str, ...]
+Values = Iterable[tuple[Sequence[str], float]]
+
+
+def _single(values: Mapping[str, float]) -> Values:
+    return [((label,), value) for label, value in values.items()]
+
+
+def _one(value: float) -> Values:
+    return [((), value)]
+
+
+def _gauge(name: str, text: str, labels: Labels, values: Values) -> GaugeMetricFamily:
+    family = GaugeMetricFamily(f"benchpool_{name}", text, labels=labels)
+    for label, value in values:
+        family.add_metric(label, value)
+    return family
+
+
+def _counter(name: str, text: str, labels: Labels, values: Values) -> CounterMetricFamily:
+    family = CounterMetricFamily(f"benchpool_{name}", text, labels=labels)
+    for label, value in values:
+        family.add_metric(label, value)
+    return family

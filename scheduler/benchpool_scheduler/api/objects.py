@@ -1,0 +1,28 @@
+"""Contents of files, by their hash: what is missing, and uploads that never lie in memory."""
+
+from __future__ import annotations
+
+from benchpool_scheduler.api.decoding import Malformed
+from benchpool_scheduler.api.routing import Answer, Request, Sink
+from benchpool_scheduler.contract import Missing
+
+
+async def missing(request: Request) -> Answer:
+    """Answer which of these the caller still has to upload."""
+    return Answer(Missing(request.pool.missing_objects(request.caller, request.body.sha256)))
+
+
+def receive(request: Request, size: int) -> Sink:
+    """Open the place for an upload; its size is announced, so that it can be refused early."""
+    if "Content-Length" not in request.transport.request.headers:
+        raise Malformed(
+            "The upload does not say how long it is: set the header Content-Length.",
+            field="Content-Length",
+        )
+    return request.pool.object_writer(request.caller, request.path["sha256"], size)
+
+
+async def put(request: Request) -> Answer:
+    """Keep an upload whose length and hash are what was announced."""
+    await request.body.close()
+    return Answer(status=204)

@@ -1,0 +1,128 @@
+"""Server-sent events: one loop that relays a source to a connection.
+
+Every 15 s of silence a comment keeps proxies from cutting the line; every 60 s the caller is
+asked for again, and the stream ends when the answer differs (logged out, other rights): the
+reader connects anew and resumes by the last event's id. A reader that does not read is dropped.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import Any
+
+from tornado.iostream import StreamClosedError
+
+from benchpool_scheduler.api.routing import Request
+from benchpool_scheduler.errors import BenchpoolError, InvalidInput, Unavailable
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """Seconds between heartbeats, between checks of the caller, until a slow reader is dropped."""
+
+    heartbeat_s: float = 15.0
+    recheck_s: float = 60.0
+    slow_s: float = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """One event to send; ``data`` is JSON without line feeds."""
+
+    id: int
+    name: str
+    data: bytes
+
+    def encoded(self) -> bytes:
+        r"""Return the bytes of the event.
+
+        >>> Frame(7, "job", b"{}").encoded()
+        b'id: 7\nevent: job\ndata: {}\n\n'
+        """
+        return b"id: %d\nevent: %s\ndata: %s\n\n" % (self.id, self.name.encode(), self.data)
+
+
+HEARTBEAT = b": still here\n\n"
+
+
+def resume_from(request: Request, given: int | None) -> int | None:
+    """Return where a reader goes on: the id of its last event, else the parameter.
+
+    Raises:
+        InvalidInput: The header is no number.
+    """
+    last = request.transport.request.headers.get("Last-Event-ID")
+    if last is None:
+        return given
+    if not last.isdecimal() or len(last) > 18:
+        raise InvalidInput(f"Last-Event-ID is {last[:40]}, it must be a whole number.")
+    return int(last)
+
+
+async def relay(request: Request, frames: AsyncIterator[Frame], timing: Timing) -> None:
+    """Send frames until they end or either side leaves.
+
+    The source is asked for its first frame before the answer begins, so that whoever sees the
+    stream open misses nothing that happens from then on.
+    """
+    transport, checked = request.transport, time.monotonic()
+    upcoming = asyncio.ensure_future(anext(frames, None))
+    gone = asyncio.ensure_future(transport.gone.wait())
+    try:
+        await asyncio.sleep(0)
+        if upcoming.done() and (failed := upcoming.exception()) is not None:
+            raise failed
+        await _begin(request, timing)
+        while not gone.done():
+            await asyncio.wait(
+                {upcoming, gone}, timeout=timing.heartbeat_s, return_when="FIRST_COMPLETED"
+            )
+            if time.monotonic() - checked >= timing.recheck_s:
+                checked = time.monotonic()
+                if not await _same_caller(request):
+                    return
+            if not upcoming.done():
+                await _write(request, HEARTBEAT, timing)
+                continue
+            frame = upcoming.result()
+            if frame is None:
+                return
+            await _write(request, frame.encoded(), timing)
+            upcoming = asyncio.ensure_future(anext(frames, None))
+    except (StreamClosedError, TimeoutError):
+        return
+    finally:
+        await _end(upcoming, gone)
+        if transport._headers_written and not transport._finished:
+            transport.finish()
+
+
+async def _begin(request: Request, timing: Timing) -> None:
+    transport = request.transport
+    transport.set_header("Content-Type", "text/event-stream; charset=utf-8")
+    transport.set_header("X-Accel-Buffering", "no")
+    await _write(request, HEARTBEAT, timing)
+
+
+async def _write(request: Request, data: bytes, timing: Timing) -> None:
+    request.transport.write(data)
+    await asyncio.wait_for(request.transport.flush(), timing.slow_s)
+
+
+async def _same_caller(request: Request) -> bool:
+    try:
+        now = await request.identity.authenticate(request.transport, fresh=True)
+    except Unavailable:
+        return True  # the Hub is away: asked again in a minute; cutting would end browsers' streams
+    except BenchpoolError:
+        return False
+    return now == request.caller
+
+
+async def _end(*tasks: asyncio.Future[Any]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
