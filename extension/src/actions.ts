@@ -1,0 +1,132 @@
+/**
+ * What a user does with a job: pause, resume, cancel, send again, open. Acts at once and offers
+ * Undo where that is possible; asks first only where work is lost, and says how much.
+ */
+import { Dialog, Notification, showDialog } from '@jupyterlab/apputils';
+import { UUID } from '@lumino/coreutils';
+import { isOnGpus, JobAction, lossOf } from './format';
+import type { JobsModel } from './model';
+import type { IJob } from './tokens';
+
+/** How long a toast stays, in milliseconds. */
+const TOAST_MS = 6000;
+const ERROR_TOAST_MS = 12_000;
+
+export class JobActions {
+  constructor(
+    private readonly _model: JobsModel,
+    /** Show a job in the panel. */
+    private readonly _show: (id: string) => void
+  ) {}
+
+  async run(action: JobAction, job: IJob): Promise<void> {
+    try {
+      await this._table[action](job);
+    } catch (error) {
+      Notification.error((error as Error).message, { autoClose: ERROR_TOAST_MS });
+    }
+  }
+
+  /** Say that a job was sent, with the way to it and the way back. */
+  sent(job: IJob): void {
+    this._say(`“${job.name}” was sent to training.`, job, {
+      label: 'Undo',
+      caption: `Cancel ${job.name}`,
+      undo: () => this._model.act(job.id, 'cancel')
+    });
+  }
+
+  private async _pause(job: IJob): Promise<void> {
+    await this._model.act(job.id, 'pause');
+    const text = isOnGpus(job.state)
+      ? `“${job.name}” saves its state and leaves its GPUs; it goes on when you resume it.`
+      : `“${job.name}” is paused and does not start until you resume it.`;
+    this._say(text, job, {
+      label: 'Undo',
+      caption: `Resume ${job.name}`,
+      undo: () => this._undoPause(job)
+    });
+  }
+
+  /** A job that is still saving cannot resume yet: wait for it to be paused. */
+  private async _undoPause(job: IJob): Promise<IJob> {
+    await this._paused(job.id);
+    return this._model.act(job.id, 'resume');
+  }
+
+  private _paused(id: string): Promise<void> {
+    return new Promise(resolve => {
+      const look = () => {
+        if (this._model.job(id)?.state !== 'pausing') {
+          this._model.changed.disconnect(look);
+          resolve();
+        }
+      };
+      this._model.changed.connect(look);
+      look();
+    });
+  }
+
+  private async _resume(job: IJob): Promise<void> {
+    await this._model.act(job.id, 'resume');
+  }
+
+  private async _cancel(job: IJob): Promise<void> {
+    if (job.state === 'queued' && job.attempt === 0) {
+      await this._model.act(job.id, 'cancel');
+      this._say(`“${job.name}” was cancelled before it started.`, job, {
+        label: 'Undo',
+        caption: `Send ${job.name} again, at the end of the queue`,
+        undo: () => this._model.again(job.id, UUID.uuid4())
+      });
+    } else if (await confirmed(job)) {
+      await this._model.act(job.id, 'cancel');
+    }
+  }
+
+  private async _again(job: IJob): Promise<void> {
+    this.sent(await this._model.again(job.id, UUID.uuid4()));
+  }
+
+  private _say(
+    text: string,
+    job: IJob,
+    back: { label: string; caption: string; undo: () => Promise<unknown> }
+  ): void {
+    Notification.success(text, {
+      autoClose: TOAST_MS,
+      actions: [
+        { label: 'Show', caption: `Show ${job.name}`, callback: () => this._show(job.id) },
+        { label: back.label, caption: back.caption, callback: () => void undo(back.undo) }
+      ]
+    });
+  }
+
+  private readonly _table: Readonly<Record<JobAction, (job: IJob) => Promise<void>>> = {
+    pause: job => this._pause(job),
+    resume: job => this._resume(job),
+    cancel: job => this._cancel(job),
+    again: job => this._again(job)
+  };
+}
+
+async function undo(act: () => Promise<unknown>): Promise<void> {
+  try {
+    await act();
+  } catch (error) {
+    Notification.error((error as Error).message, { autoClose: ERROR_TOAST_MS });
+  }
+}
+
+async function confirmed(job: IJob): Promise<boolean> {
+  const answer = await showDialog({
+    title: `Cancel “${job.name}”?`,
+    body: lossOf(job, Date.now()),
+    buttons: [
+      Dialog.cancelButton({ label: 'Keep it' }),
+      Dialog.warnButton({ label: 'Cancel the job' })
+    ],
+    defaultButton: 0
+  });
+  return answer.button.accept;
+}

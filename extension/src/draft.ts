@@ -1,0 +1,267 @@
+/**
+ * What a user is about to send: the answers of the dialog as plain data, and how they become a
+ * request. Pure; the dialog draws it, `sending.ts` carries it out.
+ */
+import { ranges } from './format';
+import type {
+  ILiveCell,
+  IPreparation,
+  IProblem,
+  ISendRequest,
+  SendKind
+} from './tokens';
+
+/** The thing a dialog was opened on. */
+export interface ISubject {
+  path: string;
+  kernelName: string | null;
+  /** Live cells of an open notebook; null for a file. */
+  cells: readonly ILiveCell[] | null;
+}
+
+export interface IDraft {
+  kind: SendKind;
+  gpus: number;
+  workers: number;
+  project: string | null;
+  name: string;
+  args: string;
+  timeLimit: string;
+  priority: string;
+  /** Cells whose inclusion the user has chosen by hand. */
+  toggles: Readonly<Record<string, boolean>>;
+}
+
+/** Answers kept for the next time, in the metadata of the notebook. */
+export interface IMemory {
+  kind?: SendKind;
+  gpus?: number;
+  workers?: number;
+  project?: string;
+  args?: string;
+  timeLimit?: string;
+  priority?: string;
+}
+
+export const MAX_GPUS = 1024;
+export const MAX_WORKERS = 4096;
+
+/** A draft from what was answered last time; anything unusable in it is ignored. */
+export function begin(kind: SendKind, memory: unknown): IDraft {
+  const known = (memory && typeof memory === 'object' ? memory : {}) as Record<string, unknown>;
+  return {
+    kind,
+    gpus: whole(known['gpus'], 1, MAX_GPUS),
+    workers: whole(known['workers'], 1, MAX_WORKERS),
+    project: typeof known['project'] === 'string' ? known['project'] : null,
+    name: '',
+    args: text(known['args']),
+    timeLimit: text(known['timeLimit']),
+    priority: text(known['priority']),
+    toggles: {}
+  };
+}
+
+/** The answers to keep; those left at their default are left out. */
+export function remember(draft: IDraft): IMemory {
+  return {
+    gpus: draft.gpus,
+    ...(draft.workers > 1 ? { workers: draft.workers } : {}),
+    ...(draft.project ? { project: draft.project } : {}),
+    ...(draft.args ? { args: draft.args } : {}),
+    ...(draft.timeLimit ? { timeLimit: draft.timeLimit } : {}),
+    ...(draft.priority ? { priority: draft.priority } : {})
+  };
+}
+
+function whole(value: unknown, least: number, most: number): number {
+  const n = Number(value);
+  return Number.isInteger(n) && n >= least && n <= most ? n : least;
+}
+
+function text(value: unknown): string {
+  return typeof value === 'string' ? value : '';
+}
+
+export type Field = 'gpus' | 'workers' | 'args' | 'timeLimit' | 'priority';
+
+/** Faults of the answers themselves, by field; each a sentence. */
+export function faults(draft: IDraft): Partial<Record<Field, string>> {
+  const found: Partial<Record<Field, string>> = {};
+  if (!isWhole(draft.gpus, 1, MAX_GPUS)) {
+    found.gpus = `GPUs: a whole number from 1 to ${MAX_GPUS}.`;
+  }
+  if (!isWhole(draft.workers, 1, MAX_WORKERS)) {
+    found.workers = `Workers: a whole number from 1 to ${MAX_WORKERS}.`;
+  }
+  if (draft.kind === 'script' && splitArguments(draft.args) === null) {
+    found.args = 'Arguments: a quote is not closed.';
+  }
+  if (parseDuration(draft.timeLimit) === undefined) {
+    found.timeLimit = 'Time limit: give it as “90 min”, “2 h”, “1 d 12 h” or leave it empty.';
+  }
+  if (draft.priority !== '' && !isWhole(Number(draft.priority), 0, 1000)) {
+    found.priority = 'Priority: a whole number from 0 to 1000, or empty for the usual 50.';
+  }
+  return found;
+}
+
+function isWhole(n: number, least: number, most: number): boolean {
+  return Number.isInteger(n) && n >= least && n <= most;
+}
+
+/** The request of a draft without faults. */
+export function toRequest(subject: ISubject, draft: IDraft): ISendRequest {
+  return {
+    kind: draft.kind,
+    path: subject.path,
+    cells: requestCells(subject, draft),
+    kernel_name: subject.kernelName,
+    args: draft.kind === 'script' ? (splitArguments(draft.args) ?? []) : [],
+    gpus: draft.gpus,
+    workers: draft.workers,
+    project: draft.project,
+    name: draft.name.trim() || null,
+    time_limit_s: parseDuration(draft.timeLimit) ?? null,
+    priority: draft.priority === '' ? null : Number(draft.priority)
+  };
+}
+
+/**
+ * Cells as they are sent: a cell switched off by hand stays away, one switched on counts as
+ * selected; the whole notebook is sent as it stands on the screen.
+ */
+function requestCells(subject: ISubject, draft: IDraft): ILiveCell[] | null {
+  if (draft.kind === 'script' || subject.cells === null) {
+    return null;
+  }
+  const isNotebook = draft.kind === 'notebook';
+  return subject.cells
+    .filter(cell => draft.toggles[cell.id] !== false)
+    .map(cell => ({
+      ...cell,
+      selected: isNotebook || cell.selected || draft.toggles[cell.id] === true
+    }));
+}
+
+/** Split a line of arguments as a shell would, without expanding anything; null if unclosed. */
+export function splitArguments(line: string): string[] | null {
+  const args: string[] = [];
+  let current: string | null = null;
+  let quote = '';
+  for (let i = 0; i < line.length; i += 1) {
+    const c = line[i] as string;
+    if (quote) {
+      if (c === quote) {
+        quote = '';
+      } else if (c === '\\' && quote === '"' && /["\\$`]/.test(line[i + 1] ?? '')) {
+        current = (current ?? '') + (line[(i += 1)] as string);
+      } else {
+        current = (current ?? '') + c;
+      }
+    } else if (c === '"' || c === "'") {
+      quote = c;
+      current ??= '';
+    } else if (c === '\\' && i + 1 < line.length) {
+      current = (current ?? '') + (line[(i += 1)] as string);
+    } else if (/\s/.test(c)) {
+      if (current !== null) {
+        args.push(current);
+        current = null;
+      }
+    } else {
+      current = (current ?? '') + c;
+    }
+  }
+  if (quote) {
+    return null;
+  }
+  return current === null ? args : [...args, current];
+}
+
+const UNIT_S: Readonly<Record<string, number>> = { s: 1, m: 60, min: 60, h: 3600, d: 86_400 };
+const MAX_TIME_S = 366 * 86_400;
+
+/** Seconds of a time limit; null for none, undefined for text that is no duration. */
+export function parseDuration(input: string): number | null | undefined {
+  const trimmed = input.trim().toLowerCase();
+  if (trimmed === '') {
+    return null;
+  }
+  const pattern = /(\d+(?:\.\d+)?)\s*(min|[smhd])/g;
+  if (trimmed.replace(pattern, '').trim() !== '') {
+    return undefined;
+  }
+  let total = 0;
+  for (const [, amount, unit] of trimmed.matchAll(pattern)) {
+    total += Number(amount) * (UNIT_S[unit as string] as number);
+  }
+  const seconds = Math.round(total);
+  return seconds >= 1 && seconds <= MAX_TIME_S ? seconds : undefined;
+}
+
+/** A cell as the dialog lists it, numbered as on the screen from 1. */
+export interface IListedCell {
+  id: string;
+  number: number;
+  included: boolean;
+  selected: boolean;
+  why: string;
+  firstLine: string;
+}
+
+/** Code cells of the subject with what the server said about each. */
+export function listCells(
+  subject: ISubject,
+  draft: IDraft,
+  prepared: IPreparation | null
+): IListedCell[] {
+  const told = new Map((prepared?.cells ?? []).map(cell => [cell.id, cell]));
+  return (subject.cells ?? [])
+    .map((cell, i) => ({ cell, number: i + 1 }))
+    .filter(({ cell }) => cell.cell_type === 'code')
+    .map(({ cell, number }) => {
+      const answer = told.get(cell.id);
+      const off = draft.toggles[cell.id] === false;
+      const selected = draft.kind === 'notebook' || cell.selected || draft.toggles[cell.id] === true;
+      return {
+        id: cell.id,
+        number,
+        included: !off && (answer?.included ?? selected),
+        selected,
+        why: off ? 'left out by you' : (answer?.why ?? ''),
+        firstLine: firstLine(cell.source)
+      };
+    });
+}
+
+function firstLine(source: string): string {
+  return source.split('\n').find(line => line.trim() !== '') ?? '(empty)';
+}
+
+/** The cells as a sentence: `cells 1-2 (needed before), then 3-7`. */
+export function cellsLine(cells: readonly IListedCell[]): string {
+  const chosen = cells.filter(cell => cell.included && cell.selected).map(cell => cell.number);
+  const needed = cells.filter(cell => cell.included && !cell.selected).map(cell => cell.number);
+  if (chosen.length === 0) {
+    return 'no cell with code is selected';
+  }
+  const then = `${needed.length ? 'then ' : ''}${plural('cell', chosen)}`;
+  return needed.length ? `${plural('cell', needed)} (needed before), ${then}` : then;
+}
+
+function plural(noun: string, numbers: readonly number[]): string {
+  return `${noun}${numbers.length === 1 ? '' : 's'} ${ranges(numbers)}`;
+}
+
+/** A problem with the place it is about in words, e.g. `cell 3, line 2: …`. */
+export function problemLine(problem: IProblem, cells: readonly IListedCell[]): string {
+  const listed = cells.find(cell => cell.id === problem.cell);
+  const number = listed?.number ?? (typeof problem.cell === 'number' ? problem.cell + 1 : null);
+  const place = [
+    number === null ? '' : `cell ${number}`,
+    problem.line === null ? '' : `line ${problem.line}`
+  ].filter(part => part !== '');
+  const said = place.length > 0 && problem.text.toLowerCase().startsWith(place[0] as string);
+  return place.length === 0 || said ? problem.text : `${place.join(', ')}: ${problem.text}`;
+}

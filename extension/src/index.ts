@@ -1,0 +1,138 @@
+/**
+ * The JupyterLab plugin of benchpool: wires commands, panel, badges, status bar and notices to
+ * one model.
+ */
+import type { JupyterFrontEnd, JupyterFrontEndPlugin } from '@jupyterlab/application';
+import { ILayoutRestorer } from '@jupyterlab/application';
+import { ICommandPalette } from '@jupyterlab/apputils';
+import { IFileBrowserFactory } from '@jupyterlab/filebrowser';
+import { INotebookTracker } from '@jupyterlab/notebook';
+import { ISettingRegistry } from '@jupyterlab/settingregistry';
+import { IStateDB } from '@jupyterlab/statedb';
+import { IStatusBar } from '@jupyterlab/statusbar';
+import { JobActions } from './actions';
+import { Api } from './api';
+import { CellBadges } from './cellBadges';
+import {
+  addCommands,
+  CATEGORY,
+  OPEN_JOB,
+  SEND,
+  SEND_FILE,
+  SEND_NOTEBOOK,
+  SHOW_JOBS
+} from './commands';
+import { connect } from './connection';
+import type { IOpeners } from './jobDetails';
+import { JobsPanel, PanelState } from './jobsPanel';
+import { JobsModel } from './model';
+import { Notices } from './notices';
+import { StatusItem } from './statusItem';
+import { IBenchpool } from './tokens';
+
+export * from './tokens';
+
+const PLUGIN_ID = '@benchpool/lab:plugin';
+
+const plugin: JupyterFrontEndPlugin<IBenchpool> = {
+  id: PLUGIN_ID,
+  description: 'Sends notebook code to the benchpool training pool and follows it.',
+  autoStart: true,
+  provides: IBenchpool,
+  requires: [INotebookTracker],
+  optional: [
+    ICommandPalette,
+    IFileBrowserFactory,
+    ILayoutRestorer,
+    ISettingRegistry,
+    IStateDB,
+    IStatusBar
+  ],
+  activate
+};
+
+export default plugin;
+
+function activate(
+  app: JupyterFrontEnd,
+  tracker: INotebookTracker,
+  palette: ICommandPalette | null,
+  browsers: IFileBrowserFactory | null,
+  restorer: ILayoutRestorer | null,
+  settings: ISettingRegistry | null,
+  state: IStateDB | null,
+  statusBar: IStatusBar | null
+): IBenchpool {
+  const model = new JobsModel(new Api(connect(app.serviceManager.serverSettings)));
+  const panelState = new PanelState();
+  const showPanel = () => app.shell.activateById(panel.id);
+  const showJob = (id: string) => {
+    model.known(id);
+    showPanel();
+    panelState.show(id);
+  };
+  const actions = new JobActions(model, showJob);
+  const panel = new JobsPanel({ model, actions, open: openers(app), state: panelState });
+  app.shell.add(panel, 'right', { rank: 400 });
+  restorer?.add(panel, panel.id);
+
+  addCommands({ app, tracker, browsers, state, model, actions, showPanel, showJob });
+  addToPalette(palette);
+  const badges = new CellBadges(tracker, {
+    model,
+    commands: app.commands,
+    openCommand: OPEN_JOB
+  });
+  const notices = new Notices({ model, state, show: showJob });
+  addStatusItem(statusBar, model, showPanel);
+  void followSettings(settings, (badgesShown, noticesOn) => {
+    badges.visible = badgesShown;
+    notices.enabled = noticesOn;
+  });
+  void app.restored.then(() => model.start());
+  return model;
+}
+
+/** Results open in JupyterLab's own document and file browser views. */
+function openers(app: JupyterFrontEnd): IOpeners {
+  return {
+    file: path => void app.commands.execute('docmanager:open', { path }),
+    folder: path => void app.commands.execute('filebrowser:open-path', { path })
+  };
+}
+
+function addToPalette(palette: ICommandPalette | null): void {
+  for (const command of [SEND, SEND_NOTEBOOK, SHOW_JOBS]) {
+    palette?.addItem({ command, category: CATEGORY });
+  }
+  palette?.addItem({ command: SEND_FILE, category: CATEGORY, args: { palette: true } });
+}
+
+function addStatusItem(
+  statusBar: IStatusBar | null,
+  model: JobsModel,
+  onOpen: () => void
+): void {
+  statusBar?.registerStatusItem(PLUGIN_ID, {
+    item: new StatusItem(model, onOpen),
+    align: 'left',
+    rank: 50
+  });
+}
+
+async function followSettings(
+  registry: ISettingRegistry | null,
+  apply: (badgesShown: boolean, noticesOn: boolean) => void
+): Promise<void> {
+  if (!registry) {
+    return;
+  }
+  const settings = await registry.load(PLUGIN_ID);
+  const read = () =>
+    apply(
+      settings.get('showCellBadges').composite as boolean,
+      settings.get('notifyWhenEnded').composite as boolean
+    );
+  settings.changed.connect(read);
+  read();
+}

@@ -1,0 +1,226 @@
+/**
+ * The side panel: the pool in one sentence, then the jobs, newest first.
+ */
+import { ISignal, Signal } from '@lumino/signaling';
+import { ReactWidget } from '@jupyterlab/ui-components';
+import * as React from 'react';
+import type { JobActions } from './actions';
+import { quotaLine } from './format';
+import { useChanged, useNow } from './hooks';
+import { trainIcon } from './icons';
+import type { IOpeners } from './jobDetails';
+import { JobRow } from './jobRow';
+import type { JobsModel, Scope } from './model';
+import { settle } from './order';
+import type { IJob } from './tokens';
+
+/** Which row is open, and which shall get the focus; set from badge, toast and commands. */
+export class PanelState {
+  get changed(): ISignal<this, void> {
+    return this._changed;
+  }
+
+  get open(): string | null {
+    return this._open;
+  }
+
+  /** The row to bring into view next, once. */
+  takeFocus(): string | null {
+    const id = this._focus;
+    this._focus = null;
+    return id;
+  }
+
+  toggle(id: string): void {
+    this._open = this._open === id ? null : id;
+    this._changed.emit();
+  }
+
+  show(id: string): void {
+    this._open = id;
+    this._focus = id;
+    this._changed.emit();
+  }
+
+  private readonly _changed = new Signal<this, void>(this);
+  private _open: string | null = null;
+  private _focus: string | null = null;
+}
+
+export interface IPanelOptions {
+  model: JobsModel;
+  actions: JobActions;
+  open: IOpeners;
+  state: PanelState;
+}
+
+export class JobsPanel extends ReactWidget {
+  constructor(private readonly _options: IPanelOptions) {
+    super();
+    this.id = 'benchpool-jobs';
+    this.addClass('bp-Panel');
+    this.title.icon = trainIcon;
+    this.title.caption = 'Training jobs';
+    this.node.setAttribute('role', 'region');
+    this.node.setAttribute('aria-label', 'Training jobs');
+  }
+
+  protected override render(): React.JSX.Element {
+    return <PanelView {...this._options} />;
+  }
+}
+
+function PanelView(props: IPanelOptions): React.JSX.Element {
+  const { model } = props;
+  useChanged(model);
+  return (
+    <>
+      <header className="bp-Panel-head">
+        <h2 className="bp-Panel-title">Training</h2>
+        <ScopeChoice model={model} />
+      </header>
+      <Pool model={model} />
+      <JobList {...props} />
+    </>
+  );
+}
+
+function ScopeChoice({ model }: { model: JobsModel }): React.JSX.Element {
+  const scopes: [Scope, string][] = [
+    ['mine', 'Mine'],
+    ['all', 'All']
+  ];
+  return (
+    <div className="bp-Choice" role="radiogroup" aria-label="Whose jobs">
+      {scopes.map(([scope, label]) => (
+        <label key={scope} className="bp-Choice-item">
+          <input
+            type="radio"
+            name="benchpool-scope"
+            checked={model.scope === scope}
+            onChange={() => void model.setScope(scope)}
+          />
+          <span>{label}</span>
+        </label>
+      ))}
+    </div>
+  );
+}
+
+function Pool({ model }: { model: JobsModel }): React.JSX.Element {
+  const { connection, status, quota } = model;
+  return (
+    <div className="bp-Pool">
+      {connection.state === 'degraded' && (
+        <p className="bp-Note bp-mod-warn" role="status" data-testid="benchpool-degraded">
+          {connection.text}
+        </p>
+      )}
+      {status && <p className="bp-Pool-text">{status.text}</p>}
+      {status?.simulated && (
+        <p className="bp-Note" data-testid="benchpool-simulated">
+          Simulated GPUs: jobs run on the processor only.
+        </p>
+      )}
+      {status && !status.health.ok && (
+        <p className="bp-Note bp-mod-warn">{status.health.problems.join(' ')}</p>
+      )}
+      {quota?.projects.map(project => (
+        <p key={project.name} className="bp-Pool-project">
+          <span className="bp-Pool-name">{project.name}</span> {quotaLine(project)}
+        </p>
+      ))}
+    </div>
+  );
+}
+
+function JobList({ model, actions, open, state }: IPanelOptions): React.JSX.Element {
+  useChanged(state);
+  const now = useNow();
+  const [hovered, setHovered] = React.useState(false);
+  const shown = React.useRef<readonly string[]>([]);
+  const order = settle(
+    shown.current,
+    model.jobs.map(job => job.id),
+    hovered
+  );
+  const list = React.useRef<HTMLUListElement>(null);
+  React.useEffect(() => {
+    shown.current = order.shown;
+    focusRow(list.current, state);
+  });
+  const onToggle = React.useCallback((id: string) => state.toggle(id), [state]);
+  const onAction = React.useCallback<React.ComponentProps<typeof JobRow>['onAction']>(
+    (action, job) => void actions.run(action, job),
+    [actions]
+  );
+  if (model.loaded && order.shown.length === 0) {
+    return <Empty scope={model.scope} />;
+  }
+  const jobs = order.shown.map(id => model.job(id)).filter((job): job is IJob => job !== null);
+  return (
+    <>
+      <button
+        type="button"
+        className="bp-Held bp-Link"
+        hidden={order.held === 0}
+        onClick={() => setHovered(false)}
+      >
+        {order.held === 1 ? 'Show 1 new job' : `Show ${order.held} new jobs`}
+      </button>
+      <ul
+        ref={list}
+        className="bp-List"
+        aria-label="Jobs, newest first"
+        aria-busy={!model.loaded}
+        onPointerMove={() => setHovered(true)}
+        onPointerLeave={() => setHovered(false)}
+      >
+        {jobs.map(job => (
+          <JobRow
+            key={job.id}
+            job={job}
+            now={now}
+            api={model.api}
+            open={open}
+            isOpen={state.open === job.id}
+            showUser={model.scope === 'all'}
+            onToggle={onToggle}
+            onAction={onAction}
+          />
+        ))}
+      </ul>
+      {!model.loaded && model.connection.state === 'connecting' && (
+        <p className="bp-Empty">{model.connection.text}</p>
+      )}
+    </>
+  );
+}
+
+function focusRow(list: HTMLElement | null, state: PanelState): void {
+  const wanted = state.open;
+  const row = wanted && list?.querySelector<HTMLElement>(`[data-job-id="${CSS.escape(wanted)}"]`);
+  if (row && state.takeFocus() !== null) {
+    row.scrollIntoView({ block: 'start' });
+    row.querySelector<HTMLElement>('.bp-Row-main')?.focus();
+  }
+}
+
+function Empty({ scope }: { scope: Scope }): React.JSX.Element {
+  const isMac = /Mac/i.test(navigator.platform);
+  return (
+    <div className="bp-Empty" data-testid="benchpool-empty">
+      <p>{scope === 'mine' ? 'No jobs yet.' : 'No jobs that you may see.'}</p>
+      <p>
+        Select cells of a notebook and press{' '}
+        <kbd>{isMac ? '⇧ ⌘ ⏎' : 'Ctrl + Shift + Enter'}</kbd>, or choose{' '}
+        <em>Send to training…</em> in a script’s menu in the file browser.
+      </p>
+      <p>
+        In Python: <code>benchpool.submit(&quot;train.py&quot;, gpus=2)</code>
+        <br />
+        In a terminal: <code>benchpool submit --gpus 2 train.py</code>
+      </p>
+    </div>
+  );
+}

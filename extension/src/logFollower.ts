@@ -1,0 +1,98 @@
+/**
+ * A live log: follows one worker of one attempt by byte offset until the log has ended.
+ */
+import { ISignal, Signal } from '@lumino/signaling';
+import { Api, ApiError, ILogPlace } from './api';
+import { LogText } from './logText';
+import type { IServerEvent } from './sse';
+import { follow } from './stream';
+
+interface ILogEvent {
+  offset: number;
+  text: string;
+  skipped: number | null;
+}
+
+export class LogFollower {
+  constructor(
+    private readonly _api: Pick<Api, 'logStream' | 'log'>,
+    readonly place: ILogPlace
+  ) {}
+
+  get changed(): ISignal<this, void> {
+    return this._changed;
+  }
+
+  readonly text = new LogText();
+
+  /** Whether the log is complete: its worker has ended and all of it is here. */
+  get ended(): boolean {
+    return this._ended;
+  }
+
+  /** A sentence where the log cannot be read now; empty otherwise. */
+  get trouble(): string {
+    return this._trouble;
+  }
+
+  start(): void {
+    void follow({
+      open: (after, signal) => this._api.logStream(this.place, after ?? 0, signal),
+      onOpen: () => this._say(''),
+      onEvent: event => this._onEvent(event),
+      onFailure: error => this._onFailure(error),
+      signal: this._stop.signal
+    });
+  }
+
+  /** The whole log as the service keeps it. */
+  whole(): Promise<Blob> {
+    return this._api.log(this.place);
+  }
+
+  dispose(): void {
+    this._stop.abort();
+    cancelAnimationFrame(this._frame);
+    Signal.clearData(this);
+  }
+
+  private _onEvent(event: IServerEvent): boolean {
+    if (event.type === 'end') {
+      this._ended = true;
+    } else if (event.type === 'log') {
+      const piece = JSON.parse(event.data) as ILogEvent;
+      if (piece.skipped) {
+        this.text.skip(piece.skipped);
+      }
+      this.text.push(piece.text);
+    }
+    this._touch();
+    return !this._ended;
+  }
+
+  /** A log that is not there yet (404 before the start) is asked for again like any outage. */
+  private _onFailure(error: Error): void {
+    const isEarly = error instanceof ApiError && error.status === 404;
+    this._say(isEarly ? '' : error instanceof ApiError ? error.message : 'The log was interrupted; trying again.');
+  }
+
+  private _say(trouble: string): void {
+    this._trouble = trouble;
+    this._touch();
+  }
+
+  private _touch(): void {
+    if (!this._frame && !this._stop.signal.aborted) {
+      this._frame = requestAnimationFrame(() => {
+        this._frame = 0;
+        this._changed.emit();
+      });
+    }
+  }
+
+  private readonly _changed = new Signal<this, void>(this);
+  private readonly _stop = new AbortController();
+  private _ended = false;
+  private _trouble = '';
+  private _frame = 0;
+}

@@ -1,0 +1,185 @@
+/**
+ * The live log of a job: follows its end until the reader scrolls up; copy and download.
+ */
+import { Clipboard } from '@jupyterlab/apputils';
+import * as React from 'react';
+import type { Api, ILogPlace } from './api';
+import { LogFollower } from './logFollower';
+import { useChanged } from './hooks';
+import type { IAttempt, IJob } from './tokens';
+
+/** A reader this close to the end, in pixels, still follows it. */
+const NEAR_END_PX = 24;
+
+export function LogSection(props: {
+  job: IJob;
+  attempts: readonly IAttempt[];
+  api: Api;
+}): React.JSX.Element {
+  const { job, attempts } = props;
+  const [chosen, setChosen] = React.useState<number | null>(null);
+  const [worker, setWorker] = React.useState(0);
+  if (job.attempt === 0) {
+    return <p className="bp-Detail-quiet">No log yet: the job has not started.</p>;
+  }
+  const attempt = chosen ?? job.attempt;
+  return (
+    <section className="bp-Log" aria-label={`Log of ${job.name}`}>
+      <div className="bp-Log-choice">
+        <Choice
+          label="Attempt"
+          value={attempt}
+          values={attempts.length > 1 ? attempts.map(one => one.attempt) : []}
+          onChange={value => setChosen(value === job.attempt ? null : value)}
+        />
+        <Choice
+          label="Worker"
+          value={worker}
+          values={job.workers > 1 ? Array.from({ length: job.workers }, (_, i) => i) : []}
+          onChange={setWorker}
+        />
+      </div>
+      <LiveLog
+        key={`${job.id}/${attempt}/${worker}`}
+        api={props.api}
+        name={job.name}
+        place={{ job: job.id, attempt, worker }}
+      />
+    </section>
+  );
+}
+
+function Choice(props: {
+  label: string;
+  value: number;
+  values: readonly number[];
+  onChange: (value: number) => void;
+}): React.JSX.Element | null {
+  if (props.values.length === 0) {
+    return null;
+  }
+  return (
+    <label className="bp-Form-inline">
+      <span>{props.label}</span>
+      <select
+        className="jp-mod-styled"
+        value={props.value}
+        onChange={event => props.onChange(Number(event.target.value))}
+      >
+        {props.values.map(value => (
+          <option key={value} value={value}>
+            {value}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}
+
+interface ILiveLogProps {
+  api: Api;
+  name: string;
+  place: ILogPlace;
+}
+
+function LiveLog({ api, name, place }: ILiveLogProps): React.JSX.Element {
+  // The key of this component names the place, so one follower lives as long as it does.
+  const [log] = React.useState(() => new LogFollower(api, place));
+  React.useEffect(() => {
+    log.start();
+    return () => log.dispose();
+  }, [log]);
+  useChanged(log);
+  const [follows, setFollows] = React.useState(true);
+  const box = React.useRef<HTMLPreElement>(null);
+  React.useLayoutEffect(() => {
+    if (follows && box.current) {
+      box.current.scrollTop = box.current.scrollHeight;
+    }
+  });
+  return (
+    <>
+      <div className="bp-Log-frame">
+        <pre
+          ref={box}
+          className="bp-Log-text"
+          data-testid="benchpool-log"
+          data-ended={log.ended}
+          tabIndex={0}
+          role="region"
+          aria-label={`Log of ${name}, attempt ${place.attempt}`}
+          onScroll={event => setFollows(isAtEnd(event.currentTarget))}
+        >
+          {log.text.dropped > 0 && <em>… {log.text.dropped} earlier lines: download for all …</em>}
+          {log.text.blocks().map(block => (
+            <span key={block.key}>{block.text}</span>
+          ))}
+        </pre>
+        {!follows && (
+          <button type="button" className="bp-Log-follow" onClick={() => setFollows(true)}>
+            Follow the end
+          </button>
+        )}
+      </div>
+      <div className="bp-Log-foot">
+        <span className="bp-Detail-quiet">{standing(log)}</span>
+        <LogButtons log={log} name={name} />
+      </div>
+    </>
+  );
+}
+
+function isAtEnd(box: HTMLElement): boolean {
+  return box.scrollHeight - box.scrollTop - box.clientHeight < NEAR_END_PX;
+}
+
+function standing(log: LogFollower): string {
+  if (log.trouble) {
+    return log.trouble;
+  }
+  if (log.ended) {
+    return log.text.isEmpty ? 'The job wrote nothing.' : 'End of the log.';
+  }
+  return log.text.isEmpty ? 'Waiting for the first line…' : 'Live';
+}
+
+function LogButtons({ log, name }: { log: LogFollower; name: string }): React.JSX.Element {
+  const [said, setSaid] = React.useState('');
+  const say = (text: string) => {
+    setSaid(text);
+    setTimeout(() => setSaid(''), 2500);
+  };
+  const copy = () => {
+    Clipboard.copyToSystem(log.text.toString());
+    say('Copied');
+  };
+  const download = () =>
+    log.whole().then(
+      whole => save(whole, `${name}-attempt-${log.place.attempt}.log`),
+      (error: Error) => say(error.message)
+    );
+  return (
+    <span className="bp-Log-buttons">
+      <span role="status">{said}</span>
+      <button type="button" className="bp-Link" onClick={copy} aria-label={`Copy the log of ${name}`}>
+        copy
+      </button>
+      <button
+        type="button"
+        className="bp-Link"
+        onClick={() => void download()}
+        aria-label={`Download the log of ${name}`}
+      >
+        download
+      </button>
+    </span>
+  );
+}
+
+function save(blob: Blob, name: string): void {
+  const link = document.createElement('a');
+  link.href = URL.createObjectURL(blob);
+  link.download = name.replace(/[^\w.-]+/g, '_');
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+}

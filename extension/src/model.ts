@@ -1,0 +1,286 @@
+/**
+ * The live list of jobs with quota and status: loaded once, kept up to date by the stream of
+ * changes, loaded again after every gap. Everything on the page reads from this one model.
+ */
+import { ISignal, Signal } from '@lumino/signaling';
+import { Api, ApiError, Verb } from './api';
+import type { IServerEvent } from './sse';
+import { follow } from './stream';
+import type { IBenchpool, IConnection, IJob, IJobChange, IQuota, IStatus } from './tokens';
+
+/** Changes within this time reach the widgets as one. */
+const GATHER_MS = 40;
+/** Quota and status are asked for at most this often after changes. */
+const FACTS_MS = 600;
+
+/** A list that could not be loaded is asked for again after this time. */
+const RETRY_MS = 3000;
+
+/** Whose jobs are listed: one's own, or all that one may see. */
+export type Scope = 'mine' | 'all';
+
+/** A job by id as far as it is known: `hidden` = not visible to this user, or removed. */
+export type Known = IJob | 'loading' | 'hidden';
+
+export class JobsModel implements IBenchpool {
+  constructor(readonly api: Api) {}
+
+  get changed(): ISignal<this, void> {
+    return this._changed;
+  }
+
+  get jobChanged(): ISignal<this, IJobChange> {
+    return this._jobChanged;
+  }
+
+  get connection(): IConnection {
+    return this._connection;
+  }
+
+  get quota(): IQuota | null {
+    return this._quota;
+  }
+
+  get status(): IStatus | null {
+    return this._status;
+  }
+
+  get scope(): Scope {
+    return this._scope;
+  }
+
+  /** Whether a first list has arrived. */
+  get loaded(): boolean {
+    return this._loaded;
+  }
+
+  /** Jobs of the scope, newest first. */
+  get jobs(): readonly IJob[] {
+    this._sorted ??= [...this._jobs.values()]
+      .filter(job => this._scope === 'all' || this.isMine(job))
+      .sort(newestFirst);
+    return this._sorted;
+  }
+
+  /** One's own jobs, whatever the scope. */
+  get mine(): readonly IJob[] {
+    return [...this._jobs.values()].filter(job => this.isMine(job)).sort(newestFirst);
+  }
+
+  isMine(job: IJob): boolean {
+    return this._quota === null || job.user === this._quota.user;
+  }
+
+  job(id: string): IJob | null {
+    return this._jobs.get(id) ?? null;
+  }
+
+  /** What is known of a job; asks for it once where it is not in the list. */
+  known(id: string): Known {
+    const job = this._jobs.get(id);
+    if (job) {
+      return job;
+    }
+    if (!this._asked.has(id) && this._loaded) {
+      this._asked.set(id, 'loading');
+      void this._ask(id);
+    }
+    return this._asked.get(id) ?? 'loading';
+  }
+
+  /** Begin to follow; ends with `dispose`. */
+  start(): void {
+    void follow({
+      open: (after, signal) => this.api.events(after, signal),
+      onOpen: () => void this.refresh(),
+      onEvent: event => this._onEvent(event),
+      onFailure: error => this._degrade(error),
+      signal: this._stop.signal
+    });
+  }
+
+  dispose(): void {
+    this._stop.abort();
+    clearTimeout(this._gather);
+    clearTimeout(this._facts);
+    clearTimeout(this._retry);
+    Signal.clearData(this);
+  }
+
+  async setScope(scope: Scope): Promise<void> {
+    this._scope = scope;
+    this._touch();
+    await this.refresh();
+  }
+
+  /** Load list, quota and status anew. */
+  async refresh(): Promise<void> {
+    try {
+      const marks = new Map(this._marks);
+      const [quota, jobs] = await Promise.all([
+        this.api.quota(),
+        this.api.jobs(this._scope === 'all'),
+        this._loadStatus()
+      ]);
+      this._quota = quota;
+      this._replace(jobs, marks);
+      this._loaded = true;
+      this._connect({ state: 'live', text: '' });
+    } catch (error) {
+      this._degrade(error as Error);
+      this._retryLater();
+    }
+  }
+
+  /** Do something with a job; the answer counts unless an event has told more since. */
+  async act(id: string, verb: Verb): Promise<IJob> {
+    const mark = this._marks.get(id) ?? 0;
+    const job = await this.api.act(id, verb);
+    if ((this._marks.get(id) ?? 0) === mark) {
+      this.accept(job);
+    }
+    return job;
+  }
+
+  /** Send a job's submission once more. */
+  async again(id: string, key: string): Promise<IJob> {
+    const job = await this.api.again(id, key);
+    this.acceptNew(job);
+    return job;
+  }
+
+  /** Take a job just sent, unless the stream was faster. */
+  acceptNew(job: IJob): void {
+    if (!this._jobs.has(job.id)) {
+      this.accept(job);
+    }
+  }
+
+  accept(job: IJob): void {
+    const previous = this._jobs.get(job.id) ?? null;
+    this._jobs.set(job.id, job);
+    this._marks.set(job.id, (this._marks.get(job.id) ?? 0) + 1);
+    this._asked.delete(job.id);
+    this._touch();
+    if (!previous || previous.state !== job.state) {
+      this._jobChanged.emit({ job, previous });
+    }
+  }
+
+  private _retryLater(): void {
+    clearTimeout(this._retry);
+    if (!this._stop.signal.aborted) {
+      this._retry = setTimeout(() => void this.refresh(), RETRY_MS);
+    }
+  }
+
+  private _onEvent(event: IServerEvent): void {
+    if (event.type === 'job') {
+      this.accept(JSON.parse(event.data) as IJob);
+      this._wantFacts();
+    } else if (event.type === 'deleted') {
+      this._forget((JSON.parse(event.data) as { id: string }).id);
+    } else if (event.type === 'reset') {
+      void this.refresh();
+    } else {
+      this._wantFacts();
+    }
+  }
+
+  private _forget(id: string): void {
+    this._jobs.delete(id);
+    this._touch();
+  }
+
+  /** Put a loaded list in place, keeping what events told while it was under way. */
+  private _replace(jobs: readonly IJob[], marks: ReadonlyMap<string, number>): void {
+    const listed = new Set(jobs.map(job => job.id));
+    for (const id of [...this._jobs.keys()]) {
+      if (!listed.has(id) && this._marks.get(id) === marks.get(id)) {
+        this._jobs.delete(id);
+      }
+    }
+    for (const job of jobs) {
+      if (this._marks.get(job.id) === marks.get(job.id)) {
+        this.accept(job);
+      }
+    }
+    this._touch();
+  }
+
+  private async _ask(id: string): Promise<void> {
+    try {
+      this.accept((await this.api.job(id)).job);
+    } catch (error) {
+      if (error instanceof ApiError && error.refused) {
+        this._asked.set(id, 'hidden');
+      } else {
+        this._asked.delete(id);
+      }
+      this._touch();
+    }
+  }
+
+  private async _loadStatus(): Promise<void> {
+    this._status = await this.api.status();
+  }
+
+  private _wantFacts(): void {
+    this._facts ??= setTimeout(() => {
+      this._facts = undefined;
+      void this._loadFacts();
+    }, FACTS_MS);
+  }
+
+  private async _loadFacts(): Promise<void> {
+    try {
+      const [quota] = await Promise.all([this.api.quota(), this._loadStatus()]);
+      this._quota = quota;
+      this._touch();
+    } catch {
+      // The stream notices an outage by itself and says so.
+    }
+  }
+
+  private _degrade(error: Error): void {
+    const text =
+      error instanceof ApiError
+        ? error.message
+        : 'The stream of changes was interrupted. Jobs go on running; the page tries again by itself.';
+    this._connect({ state: 'degraded', text });
+  }
+
+  private _connect(connection: IConnection): void {
+    this._connection = connection;
+    this._touch();
+  }
+
+  private _touch(): void {
+    this._sorted = null;
+    this._gather ??= setTimeout(() => {
+      this._gather = undefined;
+      this._changed.emit();
+    }, GATHER_MS);
+  }
+
+  private readonly _changed = new Signal<this, void>(this);
+  private readonly _jobChanged = new Signal<this, IJobChange>(this);
+  private readonly _stop = new AbortController();
+  private readonly _jobs = new Map<string, IJob>();
+  private readonly _asked = new Map<string, 'loading' | 'hidden'>();
+  /** How often each job was told about; tells whether an answer is older than an event. */
+  private readonly _marks = new Map<string, number>();
+  private _sorted: readonly IJob[] | null = null;
+  private _connection: IConnection = { state: 'connecting', text: 'Asking the training pool…' };
+  private _quota: IQuota | null = null;
+  private _status: IStatus | null = null;
+  private _scope: Scope = 'mine';
+  private _loaded = false;
+  private _gather: ReturnType<typeof setTimeout> | undefined;
+  private _retry: ReturnType<typeof setTimeout> | undefined;
+  private _facts: ReturnType<typeof setTimeout> | undefined;
+}
+
+function newestFirst(a: IJob, b: IJob): number {
+  return Date.parse(b.submitted) - Date.parse(a.submitted) || (a.id < b.id ? -1 : 1);
+}

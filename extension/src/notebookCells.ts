@@ -1,0 +1,73 @@
+/**
+ * What the front end reads from an open notebook and writes into its metadata.
+ */
+import type { Cell, ICellModel, ICodeCellModel } from '@jupyterlab/cells';
+import type { NotebookPanel } from '@jupyterlab/notebook';
+import type { IMemory, ISubject } from './draft';
+
+const KEY = 'benchpool';
+/** Ids kept per cell, newest last. */
+const KEPT_JOBS = 20;
+const JOB_ID = /^[a-z0-9]{4,64}$/;
+
+/** The notebook with its live cells, as the dialog sends them. */
+export function subjectOf(panel: NotebookPanel): ISubject {
+  const { content, context, sessionContext } = panel;
+  return {
+    path: context.localPath,
+    kernelName: sessionContext.session?.kernel?.name ?? sessionContext.kernelPreference.name ?? null,
+    cells: content.widgets.map(cell => ({
+      id: cell.model.id,
+      cell_type: cell.model.type,
+      source: cell.model.sharedModel.getSource(),
+      execution_count: executionCount(cell.model),
+      selected: content.isSelectedOrActive(cell)
+    }))
+  };
+}
+
+function executionCount(model: ICellModel): number | null {
+  return model.type === 'code' ? (model as ICodeCellModel).executionCount : null;
+}
+
+/** The answers remembered in a notebook, unchecked. */
+export function memoryOf(panel: NotebookPanel): unknown {
+  return record(panel.content.model?.getMetadata(KEY))['send'];
+}
+
+export function rememberIn(panel: NotebookPanel, memory: IMemory): void {
+  const model = panel.content.model;
+  if (model && !model.readOnly) {
+    model.setMetadata(KEY, { ...record(model.getMetadata(KEY)), send: memory });
+  }
+}
+
+/** Ids of the jobs that a cell was sent with, newest last. */
+export function jobsOf(model: ICellModel): string[] {
+  const jobs = record(model.getMetadata(KEY))['jobs'];
+  return Array.isArray(jobs)
+    ? jobs.filter((id): id is string => typeof id === 'string' && JOB_ID.test(id))
+    : [];
+}
+
+/** Write a job into the cell that carries its badge: the last cell that was chosen. */
+export function markCell(panel: NotebookPanel, chosen: readonly string[], job: string): void {
+  const last = panel.content.widgets
+    .filter(cell => cell.model.type === 'code' && chosen.includes(cell.model.id))
+    .pop();
+  if (last) {
+    addJob(last, job);
+  }
+}
+
+function addJob(cell: Cell, job: string): void {
+  const old = record(cell.model.getMetadata(KEY));
+  const jobs = [...jobsOf(cell.model).filter(id => id !== job), job].slice(-KEPT_JOBS);
+  cell.model.setMetadata(KEY, { ...old, jobs });
+}
+
+function record(value: unknown): Record<string, unknown> {
+  return value && typeof value === 'object' && !Array.isArray(value)
+    ? (value as Record<string, unknown>)
+    : {};
+}

@@ -1,0 +1,204 @@
+/**
+ * The dialog “Send to training”: says what will run, how big and when, and sends on Enter.
+ *
+ * It is the only way by which the front end sends notebook code; commands merely open it.
+ */
+import { Clipboard } from '@jupyterlab/apputils';
+import { ReactWidget } from '@jupyterlab/ui-components';
+import { MessageLoop } from '@lumino/messaging';
+import { Widget } from '@lumino/widgets';
+import * as React from 'react';
+import { listCells, problemLine } from './draft';
+import { useChanged } from './hooks';
+import type { JobsModel } from './model';
+import {
+  ArgumentsRow,
+  MoreFold,
+  RunsRow,
+  SavesRow,
+  SizeRow,
+  StartsRow
+} from './sendFields';
+import type { Sending } from './sending';
+import type { IJob } from './tokens';
+
+/** Show the dialog; resolves with the job, or null when it was closed without sending. */
+export function showSendDialog(sending: Sending, model: JobsModel): Promise<IJob | null> {
+  return new Promise(resolve => {
+    const dialog = new SendDialog(sending, model, job => {
+      dialog.dispose();
+      sending.dispose();
+      resolve(job);
+    });
+    Widget.attach(dialog, document.body);
+    MessageLoop.sendMessage(dialog, Widget.Msg.UpdateRequest);
+    void sending.prepare();
+  });
+}
+
+class SendDialog extends ReactWidget {
+  constructor(
+    private readonly _sending: Sending,
+    private readonly _model: JobsModel,
+    private readonly _done: (job: IJob | null) => void
+  ) {
+    super();
+    this.addClass('bp-SendDialog');
+  }
+
+  protected override render(): React.JSX.Element {
+    return <SendForm sending={this._sending} model={this._model} onDone={this._done} />;
+  }
+}
+
+interface IFormProps {
+  sending: Sending;
+  model: JobsModel;
+  onDone: (job: IJob | null) => void;
+}
+
+function SendForm({ sending, model, onDone }: IFormProps): React.JSX.Element {
+  useChanged(sending);
+  useChanged(model);
+  const frame = React.useRef<HTMLDialogElement>(null);
+  React.useEffect(() => frame.current?.showModal(), []);
+
+  const close = (job: IJob | null) => {
+    frame.current?.close();
+    onDone(job);
+  };
+  const submit = async (event: React.SyntheticEvent) => {
+    event.preventDefault();
+    if (!sending.ready) {
+      return;
+    }
+    const job = await sending.send();
+    if (job) {
+      close(job);
+    }
+  };
+  const projects = sending.preparation?.quota?.projects ?? model.quota?.projects ?? [];
+  return (
+    <dialog
+      ref={frame}
+      className="bp-Dialog"
+      data-testid="benchpool-send-dialog"
+      data-lm-suppress-shortcuts="true"
+      aria-labelledby="benchpool-send-title"
+      onCancel={event => {
+        event.preventDefault();
+        close(null);
+      }}
+    >
+      <form className="bp-Form" onSubmit={event => void submit(event)}>
+        <Heading sending={sending} />
+        <div className="bp-Form-body">
+          <Warnings model={model} />
+          <RunsRow sending={sending} />
+          {sending.draft.kind === 'script' && <ArgumentsRow sending={sending} />}
+          <SizeRow sending={sending} projects={projects} />
+          <StartsRow sending={sending} />
+          <SavesRow sending={sending} />
+          <Problems sending={sending} />
+          <MoreFold sending={sending} />
+          <TwinFold command={sending.preparation?.command ?? ''} />
+        </div>
+        <footer className="bp-Form-buttons">
+          <button type="button" className="jp-mod-styled jp-mod-reject" onClick={() => close(null)}>
+            Cancel
+          </button>
+          <button
+            type="submit"
+            className="jp-mod-styled jp-mod-accept"
+            data-testid="benchpool-send"
+            disabled={!sending.ready}
+          >
+            {sending.sending ? 'Sending…' : 'Send'}
+          </button>
+        </footer>
+      </form>
+    </dialog>
+  );
+}
+
+function Heading({ sending }: { sending: Sending }): React.JSX.Element {
+  const name = sending.subject.path.split('/').pop();
+  return (
+    <header className="bp-Form-heading">
+      <h2 id="benchpool-send-title">Send to training</h2>
+      <span className="bp-Form-note" title={sending.subject.path}>
+        {name}
+      </span>
+    </header>
+  );
+}
+
+function Warnings({ model }: { model: JobsModel }): React.JSX.Element | null {
+  const { connection, status } = model;
+  return (
+    <>
+      {connection.state === 'degraded' && <p className="bp-Note bp-mod-warn">{connection.text}</p>}
+      {status?.simulated && (
+        <p className="bp-Note" data-testid="benchpool-simulated">
+          The GPUs of this pool are simulated: jobs run on the processor only.
+        </p>
+      )}
+    </>
+  );
+}
+
+/** What is wrong with the code or the request, with cell and line; errors first. */
+function Problems({ sending }: { sending: Sending }): React.JSX.Element {
+  const { preparation, error, subject, draft } = sending;
+  const cells = listCells(subject, draft, preparation);
+  const refusal = error?.message ?? preparation?.refusal?.message ?? null;
+  const onField = (error ?? preparation?.refusal)?.field ?? null;
+  const problems = [...(preparation?.problems ?? [])].sort((a, b) =>
+    a.level === b.level ? 0 : a.level === 'error' ? -1 : 1
+  );
+  return (
+    <div className="bp-Problems" data-testid="benchpool-problems">
+      {refusal && !isShownAtField(onField) && (
+        <p className="bp-Note bp-mod-error" role="alert">
+          {refusal}
+        </p>
+      )}
+      {problems.map((problem, i) => (
+        <p
+          key={i}
+          className={`bp-Note ${problem.level === 'error' ? 'bp-mod-error' : 'bp-mod-warn'}`}
+          role={problem.level === 'error' ? 'alert' : undefined}
+        >
+          {problemLine(problem, cells)}
+        </p>
+      ))}
+    </div>
+  );
+}
+
+function isShownAtField(field: string | null): boolean {
+  return field === 'gpus';
+}
+
+/** The same in a terminal, ready to be copied. */
+function TwinFold({ command }: { command: string }): React.JSX.Element {
+  const [copied, setCopied] = React.useState(false);
+  const copy = () => {
+    Clipboard.copyToSystem(command);
+    setCopied(true);
+    setTimeout(() => setCopied(false), 2000);
+  };
+  return (
+    <details className="bp-Fold">
+      <summary>
+        In a terminal <code className="bp-Fold-hint bp-Twin-short">{command}</code>
+      </summary>
+      <div className="bp-Twin">
+        <code data-testid="benchpool-command">{command}</code>
+        <button type="button" className="jp-mod-styled" onClick={copy}>
+          {copied ? 'Copied' : 'Copy'}
+        </button>
+      </div>
+    </details>
+  );
+}

@@ -1,0 +1,3 @@
+import './base.css';
+import './dialog.css';
+import './panel.css';
