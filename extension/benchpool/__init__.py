@@ -1,0 +1,1 @@
+"""benchpool in Python."""

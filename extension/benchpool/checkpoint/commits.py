@@ -1,0 +1,251 @@
+r"""Checkpoints that are there whole or not at all.
+
+Layout of the checkpoint folder::
+
+    00000007/            a checkpoint: the program's files and ``benchpool.json``
+    00000006/            the one before, for the case that the newest is damaged
+    latest               name of the newest, for people and other programs
+    .writing-00000008-…  one that is being written; left behind only by a killed process
+
+Order of a commit: the files are written aside and flushed to disk, their hashes go into
+``benchpool.json``, that is flushed too, one rename makes the checkpoint visible, the pointer is
+replaced, and only then older ones are removed. A process killed between any two of these steps
+leaves the previous checkpoint or the new one. ``latest`` reads no pointer: it takes the
+newest folder whose files have the sizes and hashes of its manifest.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from benchpool.checkpoint import notices, votes
+
+MANIFEST = "benchpool.json"
+POINTER = "latest"
+WRITING = ".writing-"
+WAIT_FOR_RANKS_S = 600.0
+
+
+class CheckpointFault(RuntimeError):
+    """A checkpoint could not be completed; the previous one is still there."""
+
+
+def latest() -> Path | None:
+    """Return the folder of the newest whole checkpoint, or None when there is none.
+
+    Every file is compared with its hash; a damaged checkpoint is named on standard error and
+    passed over. Ask when resuming, not in each step.
+    """
+    folder = notices.directory()
+    if folder is None:
+        return None
+    for path in reversed(_kept(folder)):
+        fault = _fault(path)
+        if fault is None:
+            return path
+        print(f"benchpool: checkpoint {path.name} is damaged ({fault})", file=sys.stderr)
+    return None
+
+
+@contextlib.contextmanager
+def commit(step: int | None = None, *, keep: int = 2, together: bool = False) -> Iterator[Path]:
+    """Yield a folder to save into, and make it the latest checkpoint when the block ends well.
+
+    When the block raises, nothing changes. With several ranks only rank 0's folder counts (the
+    others get one that is thrown away), so every rank may call it; with ``together`` all ranks
+    save into the same folder, and it counts when all have left the block.
+
+    Args:
+        step: Where training stands; kept in the manifest.
+        keep: How many checkpoints stay, at least 1.
+        together: All ranks save their part.
+
+    Raises:
+        CheckpointFault: A rank did not finish its part in time.
+    """
+    if keep < 1:
+        raise ValueError(f"keep is {keep}: keep at least 1 checkpoint")
+    folder = notices.directory()
+    alone = votes.world_size() == 1 or not together
+    if folder is None or (alone and votes.rank() != 0):
+        with tempfile.TemporaryDirectory(prefix="benchpool-") as thrown_away:
+            yield Path(thrown_away)
+        return
+    folder.mkdir(parents=True, exist_ok=True)
+    with notices.Held():
+        yield from _alone(folder, step, keep) if alone else _shared(folder, step, keep)
+
+
+def _alone(folder: Path, step: int | None, keep: int) -> Iterator[Path]:
+    number = _next_number(folder)
+    aside = folder / f"{WRITING}{number:08d}-{os.getpid()}"
+    shutil.rmtree(aside, ignore_errors=True)
+    aside.mkdir()
+    try:
+        yield aside
+    except BaseException:
+        shutil.rmtree(aside, ignore_errors=True)
+        raise
+    _publish(folder, aside, number, step, keep)
+
+
+def _shared(folder: Path, step: int | None, keep: int) -> Iterator[Path]:
+    """All ranks agree on the folder by the number of the call and the attempt."""
+    global _together
+    _together += 1
+    aside = folder / f"{WRITING}all-{_attempt()}-{_together}"
+    done = folder / f".done-{_attempt()}-{_together}"
+    aside.mkdir(exist_ok=True)
+    yield aside
+    for path in _files(aside):
+        _flush(path)
+    done.mkdir(exist_ok=True)
+    (done / str(votes.rank())).touch()
+    if votes.rank() == 0:
+        _wait(lambda: len(list(done.iterdir())) >= votes.world_size(), _missing(done))
+        _publish(folder, aside, _next_number(folder), step, keep)
+        shutil.rmtree(done, ignore_errors=True)
+    else:
+        _wait(lambda: not done.exists(), lambda: "rank 0 to complete it")
+
+
+_together = 0
+
+
+def _attempt() -> str:
+    return os.environ.get("BENCHPOOL_ATTEMPT", "1")
+
+
+def _publish(folder: Path, aside: Path, number: int, step: int | None, keep: int) -> None:
+    _write_manifest(aside, step)
+    final = folder / f"{number:08d}"
+    os.rename(aside, final)
+    _flush(folder)
+    _point(folder, final.name)
+    _remove_older(folder, keep)
+
+
+def _write_manifest(aside: Path, step: int | None) -> None:
+    files = {}
+    for path in _files(aside):
+        _flush(path)
+        name = path.relative_to(aside).as_posix()
+        files[name] = {"size": path.stat().st_size, "sha256": _digest(path)}
+    for inner in [path for path in aside.rglob("*") if path.is_dir() and not path.is_symlink()]:
+        _flush(inner)
+    manifest = {
+        "version": 1,
+        "step": step,
+        "attempt": _attempt(),
+        "saved": time.time(),
+        "files": files,
+    }
+    path = aside / MANIFEST
+    path.write_text(json.dumps(manifest, indent=1), "utf-8")
+    _flush(path)
+    _flush(aside)
+
+
+def _point(folder: Path, name: str) -> None:
+    aside = folder / f".{POINTER}-{os.getpid()}"
+    aside.write_text(name + "\n", "utf-8")
+    _flush(aside)
+    os.replace(aside, folder / POINTER)
+    _flush(folder)
+
+
+def _remove_older(folder: Path, keep: int) -> None:
+    for path in _kept(folder)[:-keep]:
+        # Renamed first, so that one that is half removed is never taken for a damaged one.
+        gone = folder / f"{WRITING}gone-{path.name}"
+        os.rename(path, gone)
+        shutil.rmtree(gone, ignore_errors=True)
+    others_write = f"{WRITING}all-{_attempt()}-"
+    for path in folder.glob(f"{WRITING}*"):
+        if not path.name.startswith(others_write):
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def _kept(folder: Path) -> list[Path]:
+    """Return all checkpoints, oldest first."""
+    if not folder.is_dir():
+        return []
+    return sorted(path for path in folder.iterdir() if path.name.isdecimal() and path.is_dir())
+
+
+def _next_number(folder: Path) -> int:
+    kept = _kept(folder)
+    return int(kept[-1].name) + 1 if kept else 1
+
+
+def _fault(checkpoint: Path) -> str | None:
+    """Say in what a checkpoint differs from its manifest; None when it is whole."""
+    try:
+        manifest: Any = json.loads((checkpoint / MANIFEST).read_text("utf-8"))
+        files: dict[str, dict[str, Any]] = manifest["files"]
+        for name, said in files.items():
+            path = checkpoint / name
+            size = path.stat().st_size
+            if size != said["size"]:
+                return f"{name} has {size} of {said['size']} bytes"
+            if _digest(path) != said["sha256"]:
+                return f"{name} has another content than was saved"
+    except FileNotFoundError as missing:
+        return f"{Path(str(missing.filename)).name} is missing"
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as bad:
+        return f"{MANIFEST} cannot be read: {bad}"
+    return None
+
+
+def _files(folder: Path) -> list[Path]:
+    found = [path for path in folder.rglob("*") if path.is_file() and path.name != MANIFEST]
+    return sorted(found)
+
+
+def _digest(path: Path) -> str:
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while True:
+            piece = file.read(1 << 20)
+            if not piece:
+                return digest.hexdigest()
+            digest.update(piece)
+
+
+def _flush(path: Path) -> None:
+    number = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(number)
+    finally:
+        os.close(number)
+
+
+def _missing(done: Path) -> Any:
+    def text() -> str:
+        here = {path.name for path in done.iterdir()}
+        away = [str(rank) for rank in range(votes.world_size()) if str(rank) not in here]
+        return "rank " + ", ".join(away)
+
+    return text
+
+
+def _wait(ready: Any, whom: Any) -> None:
+    left = notices.remaining()
+    until = time.monotonic() + (WAIT_FOR_RANKS_S if left is None else left)
+    while not ready():
+        if time.monotonic() > until:
+            raise CheckpointFault(
+                f"The checkpoint waited in vain for {whom()}: all ranks must call "
+                "commit(together=True) equally often. The previous checkpoint is still there."
+            )
+        time.sleep(0.02)
