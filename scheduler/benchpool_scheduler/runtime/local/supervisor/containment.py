@@ -184,19 +184,20 @@ def _counter(path: str, key: str) -> int:
 
 
 def out_of_memory_kills(group: str | None) -> int:
-    """Return the kernel's count of out-of-memory kills, the nearest one that is readable.
+    """Return the kernel's count of out-of-memory kills: of the cgroup, else of all around it.
 
     Together with a SIGKILL that nobody of us sent, a growing count tells running out of memory
     from other ends.
     """
-    for folder, file in (
-        (group, "memory.events"),
-        (_folder(""), "memory.events"),
-        (_folder("memory"), "memory.oom_control"),
-    ):
-        if folder is not None and os.path.exists(os.path.join(folder, file)):
-            return _counter(os.path.join(folder, file), "oom_kill")
-    return _counter("/proc/vmstat", "oom_kill")
+    own = None if group is None else os.path.join(group, "memory.events")
+    if own is not None and os.path.exists(own):
+        return _counter(own, "oom_kill")
+    files = [
+        os.path.join(folder, name)
+        for folder, name in ((_folder(""), "memory.events"), (_folder("memory"), "memory.oom_control"))
+        if folder is not None
+    ]
+    return sum(_counter(file, "oom_kill") for file in [*files, "/proc/vmstat"])
 
 
 # ------------------------------------------------------------------------------- for doctor

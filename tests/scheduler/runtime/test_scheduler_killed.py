@@ -1,0 +1,200 @@
+"""Workers outlive the scheduler, and a new one finds them by boot id, pid and start time."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import sys
+import textwrap
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from benchpool_scheduler.runtime import EndedBy, WorkerEnded, WorkerId, WorkerStarted
+from benchpool_scheduler.runtime.local import LocalRuntime, simulated
+from benchpool_scheduler.testing.workers import Listener, cancel, log_says, whole_log, worker_id
+
+SCHEDULER = """
+import asyncio, sys
+from pathlib import Path
+from benchpool_scheduler.runtime import WorkerId
+from benchpool_scheduler.runtime.local import LocalRuntime, simulated
+from benchpool_scheduler.testing.workers import Listener, log_says, python_launch
+
+async def main(state, job, program, count):
+    runtime = LocalRuntime(Path(state), simulated(4))
+    await runtime.open([])
+    listener = Listener(runtime)
+    for index in range(int(count)):
+        worker = WorkerId(job, 1, index)
+        await runtime.start(python_launch(program, worker=worker))
+        await log_says(runtime, worker, b"up")
+    print("ready", flush=True)
+    await asyncio.sleep(600)
+
+asyncio.run(main(*sys.argv[1:]))
+"""
+
+
+async def run_and_kill_a_scheduler(
+    state: Path, job: str, program: str, count: int = 1
+) -> list[WorkerId]:
+    """Start workers under a scheduler in a process of its own, then kill it with -9."""
+    scheduler = await asyncio.create_subprocess_exec(
+        sys.executable,
+        *("-c", SCHEDULER, str(state), job, textwrap.dedent(program), str(count)),
+        stdout=asyncio.subprocess.PIPE,
+    )
+    assert scheduler.stdout is not None
+    assert await asyncio.wait_for(scheduler.stdout.readline(), 60) == b"ready\n"
+    scheduler.send_signal(signal.SIGKILL)
+    await scheduler.wait()
+    return [WorkerId(job, 1, index) for index in range(count)]
+
+
+@asynccontextmanager
+async def next_scheduler(
+    state: Path, expected: list[WorkerId]
+) -> AsyncIterator[tuple[LocalRuntime, Listener]]:
+    runtime = LocalRuntime(state, simulated(4))
+    await runtime.open(expected)
+    listener = Listener(runtime)
+    try:
+        yield runtime, listener
+    finally:
+        await listener.close()
+        await runtime.close()
+        last = LocalRuntime(state, simulated(4))
+        await last.open([])
+        await last.close()
+
+
+def folder(state: Path, worker: WorkerId) -> Path:
+    return state / "jobs" / worker.job / "attempts" / "1" / f"worker-{worker.worker}"
+
+
+async def test_a_worker_runs_on_is_found_again_and_keeps_its_exit_code(state: Path) -> None:
+    flag = state / "go"
+    workers = await run_and_kill_a_scheduler(
+        state,
+        worker_id().job,
+        f"""
+        import os, time
+        print('up')
+        while not os.path.exists({str(flag)!r}): time.sleep(0.02)
+        print('done'); raise SystemExit(7)
+        """,
+        count=3,
+    )
+    async with next_scheduler(state, workers) as (runtime, listener):
+        for worker in workers:
+            assert isinstance(await listener.started(worker), WorkerStarted)
+        flag.touch()
+        for worker in workers:
+            assert await listener.exit_of(worker) == (7, EndedBy.ITSELF)
+            assert await whole_log(runtime, worker) == b"up\ndone\n"
+
+
+async def test_what_ended_while_no_scheduler_ran_is_told_with_its_exit_code(state: Path) -> None:
+    (worker,) = await run_and_kill_a_scheduler(
+        state, worker_id().job, "print('up'); import time; time.sleep(0.3); raise SystemExit(7)"
+    )
+    while not (folder(state, worker) / "exit.json").exists():
+        await asyncio.sleep(0.05)
+    async with next_scheduler(state, [worker]) as (_, listener):
+        assert await listener.exit_of(worker) == (7, EndedBy.ITSELF)
+
+
+async def test_a_worker_of_an_earlier_scheduler_is_stopped_like_any_other(state: Path) -> None:
+    (worker,) = await run_and_kill_a_scheduler(
+        state, worker_id().job, "print('up'); import time; time.sleep(600)"
+    )
+    async with next_scheduler(state, [worker]) as (runtime, listener):
+        await runtime.stop(worker, cancel(5))
+        assert await listener.exit_of(worker) == (143, EndedBy.NOTICE)
+
+
+async def test_starting_a_worker_that_an_earlier_scheduler_started_finds_it(state: Path) -> None:
+    from benchpool_scheduler.testing.workers import python_launch
+
+    (worker,) = await run_and_kill_a_scheduler(
+        state, worker_id().job, "print('up'); import time; time.sleep(600)"
+    )
+    async with next_scheduler(state, [worker]) as (runtime, listener):
+        await runtime.start(python_launch("print('a second one')", worker=worker))
+        await listener.started(worker)
+        assert await whole_log(runtime, worker) == b"up\n"
+
+
+async def test_a_running_worker_that_nobody_expects_is_ended_before_open_returns(
+    state: Path,
+) -> None:
+    (worker,) = await run_and_kill_a_scheduler(
+        state, worker_id().job, "import os, time; print('up', os.getpid()); time.sleep(600)"
+    )
+    pid = int((folder(state, worker) / "log").read_text().split()[1])
+    runtime = LocalRuntime(state, simulated(4))
+    await runtime.open([])
+    assert not os.path.exists(f"/proc/{pid}")
+    await runtime.close()
+
+
+async def test_after_a_restart_of_the_machine_a_worker_is_lost(state: Path) -> None:
+    (worker,) = await run_and_kill_a_scheduler(
+        state, worker_id().job, "import os, time; print('up', os.getppid()); time.sleep(600)"
+    )
+    where = folder(state, worker)
+    supervisor = int((where / "log").read_text().split()[1])
+    os.kill(supervisor, signal.SIGKILL)
+    record = json.loads((where / "process.json").read_text())
+    # The pid is taken again by some other process after the restart: ours, say.
+    record |= {"boot_id": "0" * 8, "pid": os.getpid(), "start_ticks": record["start_ticks"]}
+    (where / "process.json").write_text(json.dumps(record))
+    async with next_scheduler(state, [worker]) as (_, listener):
+        ended = await listener.ended(worker)
+        assert (ended.exit_code, ended.by) == (None, EndedBy.LOST)
+        assert ended.text is not None
+        assert "restarted" in ended.text
+
+
+async def test_a_pid_that_now_belongs_to_another_process_is_not_taken_for_the_worker(
+    state: Path,
+) -> None:
+    (worker,) = await run_and_kill_a_scheduler(
+        state, worker_id().job, "import os, time; print('up', os.getppid()); time.sleep(600)"
+    )
+    where = folder(state, worker)
+    os.kill(int((where / "log").read_text().split()[1]), signal.SIGKILL)
+    record = json.loads((where / "process.json").read_text())
+    (where / "process.json").write_text(json.dumps(record | {"pid": os.getpid()}))
+    async with next_scheduler(state, [worker]) as (runtime, listener):
+        assert (await listener.ended(worker)).by is EndedBy.LOST
+        await runtime.stop(worker, cancel(1))  # and nobody signals us
+
+
+async def test_an_expected_worker_without_any_trace_is_lost(state: Path) -> None:
+    worker = worker_id()
+    async with next_scheduler(state, [worker]) as (runtime, listener):
+        assert (await listener.ended(worker)).by is EndedBy.LOST
+        assert (await runtime.read_log(worker, 0, 10)).ended
+    async with next_scheduler(state, [worker]) as (_, listener):
+        await listener.ended(worker)
+        assert [type(event) for event in listener.seen] == [WorkerEnded]
+
+
+async def test_the_log_can_be_followed_across_schedulers_without_gap(state: Path) -> None:
+    (worker,) = await run_and_kill_a_scheduler(
+        state,
+        worker_id().job,
+        """
+        import time
+        print('up')
+        for n in range(300): print('line', n); time.sleep(0.005)
+        """,
+    )
+    async with next_scheduler(state, [worker]) as (runtime, _):
+        log = await log_says(runtime, worker, b"line 299\n")
+    expected = b"up\n" + b"".join(b"line %d\n" % n for n in range(300))
+    assert log == expected

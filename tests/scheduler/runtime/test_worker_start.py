@@ -1,0 +1,190 @@
+"""What a worker finds at its start, and what the service learns of it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from pathlib import Path
+
+from benchpool_scheduler.runtime import EndedBy, WorkerId, WorkerStarted
+from benchpool_scheduler.runtime.local import LocalRuntime
+from benchpool_scheduler.testing.workers import (
+    Listener,
+    log_says,
+    python_launch,
+    whole_log,
+    worker_id,
+)
+
+
+async def test_the_exit_code_of_the_command_is_kept(
+    runtime: LocalRuntime, listener: Listener
+) -> None:
+    launch = python_launch("raise SystemExit(7)")
+    await runtime.start(launch)
+    assert await listener.exit_of(launch.worker) == (7, EndedBy.ITSELF)
+
+
+async def test_an_end_by_signal_is_told_as_the_shell_does(
+    runtime: LocalRuntime, listener: Listener
+) -> None:
+    launch = python_launch("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)")
+    await runtime.start(launch)
+    assert await listener.exit_of(launch.worker) == (139, EndedBy.ITSELF)
+
+
+async def test_started_comes_before_ended_even_for_the_shortest_command(
+    runtime: LocalRuntime, listener: Listener
+) -> None:
+    launch = python_launch("pass")
+    await runtime.start(launch)
+    ended = await listener.ended(launch.worker)
+    first = listener.seen[0]
+    assert isinstance(first, WorkerStarted)
+    assert first.at <= ended.at
+
+
+async def test_the_environment_holds_what_is_given_and_the_documented_variables_only(
+    runtime: LocalRuntime, listener: Listener, state: Path
+) -> None:
+    launch = python_launch(
+        "import json, os; print(json.dumps(dict(os.environ)))",
+        env={"PATH": "/usr/bin:/bin", "SEED": "1", "NAME_WITH_UMLAUT": "Jürgen"},
+        gpus=("GPU-a", "GPU-b"),
+    )
+    await runtime.start(launch)
+    await listener.ended(launch.worker)
+    job = state / "jobs" / launch.worker.job
+    exchange = job / "attempts" / "1" / "worker-0" / "exchange"
+    found = json.loads(await whole_log(runtime, launch.worker))
+    found.pop("LC_CTYPE", None)  # set by the Python of the command itself
+    assert found == {
+        "PATH": "/usr/bin:/bin",
+        "SEED": "1",
+        "NAME_WITH_UMLAUT": "Jürgen",
+        "PYTHONUNBUFFERED": "1",
+        "BENCHPOOL_CHECKPOINT_DIR": str(job / "checkpoint"),
+        "BENCHPOOL_OUTPUT_DIR": str(job / "output"),
+        "BENCHPOOL_NOTICE_FILE": str(exchange / "notice.json"),
+        "BENCHPOOL_PROGRESS_FILE": str(exchange / "progress.json"),
+        "CUDA_VISIBLE_DEVICES": "GPU-a,GPU-b",
+        "CUDA_DEVICE_ORDER": "PCI_BUS_ID",
+        "MASTER_ADDR": "127.0.0.1",
+        "MASTER_PORT": "29500",
+        "WORLD_SIZE": "2",
+        "NNODES": "1",
+        "NODE_RANK": "0",
+        "NPROC_PER_NODE": "2",
+    }
+
+
+async def test_secrets_of_the_environment_are_in_no_file_of_the_state_folder(
+    runtime: LocalRuntime, listener: Listener, state: Path
+) -> None:
+    launch = python_launch(
+        "import time; print('up'); time.sleep(60)", env={"TOKEN": "canary-5f1d", "PATH": "/bin"}
+    )
+    await runtime.start(launch)
+    await log_says(runtime, launch.worker, b"up")
+    files = [path for path in state.rglob("*") if path.is_file()]
+    assert files
+    assert not [path for path in files if b"canary-5f1d" in path.read_bytes()]
+
+
+async def test_the_worker_has_an_own_session_empty_input_private_files_and_no_other_descriptor(
+    runtime: LocalRuntime, listener: Listener, tmp_path: Path
+) -> None:
+    leaked = os.open(tmp_path, os.O_RDONLY)
+    os.set_inheritable(leaked, True)
+    launch = python_launch(
+        "import os, sys\n"
+        "fds = sorted(os.listdir('/proc/self/fd'), key=int)\n"
+        "print(os.getsid(0) == os.getpid(), sys.stdin.read() == '', oct(os.umask(0)), fds[:3],"
+        " [os.readlink(f'/proc/self/fd/{fd}') for fd in fds[3:] if os.path.exists(f'/proc/self/fd/{fd}')],"
+        " os.getcwd())",
+        working_dir=tmp_path,
+    )
+    await runtime.start(launch)
+    await listener.ended(launch.worker)
+    os.close(leaked)
+    assert (await whole_log(runtime, launch.worker)).decode() == (
+        f"True True 0o77 ['0', '1', '2'] [] {tmp_path}\n"
+    )
+
+
+async def test_folders_of_a_job_are_for_their_owner_only(
+    runtime: LocalRuntime, listener: Listener, state: Path
+) -> None:
+    launch = python_launch("import os; open(os.environ['BENCHPOOL_OUTPUT_DIR'] + '/a', 'w')")
+    await runtime.start(launch)
+    await listener.ended(launch.worker)
+    job = state / "jobs" / launch.worker.job
+    assert [path for path in [job, *job.rglob("*")] if path.lstat().st_mode & 0o077] == []
+
+
+async def test_a_missing_command_is_a_sentence_with_the_command_in_it(
+    runtime: LocalRuntime, listener: Listener
+) -> None:
+    launch = python_launch("", argv=("no-such-program", "x"))
+    await runtime.start(launch)
+    ended = await listener.ended(launch.worker)
+    assert (ended.exit_code, ended.by) == (127, EndedBy.COULD_NOT_START)
+    assert ended.text == (
+        "the command 'no-such-program' cannot be started: No such file or directory"
+    )
+    assert b"no-such-program" in await whole_log(runtime, launch.worker)
+
+
+async def test_a_missing_working_folder_is_a_sentence_with_the_folder_in_it(
+    runtime: LocalRuntime, listener: Listener, tmp_path: Path
+) -> None:
+    launch = python_launch("", working_dir=tmp_path / "gone")
+    await runtime.start(launch)
+    ended = await listener.ended(launch.worker)
+    assert (ended.exit_code, ended.by) == (126, EndedBy.COULD_NOT_START)
+    assert ended.text is not None
+    assert str(tmp_path / "gone") in ended.text
+
+
+async def test_starting_the_same_worker_again_starts_nothing(
+    runtime: LocalRuntime, listener: Listener, tmp_path: Path
+) -> None:
+    mark = tmp_path / "starts"
+    launch = python_launch(f"open({str(mark)!r}, 'a').write('x'); print('up', flush=True)")
+    await asyncio.gather(*(runtime.start(launch) for _ in range(5)))
+    await listener.ended(launch.worker)
+    await runtime.start(launch)  # also after its end: it is told again, not run again
+    assert mark.read_text() == "x"
+
+
+async def test_twenty_workers_at_once_all_run_and_all_end_as_they_did(
+    runtime: LocalRuntime, listener: Listener
+) -> None:
+    launches = [python_launch(f"print({n}); raise SystemExit({n})") for n in range(20)]
+    await asyncio.gather(*(runtime.start(launch) for launch in launches))
+    codes = [(await listener.ended(launch.worker)).exit_code for launch in launches]
+    assert codes == list(range(20))
+
+
+async def test_a_gang_on_one_machine_finds_its_rendezvous(
+    runtime: LocalRuntime, listener: Listener
+) -> None:
+    job = worker_id().job
+    launches = [
+        python_launch(
+            "import os; print(' '.join(os.environ[k] for k in ('MASTER_ADDR', 'WORLD_SIZE',"
+            " 'RANK', 'LOCAL_RANK', 'NODE_RANK', 'NNODES', 'NPROC_PER_NODE')))",
+            worker=WorkerId(job, 1, index),
+            gpus=(f"GPU-{index}",),
+            nodes=("localhost", "localhost"),
+        )
+        for index in range(2)
+    ]
+    for launch in launches:
+        await runtime.start(launch)
+    for index, launch in enumerate(launches):
+        await listener.ended(launch.worker)
+        said = (await whole_log(runtime, launch.worker)).decode().strip()
+        assert said == f"127.0.0.1 2 {index} 0 {index} 2 1"
+

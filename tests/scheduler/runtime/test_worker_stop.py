@@ -1,0 +1,277 @@
+"""The pause contract: notice, SIGTERM, grace, SIGKILL to everything the worker started."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import time
+from datetime import UTC, datetime
+
+import pytest
+from benchpool_scheduler.runtime import EndedBy, WorkerId, WorkerStarted
+from benchpool_scheduler.runtime.local import LocalRuntime
+from benchpool_scheduler.runtime.local.supervisor import records
+from benchpool_scheduler.testing.workers import (
+    Listener,
+    cancel,
+    log_says,
+    pause,
+    python_launch,
+    whole_log,
+)
+
+DEAF = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('up');"
+
+
+def alive(pid: int) -> bool:
+    return records.start_ticks(pid) is not None
+
+
+async def pids(runtime: LocalRuntime, worker: WorkerId, count: int) -> list[int]:
+    """Return the pids that the worker prints as lines ``pid N``."""
+    log = await log_says(runtime, worker, b"all up")
+    found = [int(line.split()[1]) for line in log.decode().splitlines() if line.startswith("pid")]
+    assert len(found) == count
+    return found
+
+
+async def test_the_notice_is_there_whole_before_the_signal_comes(
+    runtime: LocalRuntime, listener: Listener
+) -> None:
+    launch = python_launch(
+        "import os, signal, sys, time\n"
+        "def told(*_):\n"
+        "    print(open(os.environ['BENCHPOOL_NOTICE_FILE']).read()); sys.exit(3)\n"
+        "signal.signal(signal.SIGTERM, told)\n"
+        "print(os.path.exists(os.environ['BENCHPOOL_NOTICE_FILE']))\n"
+        "time.sleep(60)"
+    )
+    await runtime.start(launch)
+    await log_says(runtime, launch.worker, b"False")
+    asked = time.time()
+    await runtime.stop(launch.worker, pause(1.5))
+    assert await listener.exit_of(launch.worker) == (3, EndedBy.NOTICE)
+    said = json.loads((await whole_log(runtime, launch.worker)).decode().splitlines()[1])
+    deadline = datetime.fromisoformat(said.pop("deadline"))
+    assert said == {
+        "kind": "pause",
+        "for": "joe/training",
+        "text": "project joe asks for its quota",
+    }
+    assert deadline.tzinfo == UTC
+    assert 1.0 < deadline.timestamp() - asked < 3.0
+
+
+async def test_a_program_that_only_looks_at_the_notice_file_has_time_to_look(
+    runtime: LocalRuntime, listener: Listener
+) -> None:
+    launch = python_launch(
+        "import os, time\n"
+        "print('up')\n"
+        "while not os.path.exists(os.environ['BENCHPOOL_NOTICE_FILE']): time.sleep(0.05)\n"
+        "print('saved'); raise SystemExit(9)"
+    )
+    await runtime.start(launch)
+    await log_says(runtime, launch.worker, b"up")
+    await runtime.stop(launch.worker, pause(10))
+    assert await listener.exit_of(launch.worker) == (9, EndedBy.NOTICE)
+    assert b"saved" in await whole_log(runtime, launch.worker)
+
+
+async def test_exit_0_during_a_pause_is_told_as_exit_0(
+    runtime: LocalRuntime, listener: Listener
+) -> None:
+    launch = python_launch(
+        "import signal, sys, time\n"
+        "signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))\n"
+        "print('up'); time.sleep(60)"
+    )
+    await runtime.start(launch)
+    await log_says(runtime, launch.worker, b"up")
+    await runtime.stop(launch.worker, pause(1))
+    assert await listener.exit_of(launch.worker) == (0, EndedBy.NOTICE)
+
+
+async def test_who_ignores_everything_is_killed_when_the_grace_is_over_and_not_before(
+    runtime: LocalRuntime, listener: Listener
+) -> None:
+    launch = python_launch(DEAF + "time.sleep(60)")
+    await runtime.start(launch)
+    await log_says(runtime, launch.worker, b"up")
+    asked = time.time()
+    await runtime.stop(launch.worker, cancel(1.0))
+    ended = await listener.ended(launch.worker)
+    assert (ended.exit_code, ended.by) == (137, EndedBy.NOTICE)
+    assert ended.text == "it did not end within its grace period and was killed"
+    assert 1.0 <= ended.at - asked < 2.5
+
+
+async def test_a_cancelled_program_gets_its_signal_at_once(
+    runtime: LocalRuntime, listener: Listener
+) -> None:
+    launch = python_launch("import time; print('up'); time.sleep(60)")
+    await runtime.start(launch)
+    await log_says(runtime, launch.worker, b"up")
+    asked = time.time()
+    await runtime.stop(launch.worker, cancel(30))
+    ended = await listener.ended(launch.worker)
+    assert (ended.exit_code, ended.by) == (143, EndedBy.NOTICE)
+    assert ended.at - asked < 2
+
+
+async def test_a_cancel_shortens_a_pause_that_is_under_way(
+    runtime: LocalRuntime, listener: Listener
+) -> None:
+    launch = python_launch("import time; print('up'); time.sleep(60)")
+    await runtime.start(launch)
+    await log_says(runtime, launch.worker, b"up")
+    asked = time.time()
+    await runtime.stop(launch.worker, pause(600))
+    await runtime.stop(launch.worker, pause(600))
+    await runtime.stop(launch.worker, cancel(30))
+    ended = await listener.ended(launch.worker)
+    assert (ended.exit_code, ended.by) == (143, EndedBy.NOTICE)
+    assert ended.at - asked < 3
+
+
+async def test_a_stop_that_comes_with_the_start_is_not_lost(
+    runtime: LocalRuntime, listener: Listener
+) -> None:
+    launches = [python_launch("import time; time.sleep(60)") for _ in range(5)]
+    for launch in launches:
+        await runtime.start(launch)
+        await runtime.stop(launch.worker, cancel(5))
+    for launch in launches:
+        assert (await listener.ended(launch.worker)).by is EndedBy.NOTICE
+
+
+DAEMON = """
+import os, signal, sys, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+for step in range(2):          # double fork, new session: no parent, no group of ours
+    if os.fork():
+        if step == 0: break
+        os._exit(0)
+    os.setsid()
+else:
+    os.execve(sys.executable, [sys.executable, '-I', '-S', '-u', '-c',
+        'import os, signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN);'
+        'print("pid", os.getpid()); print("all up"); time.sleep(100)'], {})
+time.sleep(float(sys.argv[1]))
+"""
+
+
+async def test_a_daemonised_grandchild_with_an_empty_environment_dies_with_its_worker(
+    runtime: LocalRuntime, listener: Listener
+) -> None:
+    launch = python_launch(DAEMON.replace("float(sys.argv[1])", "100"))
+    await runtime.start(launch)
+    (daemon,) = await pids(runtime, launch.worker, 1)
+    assert alive(daemon)
+    await runtime.stop(launch.worker, cancel(0.5))
+    assert (await listener.ended(launch.worker)).by is EndedBy.NOTICE
+    assert not alive(daemon)
+
+
+async def test_what_a_worker_leaves_running_at_its_own_end_is_ended_too(
+    runtime: LocalRuntime, listener: Listener
+) -> None:
+    launch = python_launch(DAEMON.replace("float(sys.argv[1])", "1"))
+    await runtime.start(launch)
+    (daemon,) = await pids(runtime, launch.worker, 1)
+    assert await listener.exit_of(launch.worker) == (0, EndedBy.ITSELF)
+    assert not alive(daemon)
+
+
+async def test_a_daemon_is_also_found_where_no_cgroup_can_be_made(
+    runtime: LocalRuntime, listener: Listener, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A name with a slash cannot be made, so the supervisor goes on without a cgroup.
+    from benchpool_scheduler.runtime.local import processes
+
+    order = processes.order
+    monkeypatch.setattr(
+        processes, "order", lambda *arguments: {**order(*arguments), "name": "no/such/group"}
+    )
+    launch = python_launch(DAEMON.replace("float(sys.argv[1])", "100"))
+    await runtime.start(launch)
+    (daemon,) = await pids(runtime, launch.worker, 1)
+    await runtime.stop(launch.worker, cancel(0.5))
+    await listener.ended(launch.worker)
+    assert not alive(daemon)
+
+
+async def test_the_time_limit_ends_a_worker_with_notice_and_grace(
+    runtime: LocalRuntime, listener: Listener
+) -> None:
+    launch = python_launch(
+        "import os, signal, sys, time\n"
+        "def told(*_):\n"
+        "    print(open(os.environ['BENCHPOOL_NOTICE_FILE']).read()); sys.exit(4)\n"
+        "signal.signal(signal.SIGTERM, told)\n"
+        "time.sleep(60)",
+        time_limit_s=1,
+    )
+    await runtime.start(launch)
+    ended = await listener.ended(launch.worker)
+    assert (ended.exit_code, ended.by) == (4, EndedBy.TIME_LIMIT)
+    assert ended.text == "it was ended at its time limit of 1 s"
+    assert b'"the time limit of 1 s is reached"' in await whole_log(runtime, launch.worker)
+
+
+async def test_a_shutdown_of_the_machine_pauses_the_worker_and_counts_as_lost(
+    runtime: LocalRuntime, listener: Listener
+) -> None:
+    launch = python_launch(
+        "import os, time; print('pid', os.getppid()); print('all up'); time.sleep(60)", grace_s=1
+    )
+    await runtime.start(launch)
+    (supervisor,) = await pids(runtime, launch.worker, 1)
+    os.kill(supervisor, 15)
+    assert (await listener.ended(launch.worker)).by is EndedBy.LOST
+
+
+async def test_when_its_supervisor_is_killed_the_worker_is_lost_and_nothing_of_it_is_left(
+    runtime: LocalRuntime, listener: Listener
+) -> None:
+    launch = python_launch(
+        "import os, subprocess, sys, time\n"
+        "child = subprocess.Popen(['sleep', '100'], start_new_session=True)\n"
+        "print('pid', os.getpid()); print('pid', child.pid); print('pid', os.getppid())\n"
+        "print('all up'); time.sleep(100)"
+    )
+    await runtime.start(launch)
+    worker, child, supervisor = await pids(runtime, launch.worker, 3)
+    os.kill(supervisor, 9)
+    ended = await listener.ended(launch.worker)
+    assert (ended.exit_code, ended.by) == (None, EndedBy.LOST)
+    assert not alive(worker)
+    assert not alive(child)
+    await runtime.start(launch)  # the same attempt never runs twice
+    assert sum(isinstance(event, WorkerStarted) for event in listener.seen) == 1
+
+
+async def test_an_end_by_the_kernel_for_want_of_memory_is_told_as_such(
+    runtime: LocalRuntime, listener: Listener
+) -> None:
+    if not os.access("/sys/fs/cgroup/memory", os.W_OK):
+        pytest.skip("a memory cgroup (v1) to run out of is needed")
+    limited = f"/sys/fs/cgroup/memory/benchpool-test-{os.getpid()}"
+    os.mkdir(limited)
+    try:
+        with open(f"{limited}/memory.limit_in_bytes", "w") as file:
+            file.write(str(64 * 1024 * 1024))
+        launch = python_launch(
+            f"import os; open('{limited}/cgroup.procs', 'w').write('0')\n"
+            "data = b'x' * (512 << 20)"
+        )
+        await runtime.start(launch)
+        ended = await listener.ended(launch.worker)
+        subprocess.run(["rmdir", limited], check=False)
+    finally:
+        subprocess.run(["rmdir", limited], check=False, stderr=subprocess.DEVNULL)
+    assert ended.exit_code == 137
+    assert ended.by is EndedBy.OUT_OF_MEMORY
+    assert ended.text is not None
+    assert "ran out of memory" in ended.text
