@@ -82,5 +82,5 @@ c.JupyterHub.services = [
         "oauth_no_confirm": True,
         "oauth_client_allowed_scopes": ["read:users:groups!user", "read:users:name!user"],
     },
-    {"name": "benchpool-hub", "api_token": secrets["hub_token"], "admin": True, "display": False},
+    {"name": "benchpool-hub", "api_token": secrets["hub_token"], "display": False},
 ]

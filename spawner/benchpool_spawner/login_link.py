@@ -55,13 +55,17 @@ class LoginLinkHandler(BaseHandler):  # type: ignore[misc]
         if name is None:
             if self.current_user is not None:
                 # A reload, or a second click of somebody who is already in.
-                self.redirect(self.get_next_url(self.current_user))
+                self._go_on()
                 return
             raise _used_up()
         user = await self.auth_to_user({"name": name, "auth_state": None})
         self.set_login_cookie(user)
         self.log.info("User logged in by link: %s", name)
-        self.redirect(self.get_next_url(user))
+        self._go_on()
+
+    def _go_on(self) -> None:
+        # Not get_next_url, which would hand our query on to the spawn page as server options.
+        self.redirect(url_path_join(self.hub.base_url, "spawn"))
 
 
 def _used_up() -> HTTPError:
@@ -87,10 +91,6 @@ class LoginLinks(LoggingConfigurable):
         """Return the handlers of the authenticator, and that of the links."""
         handlers: list[tuple[str, type[BaseHandler]]] = super().get_handlers(app)  # type: ignore[misc]
         return [*handlers, ("/login-link", LoginLinkHandler)]
-
-    def login_link(self, base_url: str, key: str) -> str:
-        """Return the link for a key."""
-        return f"{url_path_join(base_url, 'login-link')}?key={key}"
 
 
 class OneTimeAuthenticator(LoginLinks, Authenticator):  # type: ignore[misc]

@@ -70,7 +70,6 @@ class QuotaMixin(LoggingConfigurable):
     # What the spawner class below provides.
     user: Any
     orm_spawner: Any
-    db: Any
     name: str
     user_options: dict[str, Any]
 
@@ -143,10 +142,13 @@ class QuotaMixin(LoggingConfigurable):
         steps.add(f"Reserved {form.gpus(len(lease.gpus))}: {', '.join(lease.gpus)}", 30)
 
     def _keep(self, lease: Lease) -> None:
-        """Remember the lease at once: the Hub may be killed before the start is over."""
+        """Remember the lease; the Hub commits it as soon as the process runs."""
         self._lease_id, self._lease_gpus = lease.id, tuple(lease.gpus)
         self.orm_spawner.state = self.get_state()
-        self.db.commit()
+
+    def options_from_query(self, query_data: Mapping[str, object]) -> dict[str, object]:
+        """Read options from the address; one that is not known shows the form, and why."""
+        return self._parsed(options.parse, query_data).as_user_options()
 
     def _parsed(self, parse: Any, raw: Mapping[str, object]) -> options.ServerOptions:
         try:

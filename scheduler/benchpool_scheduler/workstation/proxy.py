@@ -106,6 +106,17 @@ def find_node(environ: Mapping[str, str]) -> Node | None:
     return Node(str(binary), (str(binary), str(script)) if script.is_file() else None, str(home))
 
 
+def node_version(node: Node) -> int | None:
+    """Return Node's major version, None when it does not say."""
+    try:
+        done = subprocess.run(
+            [node.node, "--version"], capture_output=True, text=True, timeout=10, check=False
+        )
+        return int(done.stdout.strip().removeprefix("v").split(".")[0])
+    except (OSError, ValueError, subprocess.TimeoutExpired):
+        return None
+
+
 def install(environ: Mapping[str, str]) -> Proxy:
     """Install the proxy with npm into the user's cache, once.
 

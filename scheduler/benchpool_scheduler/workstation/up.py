@@ -11,12 +11,11 @@ import signal
 import time
 from collections.abc import Coroutine
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from benchpool_scheduler import configuration
 from benchpool_scheduler.client import AsyncClient, Credentials
-from benchpool_scheduler.errors import BenchpoolError, InvalidInput, Unavailable
+from benchpool_scheduler.errors import BenchpoolError, InvalidInput
 from benchpool_scheduler.runtime.local import gpus
 from benchpool_scheduler.workstation import facts, files, login_keys, processes, proxy, self_test
 from benchpool_scheduler.workstation import state as states
@@ -292,19 +291,3 @@ def _addresses(bind: str, port: int) -> Addresses:
         host = f"[{host}]"
     url = f"http://{host}:{port}/"
     return Addresses(url, f"{url}hub/api", f"{url}services/benchpool")
-
-
-def login_link(state: Path, *, json: bool = False) -> int:
-    """``benchpool login-link``: print a new login link of a running ``benchpool up``."""
-    screen: Screen = JsonScreen() if json else TextScreen()
-    folder = states.StateFolder(state.expanduser().absolute())
-    running = files.read_json(folder.running, states.Running)
-    if running is None or processes.identity(running.pid) != running.process:
-        screen.error(Unavailable(
-            f"No benchpool runs from {folder.path}: start it with `benchpool up`.",
-            code="not-running",
-        ))  # fmt: skip
-        return 4
-    link = login_keys.link(running.url, login_keys.create(folder.login_keys, account()))
-    screen.event("login-link", link, url=link)
-    return 0

@@ -1,0 +1,252 @@
+"""A real ``benchpool up`` for tests: hub, proxy, scheduler and notebook servers as processes.
+
+    with start(tmp_path / "state", gpus=9, config=path) as up:
+        up.add_user("susan")
+        up.start_server("susan", gpus=1)
+
+Everything listens on loopback, on free ports. What was started is ended by its pid at the end.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import queue
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+READY_S = 120.0
+SERVER_S = 90.0
+END_S = 40.0
+POLL_S = 0.1
+
+COMMAND = (sys.executable, "-c", "from benchpool_scheduler.cli import main; main()")
+
+
+class DidNotStart(AssertionError):
+    """``benchpool up`` ended before its ready line."""
+
+    def __init__(self, status: int | None, output: str, errors: str) -> None:
+        super().__init__(f"benchpool up ended with {status}\n{output}\n{errors}")
+        self.status = status
+        self.output = output
+        self.errors = errors
+
+
+class RunningWorkstation:
+    """One running ``benchpool up`` and its Hub.
+
+    Attributes:
+        ready: The ready line.
+        state: The state folder.
+        hub: A client of the Hub's REST API with administrator rights.
+        scheduler: A client of the scheduler's API with administrator rights.
+        events: Lines that came after the ready line.
+    """
+
+    def __init__(self, process: subprocess.Popen[str], state: Path) -> None:
+        self.process = process
+        self.state = state
+        self.events: queue.Queue[dict[str, Any]] = queue.Queue()
+        self._lines: queue.Queue[str | None] = queue.Queue()
+        threading.Thread(target=self._read, daemon=True).start()
+        self.ready = self._wait_ready()
+        self.hub = self._client(self.ready["hub_api"])
+        self.scheduler = self._client(self.ready["scheduler_api"])
+
+    def _client(self, url: str, token: str | None = None) -> httpx.Client:
+        headers = {"Authorization": f"token {token or self.ready['admin_token']}"}
+        return httpx.Client(base_url=url, headers=headers, timeout=60, trust_env=False)
+
+    def _read(self) -> None:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            self._lines.put(line)
+            with contextlib.suppress(ValueError):
+                event = json.loads(line)
+                if event.get("event") != "ready":
+                    self.events.put(event)
+        self._lines.put(None)
+
+    def _wait_ready(self) -> dict[str, Any]:
+        seen: list[str] = []
+        deadline = time.monotonic() + READY_S
+        while True:
+            try:
+                line = self._lines.get(timeout=max(0.0, deadline - time.monotonic()))
+            except queue.Empty:
+                self.process.terminate()
+                raise DidNotStart(None, "".join(seen), f"no ready line in {READY_S} s") from None
+            if line is None:
+                assert self.process.stderr is not None
+                errors = self.process.stderr.read()
+                raise DidNotStart(self.process.wait(), "".join(seen), errors)
+            seen.append(line)
+            with contextlib.suppress(ValueError):
+                ready: dict[str, Any] = json.loads(line)
+                if ready.get("event") == "ready":
+                    return ready
+
+    # ------------------------------------------------------------------ people
+
+    @property
+    def shared_password(self) -> str:
+        """The password of all users under ``--auth shared-password``."""
+        return (self.state / "shared-password").read_text().strip()
+
+    def add_user(self, name: str) -> None:
+        """Add a user to the Hub; one that is there already is fine."""
+        answer = self.hub.post(f"/users/{name}")
+        assert answer.status_code in (201, 409), answer.text
+
+    def token_of(self, user: str) -> str:
+        """Make a token of a user with all of the user's rights."""
+        answer = self.hub.post(f"/users/{user}/tokens", json={"note": "test"})
+        assert answer.status_code in (200, 201), answer.text
+        return str(answer.json()["token"])
+
+    def scheduler_as(self, token: str) -> httpx.Client:
+        """Return a client of the scheduler's API with this token."""
+        return self._client(self.ready["scheduler_api"], token)
+
+    # ------------------------------------------------------------------ servers
+
+    def ask_server(self, user: str, name: str = "", **options: Any) -> httpx.Response:
+        """Ask the Hub for a server and return its answer: 201 ready, 202 starting, or a refusal."""
+        return self.hub.post(_server(user, name), json=options)
+
+    def start_server(self, user: str, name: str = "", **options: Any) -> dict[str, Any]:
+        """Start a server and wait until it is ready; return the Hub's model of it."""
+        answer = self.ask_server(user, name, **options)
+        assert answer.status_code in (201, 202), answer.text
+        return self.wait_server(user, name)
+
+    def wait_server(self, user: str, name: str = "") -> dict[str, Any]:
+        """Wait until a server is ready; return the Hub's model of it."""
+        deadline = time.monotonic() + SERVER_S
+        while time.monotonic() < deadline:
+            server: dict[str, Any] = self.servers(user).get(name) or {}
+            if server.get("ready"):
+                return server
+            time.sleep(POLL_S)
+        raise AssertionError(f"server {name!r} of {user} is not ready: {self.servers(user)}")
+
+    def wait_stopped(self, user: str, name: str = "") -> None:
+        """Wait until a server is gone."""
+        deadline = time.monotonic() + SERVER_S
+        while name in self.servers(user):
+            assert time.monotonic() < deadline, f"server {name!r} of {user} does not stop"
+            time.sleep(POLL_S)
+
+    def servers(self, user: str) -> dict[str, Any]:
+        """Return the user's servers that run or start, by name."""
+        answer = self.hub.get(f"/users/{user}")
+        assert answer.status_code == 200, answer.text
+        servers: dict[str, Any] = answer.json()["servers"]
+        return servers
+
+    def stop_server(self, user: str, name: str = "") -> None:
+        """Stop a server and wait until it is gone."""
+        answer = self.hub.delete(_server(user, name))
+        assert answer.status_code in (202, 204, 404), answer.text
+        self.wait_stopped(user, name)
+
+    def server_pid(self, user: str, name: str = "") -> int:
+        """Return the pid of a server's process."""
+        answer = self.hub.get(f"/users/{user}", params={"include_stopped_servers": "1"})
+        return int(answer.json()["servers"][name]["state"]["pid"])
+
+    def leases(self, user: str) -> list[dict[str, Any]]:
+        """Return the leases of a user as the scheduler knows them."""
+        answer = self.scheduler.get("/leases", params={"user": user})
+        assert answer.status_code == 200, answer.text
+        leases: list[dict[str, Any]] = answer.json()
+        return leases
+
+    def wait_leases(self, user: str, gpus: int, timeout_s: float = 30.0) -> None:
+        """Wait until a user holds exactly this many build GPUs."""
+        deadline, held = time.monotonic() + timeout_s, -1
+        while time.monotonic() < deadline:
+            held = sum(len(lease["gpus"]) for lease in self.leases(user))
+            if held == gpus:
+                return
+            time.sleep(POLL_S)
+        raise AssertionError(f"{user} holds {held} GPUs, not {gpus}")
+
+    # ------------------------------------------------------------------ the end
+
+    def clear(self) -> None:
+        """Stop all notebook servers and cancel all jobs."""
+        for user in self.hub.get("/users", params={"state": "active"}).json():
+            for name in user["servers"]:
+                self.stop_server(user["name"], name)
+        ended = ("succeeded", "failed", "cancelled")
+        for job in self.scheduler.get("/jobs", params={"all": "true"}).json():
+            if job["state"] not in ended:
+                self.scheduler.post(f"/jobs/{job['id']}/cancel", json={})
+
+    def stop(self, number: int = signal.SIGTERM) -> int:
+        """End ``benchpool up`` by a signal and return its exit status; what runs, runs on."""
+        if self.process.poll() is None:
+            self.process.send_signal(number)
+        return self.process.wait(timeout=END_S)
+
+
+def _server(user: str, name: str) -> str:
+    return f"/users/{user}/servers/{name}" if name else f"/users/{user}/server"
+
+
+@contextmanager
+def start(
+    state: Path,
+    *,
+    gpus: int = 8,
+    config: Path | None = None,
+    auth: str = "shared-password",
+    arguments: Sequence[str] = (),
+    command: Sequence[str] = COMMAND,
+    clear: bool = True,
+) -> Iterator[RunningWorkstation]:
+    """Run ``benchpool up`` until the block ends.
+
+    Args:
+        state: State folder.
+        gpus: Simulated GPUs.
+        config: ``benchpool.yaml``; None has one written.
+        auth: Who may log in.
+        arguments: More options.
+        command: What stands for ``benchpool``.
+        clear: Whether servers and jobs are ended too.
+
+    Raises:
+        DidNotStart: It ended before it was ready.
+    """
+    line = [*command, "up", "--json", "--state", str(state), "--port", "0", "--gpus", str(gpus),
+            "--auth", auth, *(["--config", str(config)] if config else []), *arguments]  # fmt: skip
+    process = subprocess.Popen(
+        line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=dict(os.environ)
+    )
+    try:
+        running = RunningWorkstation(process, state)
+        yield running
+        if clear and process.poll() is None:
+            running.clear()
+        running.stop()
+    finally:
+        if process.poll() is None:
+            process.terminate()
+            try:
+                process.wait(timeout=END_S)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()

@@ -1,0 +1,114 @@
+"""``benchpool down``: end a running ``benchpool up``, and say what becomes of what runs."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+from benchpool_scheduler.client import AsyncClient, Credentials
+from benchpool_scheduler.contract import ENDED, Job, State
+from benchpool_scheduler.errors import BenchpoolError, Refused, Unavailable
+from benchpool_scheduler.workstation import files, processes
+from benchpool_scheduler.workstation.hub_api import HubApi
+from benchpool_scheduler.workstation.options import DownOptions
+from benchpool_scheduler.workstation.screen import JsonScreen, Screen, TextScreen
+from benchpool_scheduler.workstation.state import Running, StateFolder
+
+END_PATIENCE_S = 40.0
+JOBS_PATIENCE_S = 60.0
+REASON = "benchpool down"
+
+
+def run(options: DownOptions) -> int:
+    """End it and return the exit status: 0 done, 4 nothing runs there, 1 it does not end."""
+    screen: Screen = JsonScreen() if options.json else TextScreen()
+    folder = StateFolder(options.state.expanduser().absolute())
+    try:
+        running = find_running(folder)
+        asyncio.run(_clear(folder, running, options, screen))
+        if not processes.end(running.pid, running.process, patience_s=END_PATIENCE_S, kill=False):
+            raise Refused(
+                f"benchpool (process {running.pid}) does not end within {END_PATIENCE_S:.0f} s: "
+                f"see {folder.hub_log}.",
+                code="does-not-end",
+            )
+    except BenchpoolError as error:
+        screen.error(error)
+        return error.exit_status if isinstance(error, Unavailable) else 1
+    screen.event("stopped", "benchpool has ended.", state=str(folder.path))
+    return 0
+
+
+def find_running(folder: StateFolder) -> Running:
+    """Return the ``benchpool up`` that runs from a state folder.
+
+    Raises:
+        Unavailable: None does.
+    """
+    running = files.read_json(folder.running, Running)
+    if running is None or processes.identity(running.pid) != running.process:
+        raise Unavailable(
+            f"No benchpool runs from {folder.path}: start it with `benchpool up`.",
+            code="not-running",
+        )
+    return running
+
+
+async def _clear(
+    folder: StateFolder, running: Running, options: DownOptions, screen: Screen
+) -> None:
+    """Pause or cancel the jobs and stop the notebook servers, as far as asked."""
+    token = _token(folder.admin_token)
+    if options.jobs != "keep":
+        service = running.scheduler_api.removesuffix("/api/v1")
+        async with AsyncClient(Credentials(service, token, source="down")) as client:
+            changed = await _end_jobs(client, options.jobs)
+        done = "paused" if options.jobs == "pause" else "cancelled"
+        screen.event("jobs", f"{len(changed)} job(s) {done}.", action=options.jobs, jobs=changed)
+    if options.servers == "stop":
+        hub = HubApi(running.hub_api, token)
+        try:
+            servers = await hub.servers()
+            await asyncio.gather(*(hub.stop_server(user, name) for user, name in servers))
+        finally:
+            await hub.close()
+        screen.event("servers", f"{len(servers)} notebook server(s) stopped.", servers=len(servers))
+
+
+async def _end_jobs(client: AsyncClient, action: str) -> list[str]:
+    """Pause or cancel every job and wait until none is left on a GPU."""
+    settled = {*ENDED, State.PAUSED} if action == "pause" else ENDED
+    open_jobs = [job for job in await client.jobs(all_=True) if job.state not in settled]
+    for job in open_jobs:
+        try:
+            await (client.pause if action == "pause" else client.cancel)(job.id, REASON)
+        except Refused:
+            continue  # it ended by itself meanwhile
+    await _settle(client, {job.id for job in open_jobs}, settled)
+    return [job.id for job in open_jobs]
+
+
+async def _settle(
+    client: AsyncClient, ids: set[str], settled: set[State] | frozenset[State]
+) -> None:
+    waiting = set(ids)
+    try:
+        async with asyncio.timeout(JOBS_PATIENCE_S):
+            while waiting:
+                jobs: list[Job] = [(await client.job(id_)).job for id_ in waiting]
+                waiting = {job.id for job in jobs if job.state not in settled}
+                if waiting:
+                    await asyncio.sleep(0.2)
+    except TimeoutError:
+        return  # their grace is longer than our patience; their supervisors end them
+
+
+def _token(path: Path) -> str:
+    try:
+        return path.read_text().strip()
+    except OSError as failed:
+        raise Unavailable(
+            f"The token in {path} cannot be read ({failed.strerror}): end benchpool with Ctrl-C "
+            "where it was started.",
+            code="no-token",
+        ) from failed

