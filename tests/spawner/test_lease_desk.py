@@ -1,0 +1,120 @@
+"""The desk waits for a scheduler that restarts, and forgets no lease."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from tornado.httpserver import HTTPServer
+from tornado.testing import bind_unused_port
+from tornado.web import Application, RequestHandler
+
+from benchpool_scheduler.client import Credentials
+from benchpool_scheduler.contract import LeaseRequest
+from benchpool_scheduler.errors import Refused, Unavailable
+from benchpool_spawner.leases import LeaseDesk
+
+LEASE = {"id": "l1", "user": "susan", "server": "", "spawn": "s1", "gpus": ["GPU-0"],
+         "since": "2026-11-21T00:00:00Z"}  # fmt: skip
+ASK = LeaseRequest(user="susan", server="", spawn="s1", gpus=1)
+
+
+class Scheduler:
+    """The leases part of the API, answering what the test lays out."""
+
+    def __init__(self) -> None:
+        self.answers: list[tuple[int, dict[str, Any] | str]] = []
+        self.released: list[str] = []
+        self.held: list[dict[str, Any]] = []
+        self.asked = 0
+        outer = self
+
+        class Leases(RequestHandler):
+            def get(self) -> None:
+                self.finish(json.dumps(outer.held))
+
+            def post(self) -> None:
+                outer.asked += 1
+                status, body = outer.answers.pop(0) if outer.answers else (201, LEASE)
+                self.set_status(status)
+                self.finish(body)
+
+        class OneLease(RequestHandler):
+            def delete(self, id_: str) -> None:
+                outer.released.append(id_)
+                self.set_status(204)
+
+        base = "/services/benchpool/api/v1/leases"
+        socket, port = bind_unused_port()
+        self.server = HTTPServer(Application([(base, Leases), (base + "/(.*)", OneLease)]))
+        self.server.add_socket(socket)
+        self.credentials = Credentials(f"http://127.0.0.1:{port}/services/benchpool", "t")
+
+
+@pytest.fixture
+async def scheduler() -> AsyncIterator[Scheduler]:
+    running = Scheduler()
+    yield running
+    running.server.stop()
+
+
+async def test_a_scheduler_that_is_away_is_asked_again(scheduler: Scheduler) -> None:
+    scheduler.answers = [(503, "proxy page"), (503, "proxy page")]
+    waits: list[int] = []
+    lease = await LeaseDesk(scheduler.credentials).reserve(ASK, lambda: waits.append(1))
+    assert lease.gpus == ["GPU-0"]
+    assert scheduler.asked == 3
+    assert waits == [1]
+
+
+async def test_a_refusal_is_passed_on_at_once(scheduler: Scheduler) -> None:
+    error: dict[str, Any] = {
+        "code": "build-quota",
+        "message": "2 of 2 held.",
+        "field": None,
+        "numbers": {},
+    }
+    scheduler.answers = [(409, {"error": error})]
+    with pytest.raises(Refused, match="2 of 2 held"):
+        await LeaseDesk(scheduler.credentials).reserve(ASK, lambda: None)
+    assert scheduler.asked == 1
+
+
+async def test_a_pool_without_room_is_not_asked_again(scheduler: Scheduler) -> None:
+    error: dict[str, Any] = {
+        "code": "build-full",
+        "message": "No GPU is free.",
+        "field": None,
+        "numbers": {},
+    }
+    scheduler.answers = [(503, {"error": error})]
+    with pytest.raises(Unavailable, match="No GPU is free"):
+        await LeaseDesk(scheduler.credentials).reserve(ASK, lambda: None)
+    assert scheduler.asked == 1
+
+
+async def test_patience_ends_with_a_sentence_that_offers_a_server_without_gpu() -> None:
+    nobody = Credentials("http://127.0.0.1:9/services/benchpool", "t")
+    with pytest.raises(Unavailable, match="start with 0 GPUs"):
+        await LeaseDesk(nobody, patience_s=0.3).reserve(ASK, lambda: None)
+
+
+async def test_a_lease_whose_answer_was_lost_is_found_by_its_start(scheduler: Scheduler) -> None:
+    scheduler.held = [LEASE, {**LEASE, "id": "l2", "spawn": "another"}]
+    await LeaseDesk(scheduler.credentials).release("susan", "s1", None, wait_s=5)
+    assert scheduler.released == ["l1"]
+
+
+async def test_giving_back_does_not_hold_up_the_end_of_a_server() -> None:
+    nobody = Credentials("http://127.0.0.1:9/services/benchpool", "t")
+    async with asyncio.timeout(2):
+        await LeaseDesk(nobody, patience_s=0.1).release("susan", "s1", "l1", wait_s=0.2)
+
+
+async def test_the_form_gets_a_problem_in_words_when_nothing_answers() -> None:
+    advice = await LeaseDesk(Credentials("http://127.0.0.1:9/x", "t")).advice("susan")
+    assert advice.quota is None
+    assert "does not answer" in str(advice.problem)

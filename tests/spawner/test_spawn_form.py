@@ -1,0 +1,131 @@
+"""The form shows quota, what holds it, what is free, and why a choice is not possible."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+from html.parser import HTMLParser
+
+from benchpool_scheduler.contract import (
+    BuildQuota,
+    Gpu,
+    GpuState,
+    Health,
+    HeldBuild,
+    Quota,
+    Status,
+)
+from benchpool_spawner.form import Model, Server, model, render
+from benchpool_spawner.leases import Advice
+from benchpool_spawner.options import ServerOptions
+
+NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
+
+
+def quota(total: int, *held: tuple[str, int]) -> Quota:
+    rows = [HeldBuild(server, [f"GPU-{server}-{i}" for i in range(n)]) for server, n in held]
+    free = max(0, total - sum(n for _, n in held))
+    return Quota("susan", BuildQuota(total, "user susan", rows, free), [])
+
+
+def status(*models: str, state: GpuState = GpuState.BUILD_FREE) -> Status:
+    gpus = [
+        Gpu(str(i), i, name, "localhost", True, state, None, None, None, None, None)
+        for i, name in enumerate(models)
+    ]
+    return Status("", True, gpus, {}, [], 0, 0, Health(True, 1, 1.0, []))
+
+
+def shown(
+    advice: Advice, last: int = 0, servers: dict[str, Server] | None = None
+) -> tuple[Model, str]:
+    view = model("susan", advice, ServerOptions(last), servers or {}, NOW)
+    return view, render(view)
+
+
+def reasons(view: Model) -> dict[int, str]:
+    return {choice.gpus: choice.why_not for choice in view.choices}
+
+
+def test_each_number_within_the_quota_can_be_chosen() -> None:
+    view, html = shown(Advice(quota(3), status("A100")))
+    assert reasons(view) == {0: "", 1: "", 2: "", 3: ""}
+    assert "Your build quota: <strong>3 GPUs</strong>" in html
+    assert "(user susan)" in html
+
+
+def test_a_choice_beyond_what_is_free_is_disabled_and_says_why() -> None:
+    view, html = shown(Advice(quota(2, ("paper", 1)), status("A100")), last=2)
+    assert reasons(view) == {0: "", 1: "", 2: "1 of your 2 is held already"}
+    assert [choice.gpus for choice in view.choices if choice.chosen] == [1]
+    assert re.search(r'aria-describedby="benchpool-why-2"\s+disabled', html)
+    assert "held: 1 GPU by server “paper”" in html
+
+
+def test_without_a_quota_one_and_two_are_shown_with_the_reason() -> None:
+    view, _ = shown(Advice(quota(0), status("A100")), last=1)
+    assert reasons(view) == {
+        0: "",
+        1: "beyond your build quota of 0",
+        2: "beyond your build quota of 0",
+    }
+    assert view.choices[0].chosen
+
+
+def test_when_the_scheduler_is_silent_a_server_without_gpu_can_be_started() -> None:
+    view, html = shown(Advice(None, None, "The scheduler does not answer."), last=2)
+    assert view.choices[0].chosen
+    assert not view.choices[0].why_not
+    assert all(choice.why_not for choice in view.choices[1:])
+    assert "The scheduler does not answer." in html
+
+
+def test_it_says_how_long_a_server_that_holds_gpus_was_idle() -> None:
+    servers = {
+        "paper": Server("paper", NOW.replace(tzinfo=None) - timedelta(hours=3)),
+        "": Server("", NOW - timedelta(minutes=1)),
+    }
+    _, html = shown(Advice(quota(2, ("paper", 1), ("", 1)), status("A100")), servers=servers)
+    assert "by server “paper” (idle 3 h)" in html
+    assert "by your default server (in use)" in html
+
+
+def test_models_are_offered_with_the_gpus_that_are_free() -> None:
+    _, html = shown(Advice(quota(1), status("A100", "A100", "V100")))
+    assert "A100 · 2 free" in html
+    assert "V100 · 1 free" in html
+    assert "<strong>simulated</strong>" in html
+
+
+def test_a_hostile_server_name_stays_text() -> None:
+    name = '"><script>alert(1)</script>'
+    _, html = shown(Advice(quota(2, (name, 1)), status("<b>A100")))
+    assert "<script>alert" not in html
+    assert "<b>A100" not in html
+
+
+def test_every_field_has_a_label_and_every_reason_is_tied_to_its_field() -> None:
+    _, html = shown(Advice(quota(1, ("a", 1)), status("A100", "V100")))
+    found = _Ids()
+    found.feed(html)
+    assert set(found.labelled) == set(found.fields)
+    assert set(found.described) <= set(found.ids)
+
+
+class _Ids(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.ids: list[str] = []
+        self.fields: list[str] = []
+        self.labelled: list[str] = []
+        self.described: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = {key: value or "" for key, value in attrs}
+        self.ids.append(given.get("id", ""))
+        if tag in ("input", "select"):
+            self.fields.append(given["id"])
+        if tag == "label":
+            self.labelled.append(given["for"])
+        if "aria-describedby" in given:
+            self.described.append(given["aria-describedby"])

@@ -1,0 +1,53 @@
+"""The doctor judges each part of a machine and says what to do."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections import namedtuple
+from pathlib import Path
+
+import pytest
+
+from benchpool_scheduler.workstation import doctor, findings
+from benchpool_scheduler.workstation.options import DoctorOptions
+from benchpool_scheduler.workstation.state import StateFolder
+
+Usage = namedtuple("Usage", "total used free")
+
+
+def by_name(folder: Path, environ: dict[str, str]) -> dict[str, findings.Finding]:
+    return {one.name: one for one in findings.look(StateFolder(folder), environ)}
+
+
+def test_it_has_a_line_for_each_part_even_before_the_first_start(tmp_path: Path) -> None:
+    found = by_name(tmp_path / "not" / "yet", {})
+    parts = {"GPUs", "Node", "Proxy", "SQLite", "Processes", "Disk", "File system", "JupyterLab",
+             "Running"}  # fmt: skip
+    assert parts <= set(found)
+    assert not (tmp_path / "not").exists()
+
+
+def test_whatever_is_not_ok_says_what_to_do(tmp_path: Path) -> None:
+    for one in by_name(tmp_path, {"PATH": ""}).values():
+        assert one.level == "ok" or one.remedy, one
+
+
+def test_too_little_disk_is_broken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: Usage(1, 1, 2**20))
+    assert by_name(tmp_path, {})["Disk"].level == "broken"
+
+
+def test_a_network_file_system_is_broken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(findings, "file_system_of", lambda _: "nfs4")
+    found = by_name(tmp_path, {})["File system"]
+    assert (found.level, "nfs4" in found.text) == ("broken", True)
+
+
+def test_json_has_the_same_lines_and_the_status_says_whether_something_is_broken(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(findings, "file_system_of", lambda _: "nfs4")
+    assert doctor.run(DoctorOptions(tmp_path, json=True)) == 1
+    lines = json.loads(capsys.readouterr().out)
+    assert {"name", "level", "text", "remedy"} == set(lines[0])

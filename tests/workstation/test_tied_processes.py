@@ -1,0 +1,75 @@
+"""A tied command ends with its parent, and is started again when it dies unasked."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from benchpool_scheduler.workstation import facts, processes
+
+SLEEP = [sys.executable, "-I", "-S", "-c", "import os,time; print(os.getpid(), flush=True); time.sleep(99)"]  # noqa: E501  # fmt: skip
+
+
+def wait_for_end(pid: int) -> None:
+    try:
+        handle = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return
+    assert select.select([handle], [], [], 20)[0], f"process {pid} lives on"
+    os.close(handle)
+
+
+def first_line(process: subprocess.Popen[str]) -> str:
+    assert process.stdout is not None
+    return process.stdout.readline().strip()
+
+
+def test_it_ends_when_its_parent_is_killed() -> None:
+    middle = "import subprocess,sys; p=subprocess.Popen(sys.argv[1:]); p.wait()"  # dies by SIGKILL
+    parent = subprocess.Popen(
+        [sys.executable, "-c", middle, *facts.tied(SLEEP)], stdout=subprocess.PIPE, text=True
+    )
+    child = int(first_line(parent))
+    parent.kill()
+    parent.wait()
+    wait_for_end(child)
+    assert processes.identity(child) is None
+
+
+def test_one_that_is_kept_comes_back_after_kill_9_and_ends_when_asked() -> None:
+    keeper = subprocess.Popen(facts.tied(SLEEP, restart=True), stdout=subprocess.PIPE, text=True)
+    first = int(first_line(keeper))
+    os.kill(first, signal.SIGKILL)
+    second = int(first_line(keeper))
+    assert second != first
+    keeper.send_signal(signal.SIGINT)
+    keeper.wait(timeout=20)
+    wait_for_end(second)
+
+
+def test_one_that_cannot_start_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    fails = [sys.executable, "-I", "-S", "-c", "raise SystemExit(3)"]
+    code = (
+        "import runpy,sys; m=runpy.run_path(sys.argv[1]); g=m['keep'].__globals__;"
+        "g['FIRST_PAUSE_S']=g['LONGEST_PAUSE_S']=0.01; sys.exit(m['keep'](sys.argv[2:]))"
+    )
+    tied = str(Path(facts.__file__).with_name("tied.py"))
+    done = subprocess.run([sys.executable, "-c", code, tied, *fails], timeout=60, check=False)
+    assert done.returncode == 3
+
+
+def test_a_process_is_ended_by_identity_and_no_other_one() -> None:
+    process = subprocess.Popen(SLEEP, stdout=subprocess.PIPE, text=True)
+    first_line(process)
+    known = processes.identity(process.pid)
+    assert known is not None
+    assert processes.end(process.pid, known + "0", patience_s=1, kill=True)
+    assert process.poll() is None  # that was another process with this number
+    assert processes.end(process.pid, known, patience_s=10, kill=False)
+    assert process.wait() == -signal.SIGTERM
