@@ -8,22 +8,22 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
 import msgspec
 from tornado.httpserver import HTTPServer
-from tornado.iostream import StreamClosedError
 from tornado.netutil import bind_sockets
 from tornado.web import Application, RequestHandler
 
 from benchpool_scheduler import contract
+from benchpool_scheduler.api import Api
 from benchpool_scheduler.contract import GpuState, State
 from benchpool_scheduler.errors import BenchpoolError, Forbidden, NotFound, Refused
-from benchpool_scheduler.runtime import LogChunk
-from benchpool_scheduler.service import Caller, Pool
+from benchpool_scheduler.runtime import LogChunk, WorkerId
+from benchpool_scheduler.service import Caller, Event, Pool
 from benchpool_scheduler.web import routes
 
 PREFIX = "/services/benchpool/"
@@ -99,6 +99,7 @@ class StagedPool:
     would_start_with: str | None = None
     away: BenchpoolError | None = None
     asked: list[tuple[str, str, str, str | None]] = field(default_factory=list)
+    changes: int = 0
     changed: asyncio.Condition = field(default_factory=asyncio.Condition)
 
     def add(self, *jobs: contract.Job) -> None:
@@ -109,6 +110,7 @@ class StagedPool:
         """Change a job and tell the readers of events."""
         self.held_jobs[job_id] = msgspec.structs.replace(self.held_jobs[job_id], **facts)
         async with self.changed:
+            self.changes += 1
             self.changed.notify_all()
 
     def pool(self) -> Pool:
@@ -198,6 +200,45 @@ class StagedPool:
         start = max(0, len(data) + offset) if offset < 0 else offset
         return LogChunk(start, data[start : start + limit], self.log_ended)
 
+    def log(
+        self, caller: Caller, job: str, *, attempt: int | None = None, worker: int = 0
+    ) -> WorkerId:
+        """Return which log is meant."""
+        return WorkerId(self.job(caller, job).job.id, attempt or 1, worker)
+
+    async def wait_log(
+        self,
+        caller: Caller,
+        job: str,
+        *,
+        attempt: int | None = None,
+        worker: int = 0,
+        offset: int = 0,
+        timeout_s: float = 15.0,
+    ) -> bool:
+        """Wait until there is more."""
+        try:
+            async with asyncio.timeout(timeout_s), self.changed:
+                await self.changed.wait_for(lambda: len(self.logs.get(job, b"")) > offset)
+        except TimeoutError:
+            return False
+        return True
+
+    async def write_log(self, job_id: str, data: bytes) -> None:
+        """Let a job write."""
+        async with self.changed:
+            self.logs[job_id] = self.logs.get(job_id, b"") + data
+            self.changed.notify_all()
+
+    async def events(self, caller: Caller, after: int | None = None) -> AsyncIterator[Event]:
+        """Yield one event per change from now on."""
+        seen = self.changes if after is None else after
+        while True:
+            async with self.changed:
+                await self.changed.wait_for(lambda: self.changes > seen)  # noqa: B023
+            seen = self.changes
+            yield Event(seen, "job", b"{}")
+
     # ------------------------------------------------------------------ verbs
 
     async def pause(self, caller: Caller, job: str, reason: str | None = None) -> contract.Job:
@@ -252,71 +293,11 @@ class CookieIdentity:
         return []
 
 
-class _Events(RequestHandler):
-    """A stand-in for the API's event stream: one event per change."""
-
-    def initialize(self, staged: StagedPool, identity: CookieIdentity) -> None:
-        self.staged, self.identity = staged, identity
-
-    async def get(self) -> None:
-        if await self.identity.authenticate(self) is None:
-            raise Forbidden("Log in first.")
-        self.set_header("Content-Type", "text/event-stream")
-        await self.flush()
-        async for number in _changes(self.staged):
-            self.write(f"id: {number}\nevent: job\ndata: {{}}\n\n")
-            with suppress(StreamClosedError):
-                await self.flush()
-
-
-class _LogEvents(RequestHandler):
-    """A stand-in for the API's log stream."""
-
-    def initialize(self, staged: StagedPool, identity: CookieIdentity) -> None:
-        self.staged, self.identity = staged, identity
-
-    async def get(self, job: str) -> None:
-        caller = await self.identity.authenticate(self)
-        if caller is None:
-            raise Forbidden("Log in first.")
-        self.set_header("Content-Type", "text/event-stream")
-        offset = int(self.get_query_argument("offset"))
-        changes = _changes(self.staged)
-        while True:
-            chunk = await self.staged.read_log(caller, job, offset=offset)
-            if chunk.data:
-                offset = chunk.next_offset
-                body = {"offset": chunk.offset, "text": chunk.data.decode(), "skipped": 0}
-                text = msgspec.json.encode(body).decode()
-                self.write(f"id: {offset}\nevent: log\ndata: {text}\n\n")
-            if chunk.ended:
-                self.write("event: end\ndata: {}\n\n")
-                return
-            with suppress(StreamClosedError):
-                await self.flush()
-            await anext(changes)
-
-
-async def _changes(staged: StagedPool) -> AsyncIterator[int]:
-    number = 0
-    while True:
-        async with staged.changed:
-            await staged.changed.wait()
-        number += 1
-        yield number
-
-
 def application(staged: StagedPool, people: Mapping[str, Caller]) -> Application:
-    """Return the dashboard over the stage, with the event streams it listens to."""
+    """Return API and dashboard over the stage."""
     identity = CookieIdentity(people)
-    args = {"staged": staged, "identity": identity}
-    return Application(
-        [
-            (f"{PREFIX}api/v1/events", _Events, args),
-            (f"{PREFIX}api/v1/jobs/([a-z0-9]+)/logs/stream", _LogEvents, args),
-            *routes(staged.pool(), identity, prefix=PREFIX),
-        ]
-    )
+    api = Api(staged.pool(), identity)
+    return Application([*api.rules(PREFIX), *routes(staged.pool(), identity, prefix=PREFIX)])
 
 
 @contextmanager

@@ -9,13 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from tornado.web import RequestHandler
-
 from benchpool_scheduler.contract import Job, State
 from benchpool_scheduler.errors import NotFound
 from benchpool_scheduler.service import Caller
 from benchpool_scheduler.web.job_rows import Action, Reader, actions
 from benchpool_scheduler.web.pages import PageHandler
+
+JOB_ID_SIGNS = 26
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +40,11 @@ _TEXTS: dict[tuple[str, State], str] = {
 def flash(handler: PageHandler, caller: Caller) -> Flash | None:
     """Return the message that this address asks for, if it is one of ours."""
     verb = handler.get_query_argument("did", "")
-    if verb not in ("pause", "resume", "cancel"):
+    job_id = handler.get_query_argument("of", "")
+    if verb not in ("pause", "resume", "cancel") or len(job_id) != JOB_ID_SIGNS:
         return None
     try:
-        job = handler.site.pool.job(caller, _id(handler)).job
+        job = handler.site.pool.job(caller, job_id).job
     except NotFound:
         return None
     return message(verb, job, Reader(caller.name, caller.admin), handler.site.now())
@@ -56,7 +57,3 @@ def message(verb: str, job: Job, reader: Reader, now: datetime) -> Flash:
     if verb == "pause":
         undo = next((one for one in actions(job, reader, now) if one.verb == "resume"), None)
     return Flash(text, job, undo)
-
-
-def _id(handler: RequestHandler) -> str:
-    return handler.get_query_argument("of", "") or str(handler.path_kwargs.get("job", ""))

@@ -126,10 +126,10 @@ def _range(low: float, high: float) -> str:
 
 
 def gpus_per_job(gpus: int, workers: int) -> str:
-    """Return ``4 GPUs``, or ``8 GPUs (2 × 4)`` for a gang."""
+    """Return ``4 GPUs``, or ``8 GPUs (2 × 4)`` for a gang, its product unbroken."""
     if workers == 1:
         return count(gpus, "GPU")
-    return f"{count(gpus * workers, 'GPU')} ({workers} × {gpus})"
+    return f"{count(gpus * workers, 'GPU')} ({workers} × {gpus})"
 
 
 def ordinal(number: int) -> str:

@@ -2,10 +2,10 @@
 // alone decides what the reader sees and how it is worded.
 import { morph } from "./morph.js";
 import { say, spoken, stateChanges } from "./speech.js";
+import { Stream } from "./stream.js";
 import { paintTimes } from "./times.js";
 
 const PAUSE_MS = 800;
-const RETRY_MS = 5000;
 const STALE_MS = 60_000;
 
 /** Load a page as a document; scripts in it do not run. */
@@ -90,25 +90,21 @@ export function keepFresh() {
 }
 
 function listen(page) {
-  const { root, xsrf } = document.documentElement.dataset;
-  const events = new EventSource(`${root}api/v1/events?_xsrf=${encodeURIComponent(xsrf)}`);
-  for (const kind of ["job", "pool", "deleted", "reset"]) events.addEventListener(kind, () => page.soon());
-  let wasOpen = false;
-  events.onopen = () => {
-    indicate(true, "live");
-    if (wasOpen) page.soon();
-    wasOpen = true;
-  };
-  events.onerror = () => {
-    indicate(false, "reconnecting");
-    if (events.readyState === EventSource.CLOSED) {
-      setTimeout(() => {
-        page.soon();
-        listen(page);
-      }, RETRY_MS);
-    }
-  };
-  addEventListener("pagehide", () => events.close(), { once: true });
+  const { root } = document.documentElement.dataset;
+  const soon = () => page.soon();
+  let missed = false;
+  new Stream(() => `${root}api/v1/events?_xsrf=${encodeURIComponent(document.documentElement.dataset.xsrf)}`, {
+    on: { job: soon, pool: soon, deleted: soon, reset: soon },
+    opened() {
+      indicate(true, "live");
+      if (missed) page.soon();
+      missed = true;
+    },
+    lost() {
+      indicate(false, "reconnecting");
+      missed = true;
+    },
+  });
 }
 
 function indicate(on, words) {

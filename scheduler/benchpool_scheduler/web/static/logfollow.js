@@ -1,9 +1,9 @@
 // Follows the log of the job's page; stops scrolling along when the reader scrolls up.
 import { LogText } from "./logtext.js";
+import { Stream } from "./stream.js";
 
 const MOST_SIGNS = 2_000_000;
 const NEAR_END = 24;
-const RETRY_MS = 5000;
 
 export function followLog() {
   const box = document.getElementById("log");
@@ -22,27 +22,28 @@ class Follower {
     box.replaceChildren(this.whole, this.last);
     this.text = new LogText(this.last.data);
     this.next = box.dataset.next;
-    this.say("Following.");
   }
 
   listen() {
+    const stream = new Stream(() => this.address(), {
+      on: {
+        log: (event) => {
+          this.next = event.lastEventId || this.next;
+          this.add(JSON.parse(event.data));
+        },
+        end: () => {
+          stream.end();
+          this.say("The log is complete.");
+        },
+      },
+      opened: () => this.say("Following."),
+      lost: () => this.say("The connection was lost; trying again."),
+    });
+  }
+
+  address() {
     const xsrf = encodeURIComponent(document.documentElement.dataset.xsrf);
-    const events = new EventSource(`${this.box.dataset.stream}&offset=${this.next}&_xsrf=${xsrf}`);
-    events.addEventListener("log", (event) => {
-      this.next = event.lastEventId || this.next;
-      this.add(JSON.parse(event.data));
-    });
-    events.addEventListener("end", () => {
-      events.close();
-      this.say("The log is complete.");
-    });
-    events.onerror = () => {
-      if (events.readyState !== EventSource.CLOSED) return;
-      this.say("The connection was lost; trying again.");
-      setTimeout(() => this.listen(), RETRY_MS);
-    };
-    events.onopen = () => this.say("Following.");
-    addEventListener("pagehide", () => events.close(), { once: true });
+    return `${this.box.dataset.stream}&offset=${this.next}&_xsrf=${xsrf}`;
   }
 
   add({ text, skipped }) {

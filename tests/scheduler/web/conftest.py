@@ -1,0 +1,55 @@
+"""A real Chromium over a real Tornado server with a staged pool."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import Browser
+
+from benchpool_scheduler.service import Caller
+from benchpool_scheduler.testing.browser import Seen, chromium
+from benchpool_scheduler.testing.stage import StagedPool, application, served
+
+PEOPLE = {
+    "ada": Caller("ada", admin=True),
+    "susan": Caller("susan"),
+    "joe": Caller("joe"),
+}
+
+
+@pytest.fixture
+def staged() -> StagedPool:
+    """A pool set by hand."""
+    return StagedPool()
+
+
+@pytest_asyncio.fixture
+async def site(staged: StagedPool) -> AsyncIterator[str]:
+    """The address of API and dashboard over the staged pool."""
+    with served(lambda: application(staged, PEOPLE)) as url:
+        yield url
+
+
+@pytest_asyncio.fixture
+async def browser() -> AsyncIterator[Browser]:
+    """A browser of its own for each test."""
+    async with chromium() as running:
+        yield running
+
+
+@pytest_asyncio.fixture
+async def visit(browser: Browser, site: str) -> Callable[..., Awaitable[Seen]]:
+    """Open a page as somebody: ``await visit("susan", "jobs/...", width=375)``."""
+
+    async def visit(reader: str, path: str = "", *, width: int = 1280, **options: Any) -> Seen:
+        context = await browser.new_context(viewport={"width": width, "height": 900}, **options)
+        await context.add_cookies([{"name": "reader", "value": reader, "url": site}])
+        seen = Seen(await context.new_page(), site)
+        seen.watch()
+        await seen.page.goto(site + path)
+        return seen
+
+    return visit

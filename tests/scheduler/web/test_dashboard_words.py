@@ -1,0 +1,297 @@
+"""What the pages say, from contract objects alone."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from benchpool_scheduler.contract import (
+    Attempt,
+    EstimatedStart,
+    GpuState,
+    JobDetail,
+    Lease,
+    Preemption,
+    Progress,
+    ProjectQuota,
+    State,
+)
+from benchpool_scheduler.service import Caller
+from benchpool_scheduler.testing.stage import NOW, StagedPool, gpu, job, reason
+from benchpool_scheduler.web import words
+from benchpool_scheduler.web.benches_view import benches_view
+from benchpool_scheduler.web.job_rows import ENDED_SHOWN, Reader, actions, jobs_view
+from benchpool_scheduler.web.job_view import job_view
+from benchpool_scheduler.web.log_text import plain, tail
+from benchpool_scheduler.web.pool_view import gpu_places, pool_view
+from benchpool_scheduler.web.projects_view import projects_view
+
+SUSAN = Reader("susan", admin=False)
+ADA = Reader("ada", admin=True)
+ADMIN = Caller("ada", admin=True)
+
+
+def minutes(number: float) -> timedelta:
+    return timedelta(minutes=number)
+
+
+# --------------------------------------------------------------------------- times
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [
+        (2, "just now"),
+        (-3, "just now"),
+        (42, "42 s ago"),
+        (-300, "in 5 min"),
+        (90061, "1 d 1 h ago"),
+    ],
+)
+def test_a_time_is_said_relative_to_now(seconds: float, said: str) -> None:
+    assert words.relative(NOW - timedelta(seconds=seconds), NOW) == said
+
+
+@pytest.mark.parametrize(
+    ("earliest", "likely", "latest", "said"),
+    [
+        (5, 8, 12, "in 5–12 min"),
+        (0, None, 12, "within 12 min"),
+        (50, None, 130, "in 50 min – 2 h 10 min"),
+        (5, None, 5, "in about 5 min"),
+        (None, None, 9, "within 9 min"),
+        (None, 8, None, "in about 8 min"),
+        (5, None, None, "in 5 min or later"),
+        (-3, None, 0.01, "any moment"),
+        (None, None, None, "not known yet"),
+    ],
+)
+def test_an_estimate_is_a_range_or_said_to_be_unknown(
+    earliest: float | None, likely: float | None, latest: float | None, said: str
+) -> None:
+    start = EstimatedStart(
+        *(None if bound is None else NOW + minutes(bound) for bound in (earliest, likely, latest))
+    )
+    assert words.estimate(start, NOW) == said
+
+
+def test_no_estimate_at_all_is_not_known_yet() -> None:
+    assert words.estimate(None, NOW) == "not known yet"
+
+
+@given(st.integers(min_value=0, max_value=10**8))
+def test_a_duration_never_loses_more_than_its_last_unit(seconds: int) -> None:
+    units = {"s": 1, "min": 60, "h": 3600, "d": 86400}
+    parts = words.duration(seconds).split()
+    said = sum(
+        int(number) * units[unit] for number, unit in zip(parts[::2], parts[1::2], strict=True)
+    )
+    assert 0 <= seconds - said < units[parts[-1]]
+
+
+# --------------------------------------------------------------------------- pool
+
+
+def test_every_gpu_is_one_square_on_its_node_in_the_order_of_its_index() -> None:
+    staged = StagedPool(gpus=[gpu(1, node="b"), gpu(0, node="b"), gpu(0, node="a")])
+    view = pool_view(staged.status(ADMIN), {})
+    assert [(node.name, [one.index for one in node.squares]) for node in view.nodes] == [
+        ("a", [0]),
+        ("b", [0, 1]),
+    ]
+
+
+def test_each_state_has_a_word_a_letter_and_a_shape_of_its_own() -> None:
+    assert set(words.GPU_WORDS) == set(GpuState)
+    for kind in ("word", "letter", "style"):
+        assert len({getattr(one, kind) for one in words.GPU_WORDS.values()}) == len(GpuState)
+
+
+def test_a_square_names_its_holder_only_where_the_reader_is_told() -> None:
+    mine = job("mine", State.RUNNING)
+    staged = StagedPool(
+        gpus=[
+            gpu(0, GpuState.TRAIN_WITHIN_QUOTA, user="susan", job=mine.id),
+            gpu(1, GpuState.BUILD_HELD, user="joe", server="paper"),
+        ]
+    )
+    own = pool_view(staged.status(Caller("susan")), {mine.id: mine}).nodes[0].squares
+    assert own[0].label == "GPU 0 · A100 · train, within quota · susan: mine"
+    assert own[1].label == "GPU 1 · A100 · bench, in use"
+    everything = pool_view(staged.status(ADMIN), {}).nodes[0].squares
+    assert everything[1].label == "GPU 1 · A100 · bench, in use · joe: server “paper”"
+
+
+def test_places_of_gpus_are_said_by_node_and_index() -> None:
+    gpus = [gpu(3), gpu(0), gpu(1, node="lab2")]
+    assert gpu_places(gpus) == "lab1: 0, 3; lab2: 1"
+    assert gpu_places(gpus, ["GPU-sim-lab1-3", "GPU-gone"]) == "lab1: 3; GPU-gone"
+
+
+# --------------------------------------------------------------------------- jobs
+
+
+def test_the_queue_stands_in_the_order_of_its_turn_with_the_place_in_each_project() -> None:
+    old = job("old", submitted=NOW - minutes(9))
+    new = job("new", submitted=NOW - minutes(1))
+    urgent = job("urgent", submitted=NOW, priority=90)
+    other = job("other", project="joe", user="joe", submitted=NOW - minutes(5))
+    rows = jobs_view([new, old, urgent, other], [], ADA, NOW).waiting
+    assert [(row.job.name, row.position) for row in rows] == [
+        ("urgent", "1st of 3"),
+        ("old", "2nd of 3"),
+        ("other", "only one"),
+        ("new", "3rd of 3"),
+    ]
+
+
+def test_a_place_among_the_jobs_one_may_see_is_said_to_be_that() -> None:
+    rows = jobs_view([job("a"), job("b")], [], SUSAN, NOW).waiting
+    assert [row.position for row in rows] == ["1st of 2 you see", "2nd of 2 you see"]
+
+
+def test_jobs_are_sorted_by_what_they_do_and_only_the_last_ended_ones_are_shown() -> None:
+    ended = [
+        job(f"e{number}", State.SUCCEEDED, ended=NOW - minutes(number)) for number in range(30)
+    ]
+    jobs = [job("r", State.RUNNING), job("s", State.STARTING), job("z", State.PAUSED), *ended]
+    view = jobs_view(jobs, [], SUSAN, NOW)
+    assert {row.job.name for row in view.running} == {"r", "s"}
+    assert [row.job.name for row in view.paused] == ["z"]
+    assert [row.job.name for row in view.ended] == [f"e{n}" for n in range(ENDED_SHOWN)]
+
+
+def test_a_waiting_job_shows_its_reason_and_what_would_help() -> None:
+    row = jobs_view(
+        [job("w", reason=reason("Waits for 2 GPUs: 1 free.", "Ask for 1."))], [], SUSAN, NOW
+    )
+    assert (row.waiting[0].reason, row.waiting[0].remedy) == (
+        "Waits for 2 GPUs: 1 free.",
+        "Ask for 1.",
+    )
+
+
+@pytest.mark.parametrize(
+    ("state", "verbs"),
+    [
+        (State.QUEUED, ["pause", "cancel"]),
+        (State.STARTING, ["pause", "cancel"]),
+        (State.RUNNING, ["pause", "cancel"]),
+        (State.PAUSING, ["cancel"]),
+        (State.PAUSED, ["resume", "cancel"]),
+        (State.SUCCEEDED, []),
+        (State.FAILED, []),
+        (State.CANCELLED, []),
+    ],
+)
+def test_a_job_offers_what_its_state_allows(state: State, verbs: list[str]) -> None:
+    assert [action.verb for action in actions(job("j", state), SUSAN, NOW)] == verbs
+
+
+def test_cancelling_says_what_is_lost_only_where_something_is() -> None:
+    waits = actions(job("w"), SUSAN, NOW)[-1]
+    runs = actions(job("r", State.RUNNING, gpus=4, started=NOW - minutes(12)), SUSAN, NOW)[-1]
+    assert waits.confirm == ""
+    assert runs.confirm.startswith("It has run 12 min on 4 GPUs;")
+
+
+def test_interventions_in_other_peoples_jobs_ask_for_a_reason() -> None:
+    theirs = job("theirs", State.RUNNING, user="joe")
+    assert all(action.asks_reason for action in actions(theirs, ADA, NOW))
+    assert not any(action.asks_reason for action in actions(theirs, Reader("joe", False), NOW))
+
+
+def test_a_jobs_page_has_its_attempts_newest_first_and_what_each_pause_cost() -> None:
+    one = job(
+        "j",
+        State.RUNNING,
+        attempt=2,
+        progress=Progress(1.7, "epoch 3", NOW),
+        preemptions=[Preemption(NOW - minutes(60), "joe: bert", "R15", 1460.0, NOW - minutes(42))],
+    )
+    attempts = [
+        Attempt(
+            1, NOW - minutes(90), NOW - minutes(60), 143, "notice", ["GPU-sim-lab1-0"], ["lab1"]
+        ),
+        Attempt(2, NOW - minutes(42), None, None, None, ["GPU-sim-lab1-0"], ["lab1"]),
+    ]
+    view = job_view(JobDetail(one, attempts), [gpu(0)], SUSAN, NOW)
+    assert [(row.number, row.ran, row.end, row.places) for row in view.attempts] == [
+        (2, "42 min", "running", "lab1: 0"),
+        (1, "30 min", "stopped after a notice, exit code 143", "lab1: 0"),
+    ]
+    assert [(row.for_whom, row.rule, row.cost) for row in view.pauses] == [
+        ("joe: bert", "R15", "24 min of one GPU")
+    ]
+    assert view.row.percent == 100
+
+
+# --------------------------------------------------------------------------- benches, projects
+
+
+def test_a_bench_says_who_holds_what_since_when_and_what_is_free() -> None:
+    lease = Lease("a" * 26, "joe", "paper", "s1", ["GPU-sim-lab1-1"], NOW - minutes(90))
+    staged = StagedPool(held_leases=[lease], build_quotas={"joe": 2, "ada": 1})
+    quotas = [staged.quota(ADMIN, user) for user in ("joe", "ada")]
+    rows = benches_view([lease], quotas, [gpu(1)], NOW)
+    assert [(row.user, row.use, row.free, row.rule) for row in rows] == [
+        ("ada", "0 of 1 GPU", 1, "set for user ada"),
+        ("joe", "1 of 2 GPUs", 1, "set for user joe"),
+    ]
+    held = rows[1].held[0]
+    assert (held.server, held.gpus, held.since.relative) == (
+        "server “paper”",
+        "lab1: 1",
+        "1 h 30 min ago",
+    )
+
+
+def test_bars_share_one_scale_from_zero_and_mark_quota_and_fair_share() -> None:
+    view = projects_view([ProjectQuota("a", 2, 3, 4, None, 1), ProjectQuota("b", 0, 0, 0, 2, 0)])
+    assert view.scale == 4
+    first, second = view.rows
+    assert (first.within, first.over, first.quota_mark, first.share_mark) == (50, 50, 50, 75)
+    assert (second.within, second.over, second.quota_mark, second.share_mark) == (0, 0, None, None)
+    assert first.summary == "4 GPUs allocated, 2 of them over quota; 2 guaranteed, fair share 3"
+
+
+@given(
+    st.lists(
+        st.builds(
+            ProjectQuota,
+            name=st.text(min_size=1, max_size=5),
+            quota=st.none() | st.integers(0, 500),
+            fair_share=st.integers(0, 500),
+            allocated=st.integers(0, 500),
+            limit=st.none() | st.integers(0, 500),
+            waiting=st.integers(0, 9),
+        )
+    )
+)
+def test_no_bar_leaves_its_scale(projects: list[ProjectQuota]) -> None:
+    for row in projects_view(projects).rows:
+        assert 0 <= row.within + row.over <= 100.02
+        assert all(mark is None or 0 <= mark <= 100 for mark in (row.quota_mark, row.share_mark))
+
+
+# --------------------------------------------------------------------------- logs
+
+
+def test_a_log_shows_what_a_terminal_would_leave_standing() -> None:
+    log = (
+        b"\x1b]0;title\x07\x1b[1;31mloss\x1b[0m\r\n 10%|#  |\r100%|###|\nbeep\x07\xe2\x80\xaedone\n"
+    )
+    assert plain(log) == "loss\n100%|###|\nbeepdone\n"
+
+
+def test_a_cut_log_begins_with_a_whole_line() -> None:
+    assert tail(b"\x80lf a line\nwhole\n", cut=True) == "whole\n"
+    assert tail(b"first\n", cut=False) == "first\n"
+
+
+@given(st.binary(max_size=400))
+def test_no_bytes_leave_control_signs_in_the_text(data: bytes) -> None:
+    assert not any(ord(sign) < 32 and sign not in "\t\n" for sign in plain(data))

@@ -1,0 +1,256 @@
+"""Pages over real HTTP, without a browser: rights, headers, forms, refusals."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import httpx
+import pytest
+import pytest_asyncio
+
+import benchpool_scheduler.web
+from benchpool_scheduler.contract import State
+from benchpool_scheduler.errors import Unavailable
+from benchpool_scheduler.testing.stage import StagedPool, gpu, job
+
+MINE = job("mine", State.RUNNING)
+THEIRS = job("theirs", State.RUNNING, user="joe", project="joe")
+
+
+@pytest_asyncio.fixture
+async def http(site: str, staged: StagedPool) -> AsyncIterator[httpx.AsyncClient]:
+    """A client that follows nothing by itself."""
+    staged.add(MINE, THEIRS)
+    staged.gpus = [gpu(0)]
+    async with httpx.AsyncClient(base_url=site, trust_env=False) as client:
+        yield client
+
+
+def as_(reader: str) -> dict[str, str]:
+    return {"Cookie": f"reader={reader}"}
+
+
+def form(reader: str, **fields: str) -> dict[str, str]:
+    return {"_xsrf": f"token-of-{reader}", **fields}
+
+
+def led_to(answer: httpx.Response) -> httpx.URL:
+    return answer.url.join(answer.headers["Location"])
+
+
+async def test_a_stranger_is_led_to_the_login(http: httpx.AsyncClient) -> None:
+    for path in ("", f"jobs/{MINE.id}", "nowhere"):
+        answer = await http.get(path)
+        assert (answer.status_code, answer.headers["Location"]) == (302, "/hub/login")
+
+
+async def test_a_stranger_who_acts_is_told_that_the_session_ended(http: httpx.AsyncClient) -> None:
+    answer = await http.post(f"jobs/{MINE.id}/pause", data={})
+    assert answer.status_code == 401
+    assert "open the page again to log in" in answer.text
+
+
+async def test_a_researcher_sees_the_pool_and_own_jobs_an_administrator_all(
+    http: httpx.AsyncClient,
+) -> None:
+    own_text = (await http.get("", headers=as_("susan"))).text
+    all_text = (await http.get("", headers=as_("ada"))).text
+    assert MINE.id in own_text
+    assert THEIRS.id not in own_text
+    assert "2 jobs running, you see 1" in own_text
+    assert {MINE.id, THEIRS.id} <= set(re.findall(r"[a-z0-9]{26}", all_text))
+
+
+@pytest.mark.parametrize("path", ["", f"jobs/{MINE.id}", "nowhere", "jobs/nonesuch"])
+async def test_every_page_forbids_inline_code_and_other_origins(
+    http: httpx.AsyncClient, path: str
+) -> None:
+    answer = await http.get(path, headers=as_("susan"))
+    policy = answer.headers["Content-Security-Policy"]
+    assert "default-src 'self'" in policy
+    assert "unsafe" not in policy
+    assert "frame-ancestors 'none'" in policy
+    assert answer.headers["X-Content-Type-Options"] == "nosniff"
+    assert answer.headers["Cache-Control"] == "no-store"
+    assert not re.search(r"<style|\sstyle=|\son\w+=|<script(?![^>]*\ssrc=)", answer.text)
+    assert not re.search(r"""(?:src|href|action)=["'](?:https?:)?//""", answer.text)
+
+
+async def test_a_job_that_one_may_not_see_does_not_exist(http: httpx.AsyncClient) -> None:
+    hidden = await http.get(f"jobs/{THEIRS.id}", headers=as_("susan"))
+    missing = await http.get("jobs/nonesuch", headers=as_("susan"))
+    assert hidden.status_code == missing.status_code == 404
+    assert hidden.text.replace(THEIRS.id, "") == missing.text.replace("nonesuch", "")
+    assert "benchpool jobs lists yours" in hidden.text
+
+
+async def test_a_jobs_page_opens_by_the_short_id_too(http: httpx.AsyncClient) -> None:
+    assert (await http.get(f"jobs/{MINE.id[:8]}", headers=as_("susan"))).status_code == 200
+
+
+async def test_the_address_without_its_last_slash_is_the_dashboard(
+    http: httpx.AsyncClient,
+) -> None:
+    answer = await http.get(str(http.base_url).rstrip("/"), headers=as_("susan"))
+    assert answer.status_code == 200
+
+
+async def test_a_service_that_is_not_ready_says_so(
+    http: httpx.AsyncClient, staged: StagedPool
+) -> None:
+    staged.away = Unavailable("The pool is being opened: try again in a few seconds.")
+    answer = await http.get("", headers=as_("susan"))
+    assert answer.status_code == 503
+    assert "The pool is being opened: try again in a few seconds." in answer.text
+
+
+async def test_a_fault_of_ours_shows_no_detail(
+    http: httpx.AsyncClient, staged: StagedPool, caplog: pytest.LogCaptureFixture
+) -> None:
+    staged.away = RuntimeError("secret path /root")  # type: ignore[assignment]
+    answer = await http.get("", headers=as_("susan"))
+    assert answer.status_code == 500
+    assert "secret" not in answer.text
+    assert "Traceback" not in answer.text
+    assert "Jobs and benches are not affected" in answer.text
+
+
+# --------------------------------------------------------------------------- actions
+
+
+async def test_pause_works_without_scripts_and_offers_to_resume(
+    http: httpx.AsyncClient, staged: StagedPool
+) -> None:
+    answer = await http.post(
+        f"jobs/{MINE.id}/pause", data=form("susan", back="dashboard"), headers=as_("susan")
+    )
+    assert answer.status_code == 303
+    page = await http.get(led_to(answer), headers=as_("susan"))
+    assert "mine is paused until you resume it." in page.text
+    assert f'action="/services/benchpool/jobs/{MINE.id}/resume"' in page.text
+    assert staged.asked == [("pause", "susan", MINE.id, None)]
+
+
+async def test_an_action_leads_back_to_the_page_it_was_on(http: httpx.AsyncClient) -> None:
+    answer = await http.post(
+        f"jobs/{MINE.id}/cancel", data=form("susan", back="job"), headers=as_("susan")
+    )
+    assert answer.headers["Location"] == (
+        f"/services/benchpool/jobs/{MINE.id}?did=cancel&of={MINE.id}"
+    )
+    page = await http.get(led_to(answer), headers=as_("susan"))
+    assert "mine is cancelled." in page.text
+
+
+@pytest.mark.parametrize("back", ["https://example.org/", "//example.org", "job/../../x"])
+async def test_nobody_is_led_elsewhere(http: httpx.AsyncClient, back: str) -> None:
+    answer = await http.post(
+        f"jobs/{MINE.id}/pause", data=form("susan", back=back), headers=as_("susan")
+    )
+    assert answer.headers["Location"].startswith("/services/benchpool/?did=pause&")
+
+
+async def test_forged_requests_change_nothing(http: httpx.AsyncClient, staged: StagedPool) -> None:
+    forged: list[tuple[dict[str, str], dict[str, str]]] = [
+        ({}, {}),
+        ({"_xsrf": ""}, {}),
+        ({"_xsrf": "token-of-joe"}, {}),
+        (form("susan"), {"Sec-Fetch-Site": "cross-site"}),
+        (form("susan"), {"Sec-Fetch-Site": "same-site"}),
+    ]
+    for verb in ("pause", "resume", "cancel"):
+        for fields, headers in forged:
+            answer = await http.post(
+                f"jobs/{MINE.id}/{verb}", data=fields, headers=as_("susan") | headers
+            )
+            assert answer.status_code == 403
+        assert (await http.get(f"jobs/{MINE.id}/{verb}", headers=as_("susan"))).status_code == 405
+    assert staged.asked == []
+
+
+async def test_an_administrator_gives_a_reason_for_an_intervention(
+    http: httpx.AsyncClient, staged: StagedPool
+) -> None:
+    path = f"jobs/{THEIRS.id}/cancel"
+    without = await http.post(path, data=form("ada", reason="  "), headers=as_("ada"))
+    assert without.status_code == 422
+    assert "give a short reason for joe to read" in without.text
+    long = await http.post(path, data=form("ada", reason="x" * 201), headers=as_("ada"))
+    assert "The reason has 201 characters, at most 200 are kept" in long.text
+    assert staged.asked == []
+    given = await http.post(path, data=form("ada", reason=" power \n cut "), headers=as_("ada"))
+    assert given.status_code == 303
+    assert staged.asked == [("cancel", "ada", THEIRS.id, "power cut")]
+
+
+async def test_others_cannot_touch_a_job_they_do_not_see(
+    http: httpx.AsyncClient, staged: StagedPool
+) -> None:
+    answer = await http.post(
+        f"jobs/{THEIRS.id}/cancel", data=form("susan", reason="x"), headers=as_("susan")
+    )
+    assert answer.status_code == 404
+    assert staged.asked == []
+
+
+async def test_a_refusal_is_a_sentence_on_a_page(
+    http: httpx.AsyncClient, staged: StagedPool
+) -> None:
+    await staged.change(MINE.id, state=State.SUCCEEDED)
+    answer = await http.post(f"jobs/{MINE.id}/pause", data=form("susan"), headers=as_("susan"))
+    assert answer.status_code == 409
+    assert "mine is succeeded already: there is nothing to pause." in answer.text
+
+
+@pytest.mark.parametrize("query", ["did=<b>&of=x", "did=pause&of=nonesuch", "did=pause"])
+async def test_no_address_puts_words_into_a_page(http: httpx.AsyncClient, query: str) -> None:
+    answer = await http.get(f"?{query}", headers=as_("susan"))
+    assert answer.status_code == 200
+    assert "data-message" not in answer.text
+
+
+async def test_a_log_that_is_not_there_is_not_found(http: httpx.AsyncClient) -> None:
+    answer = await http.get(f"jobs/{MINE.id}?attempt=-1", headers=as_("susan"))
+    assert answer.status_code == 404
+
+
+async def test_a_thousand_waiting_jobs_render_in_good_time(
+    http: httpx.AsyncClient, staged: StagedPool
+) -> None:
+    staged.add(*(job(f"{number:04}") for number in range(1000)))
+    answer = await http.get("", headers=as_("susan"))
+    assert answer.text.count('data-state="queued"') == 500
+    assert "500 more jobs are not shown here" in answer.text
+    assert answer.elapsed.total_seconds() < 2
+
+
+# --------------------------------------------------------------------------- files
+
+
+async def test_style_and_scripts_are_asked_for_again_and_never_guessed(
+    http: httpx.AsyncClient,
+) -> None:
+    first = await http.get("static/page.js")
+    assert first.headers["Content-Type"].split(";")[0].endswith("/javascript")
+    assert first.headers["X-Content-Type-Options"] == "nosniff"
+    assert first.headers["Cache-Control"] == "no-cache"
+    again = await http.get("static/page.js", headers={"If-None-Match": first.headers["Etag"]})
+    assert again.status_code == 304
+    assert (await http.get("static/../pages.py")).status_code in (302, 403, 404)
+
+
+def test_scripts_never_turn_text_into_markup_and_name_no_other_host() -> None:
+    folder = Path(benchpool_scheduler.web.__file__).parent
+    for file in [*folder.glob("static/*.js"), *folder.glob("static/*.css")]:
+        text = file.read_text()
+        assert not re.search(
+            r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function|srcdoc",
+            text,
+        ), file.name
+        assert not re.search(r"https?://|@import|url\(", text), file.name
+    for file in folder.glob("templates/*.html"):
+        text = file.read_text()
+        assert "|safe" not in text.replace(" ", ""), file.name
+        assert "autoescape false" not in text, file.name
