@@ -1,0 +1,83 @@
+"""From the table of verbs to click's commands."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from benchpool_scheduler import __version__
+from benchpool_scheduler.cli import entry
+from benchpool_scheduler.cli.machine_verbs import MACHINE_VERBS
+from benchpool_scheduler.cli.pool_verbs import POOL_VERBS
+from benchpool_scheduler.cli.session import Session
+from benchpool_scheduler.cli.verb import Verb, option
+
+VERBS: tuple[Verb, ...] = (*POOL_VERBS, *MACHINE_VERBS)
+"""Everything that ``benchpool`` can be told."""
+
+GROUPS = {"config": "Check or apply the pool's configuration."}
+
+JSON = option("--json", is_flag=True, help="Print one JSON value.")
+WHERE = (
+    option("--url", help="Address of the service; else BENCHPOOL_URL, else what runs here."),
+    option("--token", help="A token of the Hub; else BENCHPOOL_TOKEN, else the server's own."),
+)
+
+
+class JobCommand(click.Command):
+    """A command whose words from script, ``-m`` or ``--`` on belong to a job."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read our own words and keep the job's as they are."""
+        own, ctx.meta["command"] = entry.split(args, self.params)
+        return super().parse_args(ctx, own)
+
+    def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
+        """Say what follows our own options."""
+        pieces = super().collect_usage_pieces(ctx)
+        return [*pieces, "(SCRIPT | -m MODULE | -- COMMAND...)", "[ARGS...]"]
+
+
+def command(verb: Verb) -> click.Command:
+    """Return the click command of a verb."""
+
+    def run(**options: Any) -> int:
+        context = click.get_current_context()
+        session: Session = context.obj
+        session.screen.json = options.pop("json")
+        if verb.remote:
+            session.url, session.token = options.pop("url"), options.pop("token")
+        if verb.command:
+            options["command"] = context.meta["command"]
+        return verb.run(session, options)
+
+    return (JobCommand if verb.command else click.Command)(
+        verb.path[-1],
+        callback=run,
+        params=[*verb.params, JSON, *(WHERE if verb.remote else ())],
+        help=f"{verb.summary}\n\n{verb.details}".strip(),
+        short_help=verb.summary.rstrip("."),
+    )
+
+
+def group() -> click.Group:
+    """Return ``benchpool`` with all its verbs, in the order of the table."""
+    top = Ordered("benchpool", help="A GPU bench for every researcher and a training pool for all.")
+    click.version_option(__version__, prog_name="benchpool")(top)
+    for verb in VERBS:
+        parent = top
+        for word in verb.path[:-1]:
+            if word not in parent.commands:
+                parent.add_command(Ordered(word, help=GROUPS[word]))
+            parent = parent.commands[word]  # type: ignore[assignment]
+        parent.add_command(command(verb))
+    return top
+
+
+class Ordered(click.Group):
+    """A group that lists its commands in the order of the table."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names of the commands."""
+        return list(self.commands)

@@ -1,0 +1,134 @@
+"""From the words of a command line to what a job runs. Pure, apart from looking for files.
+
+``benchpool submit [OPTIONS] (SCRIPT | -m MODULE | -- COMMAND...) [ARGS...]``: our options come
+first; from the script, module or command on, every word belongs to the job.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path, PurePath
+
+import click
+
+from benchpool_scheduler.contract import CommandEntry, Entry, ModuleEntry, ScriptEntry
+from benchpool_scheduler.errors import InvalidInput
+
+
+def split(words: Sequence[str], options: Sequence[click.Parameter]) -> tuple[list[str], list[str]]:
+    """Return our own words and those of the job, which begin with script, ``-m`` or ``--``."""
+    valued = {
+        name
+        for option in options
+        if isinstance(option, click.Option) and not option.is_flag and not option.count
+        for name in option.opts
+    }
+    at = 0
+    while at < len(words):
+        word = words[at]
+        if word in ("--", "-m") or not word.startswith("-") or word == "-":
+            break
+        at += 2 if word in valued else 1
+    return list(words[:at]), list(words[at:])
+
+
+def read(words: Sequence[str], folder: Path) -> Entry:
+    """Return what the job's words say.
+
+    Raises:
+        InvalidInput: Nothing to run, or no Python script in this folder.
+
+    >>> read(["-m", "package.train", "--lr", "3"], Path())
+    ModuleEntry(module='package.train', args=['--lr', '3'])
+    """
+    match list(words):
+        case ["--", command, *rest]:
+            return CommandEntry([command, *rest])
+        case ["-m", module, *rest]:
+            return ModuleEntry(module, rest)
+        case ["--"] | ["-m"] | []:
+            raise InvalidInput(
+                "There is nothing to run: name a SCRIPT, -m MODULE, or -- COMMAND.", field="entry"
+            )
+        case [script, *rest]:
+            return ScriptEntry(_script(script, folder), rest)
+    raise AssertionError("all lists are covered")
+
+
+def name_of(entry: Entry) -> str:
+    """Return the name of a job that was given none.
+
+    >>> name_of(ScriptEntry("src/train.py"))
+    'train'
+    """
+    match entry:
+        case ScriptEntry(path=path):
+            name = PurePath(path).stem
+        case ModuleEntry(module=module):
+            name = module
+        case CommandEntry(argv=argv):
+            name = PurePath(argv[0]).name
+        case _:
+            name = PurePath(entry.name).stem
+    return name[:100] or "job"
+
+
+def interpreter(environ: Mapping[str, str]) -> str:
+    """Return the Python that a job runs with: the one that ``python`` means to the reader here.
+
+    The active virtual or conda environment, else ``python3`` or ``python`` on the path, else the
+    one that runs benchpool.
+    """
+    for variable in ("VIRTUAL_ENV", "CONDA_PREFIX"):
+        prefix = environ.get(variable)
+        if prefix and os.access(python := os.path.join(prefix, "bin", "python"), os.X_OK):
+            return python
+    path = environ.get("PATH")
+    return shutil.which("python3", path=path) or shutil.which("python", path=path) or sys.executable
+
+
+def environment(pairs: Sequence[str], environ: Mapping[str, str]) -> dict[str, str]:
+    """Read ``--env K=V``; a bare name takes the reader's own value.
+
+    >>> environment(["A=1", "HOME"], {"HOME": "/h"})
+    {'A': '1', 'HOME': '/h'}
+    """
+    found = {}
+    for pair in pairs:
+        name, sign, value = pair.partition("=")
+        if not sign and name not in environ:
+            raise InvalidInput(
+                f"--env {name} has no value and is not set here: write --env {name}=VALUE.",
+                field="env",
+            )
+        found[name] = value if sign else environ[name]
+    return found
+
+
+def _script(word: str, folder: Path) -> str:
+    path = Path(os.path.normpath(folder / word))
+    if not path.is_file():
+        raise InvalidInput(
+            f"There is no file {word} in {folder}: name a script below this folder, or a command "
+            f"after `--`.",
+            field="entry",
+        )
+    if path.suffix == ".ipynb":
+        raise InvalidInput(
+            f"{word} is a notebook: send it from JupyterLab, or with benchpool.submit in Python.",
+            field="entry",
+        )
+    if path.suffix not in (".py", ".pyw", ""):
+        raise InvalidInput(
+            f"{word} is no Python script: run it as a command, `benchpool submit -- ./{word}`.",
+            field="entry",
+        )
+    if not path.is_relative_to(folder):
+        raise InvalidInput(
+            f"{word} is not below {folder}, whose files go with the job: start there.",
+            field="entry",
+        )
+    return path.relative_to(folder).as_posix()

@@ -1,0 +1,115 @@
+"""The verbs of one machine: start, stop, look; and the decision core on files.
+
+What they do is imported when they are called, so that the other verbs start quickly.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from benchpool_scheduler.cli.session import Session
+from benchpool_scheduler.cli.verb import Options, Verb, argument, option
+from benchpool_scheduler.client import state_folder
+
+
+def _up(session: Session, options: Options) -> int:
+    from benchpool_scheduler.workstation import up
+    from benchpool_scheduler.workstation.options import UpOptions
+
+    given = UpOptions(
+        state=_state(session, options),
+        port=options["port"],
+        bind=options["bind"],
+        config=options["config"],
+        gpus=options["gpus"],
+        gpu_model=options["gpu_model"],
+        auth=options["auth"],
+        json=session.screen.json,
+    )
+    return up.run(given)
+
+
+def _down(session: Session, options: Options) -> int:
+    from benchpool_scheduler.workstation import down
+    from benchpool_scheduler.workstation.options import DownOptions
+
+    given = DownOptions(
+        state=_state(session, options),
+        jobs=options["jobs"],
+        servers=options["servers"],
+        json=session.screen.json,
+    )
+    return down.run(given)
+
+
+def _doctor(session: Session, options: Options) -> int:
+    from benchpool_scheduler.workstation import doctor
+    from benchpool_scheduler.workstation.options import DoctorOptions
+
+    return doctor.run(DoctorOptions(_state(session, options), json=session.screen.json))
+
+
+def _login_link(session: Session, options: Options) -> int:
+    from benchpool_scheduler.workstation import login_link
+
+    return login_link.run(_state(session, options), json=session.screen.json)
+
+
+def _simulate(session: Session, options: Options) -> int:
+    from benchpool_scheduler.simulation import cli
+
+    return cli.simulate(
+        [Path(name) for name in options["files"]],
+        case=options["case"],
+        explain=options["explain"],
+        shares=options["shares"],
+        as_json=session.screen.json,
+    )
+
+
+def _state(session: Session, options: Options) -> Path:
+    return options["state"] or state_folder(session.environ)
+
+
+_STATE = option(
+    "--state",
+    metavar="DIR",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Everything it keeps: database, logs, homes, snapshots; the user's state folder.",
+)
+
+MACHINE_VERBS: tuple[Verb, ...] = (
+    Verb(("up",), "Start JupyterHub, scheduler and pool on this machine.", _up,
+         (_STATE,
+          option("--port", type=int, default=8000, metavar="N",
+                 help="Where the browser goes; 0 takes any free port."),
+          option("--bind", default="127.0.0.1", metavar="ADDRESS", help="Address to listen on."),
+          option("--config", type=click.Path(path_type=Path), metavar="FILE",
+                 help="benchpool.yaml; one is written on the first start."),
+          option("--gpus", type=int, metavar="N",
+                 help="Simulated GPUs instead of this machine's; 8 where there are none."),
+          option("--gpu-model", metavar="NAME", help="Model of simulated GPUs."),
+          option("--auth", type=click.Choice(["one-time", "shared-password", "pam"]),
+                 default="one-time", help="Who may log in.")),
+         "Ctrl-C stops the hub; jobs and notebook servers run on, and the next start finds them.",
+         remote=False),
+    Verb(("down",), "End a running `benchpool up`.", _down,
+         (_STATE,
+          option("--jobs", type=click.Choice(["keep", "pause", "cancel"]), default="keep",
+                 help="What becomes of running jobs."),
+          option("--servers", type=click.Choice(["keep", "stop"]), default="keep",
+                 help="What becomes of notebook servers.")), remote=False),
+    Verb(("doctor",), "Say what was found on this machine and what is degraded.", _doctor,
+         (_STATE,), remote=False),
+    Verb(("login-link",), "Print a one-time link to log in to a running `benchpool up`.",
+         _login_link, (_STATE,), remote=False),
+    Verb(("simulate",), "Run the decision core over cases in files.", _simulate,
+         (argument("files", metavar="FILE...", nargs=-1, required=True,
+                   type=click.Path(dir_okay=False)),
+          option("--case", metavar="NAME", help="Only this case."),
+          option("--explain", is_flag=True, help="Add the reason of every waiting job."),
+          option("--shares", is_flag=True, help="The files hold share divisions.")),
+         "Exit status: 0 all hold, 1 some case failed, 2 unusable input.", remote=False),
+)  # fmt: skip

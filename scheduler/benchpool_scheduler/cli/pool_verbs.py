@@ -1,0 +1,174 @@
+"""The verbs that talk to a pool: jobs, logs, quota, status, configuration."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from benchpool_scheduler.cli import following, submitting, views
+from benchpool_scheduler.cli.screen import Screen
+from benchpool_scheduler.cli.session import Session
+from benchpool_scheduler.cli.verb import Options, Run, Verb, argument, option
+from benchpool_scheduler.client import Client
+from benchpool_scheduler.contract import Job, State
+from benchpool_scheduler.errors import BenchpoolError, InvalidInput
+
+
+def _answered(ask: Callable[[Client, Options], Any], show: Callable[[Screen, Any], None]) -> Run:
+    """Return a verb that asks one thing and shows it."""
+
+    def run(session: Session, options: Options) -> int:
+        answer = ask(session.client, options)
+        if session.screen.json:
+            session.screen.value(answer)
+        else:
+            show(session.screen, answer)
+        return 0
+
+    return run
+
+
+def _acting(action: str) -> Run:
+    """Return a verb that does one thing to each job and then answers all of them."""
+
+    def run(session: Session, options: Options) -> int:
+        done: list[Job] = []
+        refused: list[BenchpoolError] = []
+        act = getattr(session.client, action)
+        for id_ in options["ids"]:
+            try:
+                done.append(act(id_, options["reason"]))
+            except BenchpoolError as failed:
+                refused.append(failed)
+        if done and not session.screen.json:
+            views.jobs(session.screen, done)
+        for other in refused[1:]:
+            session.screen.aside(f"benchpool: {other.message}")
+        if refused:
+            raise refused[0]
+        if session.screen.json:
+            session.screen.value(done)
+        return 0
+
+    return run
+
+
+def _status(session: Session, options: Options) -> int:
+    answer = session.client.status()
+    if session.screen.json:
+        session.screen.value(answer)
+    else:
+        views.status(session.screen, answer, session.client.jobs(limit=10))
+    return 0
+
+
+def _logs(session: Session, options: Options) -> int:
+    client, id_, worker = session.client, options["id"], options["worker"]
+    attempt, screen = options["attempt"], session.screen
+    if not options["follow"]:
+        pieces = following.log_of(client, id_, attempt=attempt, worker=worker)
+    elif attempt is not None:
+        log = client.follow_log(id_, attempt=attempt, worker=worker)
+        pieces = (piece.text.encode() for piece in log)
+    else:
+        pieces = following.follow(client, client.job(id_).job.id, worker=worker, say=screen.aside)
+    try:
+        for piece in pieces:
+            screen.bytes(piece)
+    except KeyboardInterrupt:
+        screen.aside(submitting.runs_on(client.job(id_).job))
+        return submitting.INTERRUPTED
+    return 0
+
+
+def _submit(session: Session, options: Options) -> int:
+    return submitting.submit(session, options["command"], options)
+
+
+def _config(action: str) -> Run:
+    def run(session: Session, options: Options) -> int:
+        text = _read(options["file"])
+        answer = getattr(session.client, f"{action}_config")(text)
+        if session.screen.json:
+            session.screen.value(answer)
+        else:
+            views.change(session.screen, answer)
+        return 0
+
+    return run
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text()
+    except (OSError, UnicodeDecodeError) as failed:
+        raise InvalidInput(f"{path} cannot be read ({failed}).", field="file") from failed
+
+
+_ID = argument("id", metavar="ID")
+_IDS = argument("ids", metavar="ID...", nargs=-1, required=True)
+_REASON = option("--reason", help="A short reason, which the job's owner sees.")
+_FILE = argument("file", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False))
+_STATES = click.Choice([state.value for state in State])
+
+_SUBMIT_PARAMS: Sequence[click.Parameter] = (
+    option("--project", help="The project; needed by those who belong to several."),
+    option("--name", help="Name of the job; the script's by default."),
+    option("--gpus", type=click.IntRange(1, 1024), default=1, help="GPUs per worker."),
+    option("--workers", type=click.IntRange(1, 4096), default=1, help="Workers of the gang."),
+    option("--min-workers", type=click.IntRange(1, 4096), help="The smallest gang it runs as."),
+    option("--priority", type=click.IntRange(0, 1000), default=50,
+           help="Its turn inside the project; higher first."),
+    option("--non-preemptible", is_flag=True,
+           help="Never paused for others; must fit the guaranteed quota."),
+    option("--time-limit", type=click.IntRange(min=1), metavar="S",
+           help="Seconds after which it is ended."),
+    option("--env", multiple=True, metavar="K=V",
+           help="A variable of the job; a bare K takes the value it has here."),
+    option("--key", help="Makes a repeat harmless: the same key is the same job."),
+    option("--wait", is_flag=True, help="Follow until the end and exit as the job did."),
+)  # fmt: skip
+
+_SUBMIT_DETAILS = """\
+The current folder's files go with the job: those that git would track, without caches, environments
+and what looks like a secret; .benchpoolignore leaves more out. The job runs with the Python that
+`python3` means here: of the active environment, else on the path. Its results come back to
+benchpool-results/. Options of benchpool come first; every word from SCRIPT, -m or -- on belongs to
+the job."""
+
+POOL_VERBS: tuple[Verb, ...] = (
+    Verb(("submit",), "Send a script, module or command of this folder to the pool.", _submit,
+         tuple(_SUBMIT_PARAMS), _SUBMIT_DETAILS, command=True),
+    Verb(("jobs",), "List your jobs, newest first.",
+         _answered(
+             lambda client, given: client.jobs(
+                 all_=given["all"], project=given["project"], state=given["state"]),
+             views.jobs),
+         (option("--all", is_flag=True, help="All jobs that you may see."),
+          option("--project", help="Only jobs of this project."),
+          option("--state", type=_STATES, help="Only jobs in this state."))),
+    Verb(("show",), "Show a job and its attempts.",
+         _answered(lambda client, given: client.job(given["id"]), views.job), (_ID,)),
+    Verb(("logs",), "Print the log of a job.", _logs,
+         (_ID,
+          option("-f", "--follow", is_flag=True, help="Follow it, through all attempts."),
+          option("--attempt", type=click.IntRange(min=1), help="Which attempt; the newest."),
+          option("--worker", type=click.IntRange(min=0), default=0, help="Which worker."))),
+    Verb(("why",), "Say why a job waits, and what would make it start.",
+         _answered(lambda client, given: client.why(given["id"]), views.why), (_ID,)),
+    Verb(("pause",), "Pause jobs: they keep their progress and wait until resumed.",
+         _acting("pause"), (_IDS, _REASON)),
+    Verb(("resume",), "Queue paused jobs again.", _acting("resume"), (_IDS, _REASON)),
+    Verb(("cancel",), "End jobs for good.", _acting("cancel"), (_IDS, _REASON)),
+    Verb(("quota",), "Say what you have on the bench and in your projects.",
+         _answered(lambda client, given: client.quota(given["user"]), views.quota),
+         (option("--user", help="Another user, for those who may see it."),)),
+    Verb(("status",), "Show the pool and your own jobs.", _status),
+    Verb(("config", "check"), "Say what a benchpool.yaml would change for whom.",
+         _config("check"), (_FILE,)),
+    Verb(("config", "apply"), "Put a benchpool.yaml in force, all or nothing.",
+         _config("apply"), (_FILE,)),
+)  # fmt: skip

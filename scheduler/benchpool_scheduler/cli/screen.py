@@ -1,0 +1,115 @@
+"""What the terminal shows: tables that fit, JSON, errors.
+
+No colour when piped; texts of jobs are never read as markup or as orders to the terminal.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import msgspec
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from benchpool_scheduler.cli import words
+from benchpool_scheduler.errors import BenchpoolError
+
+PIPED_WIDTH = 80
+WIDEST = 140
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column: its heading and how it behaves when there is little room.
+
+    ``middle`` cuts in the middle to ``width``; ``rest`` takes what the others leave.
+    """
+
+    heading: str
+    align: Literal["left", "right"] = "left"
+    width: int | None = None
+    rest: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A text with a colour."""
+
+    text: str
+    style: str = ""
+
+
+class Screen:
+    """Where a verb prints.
+
+    Args:
+        json: Print one JSON value instead of tables and sentences.
+    """
+
+    def __init__(self, *, json: bool = False) -> None:
+        self.json = json
+        width = None if sys.stdout.isatty() else PIPED_WIDTH
+        self._out = Console(width=width, highlight=False, markup=False, emoji=False)
+        if self._out.width > WIDEST:
+            self._out.width = WIDEST
+
+    def value(self, value: object) -> None:
+        """Print a value of the contract as JSON."""
+        print(msgspec.json.format(msgspec.json.encode(value), indent=2).decode(), flush=True)
+
+    def line(self, text: str = "") -> None:
+        """Print a sentence."""
+        self._out.print(Text(text), soft_wrap=True)
+
+    def heading(self, text: str) -> None:
+        """Print the answer to the question, first."""
+        self._out.print(Text(text, style="bold"), soft_wrap=True)
+
+    def facts(self, pairs: Iterable[tuple[str, str]]) -> None:
+        """Print names and values, one a line."""
+        for name, value in pairs:
+            self._out.print(Text(f"{name:<12}"), Text(value), sep="", soft_wrap=True)
+
+    def table(self, columns: Sequence[Column], rows: Iterable[Sequence[str | Cell]]) -> None:
+        """Print a table that fits the width."""
+        table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
+        for column in columns:
+            table.add_column(
+                column.heading,
+                justify=column.align,
+                no_wrap=True,
+                overflow="ellipsis",
+                ratio=1 if column.rest else None,
+            )
+        table.expand = any(column.rest for column in columns)
+        for row in rows:
+            table.add_row(*map(_text, columns, row))
+        self._out.print(table)
+
+    def aside(self, text: str) -> None:
+        """Say something beside the output, on standard error."""
+        print(words.clean(text), file=sys.stderr, flush=True)
+
+    def error(self, error: BenchpoolError) -> None:
+        """Print an error: the object as JSON on standard output, else its sentence on error."""
+        if self.json:
+            self.value(error.as_json())
+        else:
+            self.aside(f"benchpool: {error.message}")
+
+    def bytes(self, data: bytes) -> None:
+        """Print bytes as they are."""
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+
+
+def _text(column: Column, cell: str | Cell) -> Text:
+    value = cell if isinstance(cell, Cell) else Cell(cell)
+    text = words.clean(value.text)
+    if column.width is not None:
+        text = words.cut_in_middle(text, column.width)
+    return Text(text, style=value.style)

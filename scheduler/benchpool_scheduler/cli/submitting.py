@@ -1,0 +1,124 @@
+"""``benchpool submit``: the current folder, a command, and what to do until the end."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from benchpool_scheduler.cli import entry as entries
+from benchpool_scheduler.cli import following, words
+from benchpool_scheduler.cli.session import Session
+from benchpool_scheduler.client import snapshot
+from benchpool_scheduler.contract import (
+    ENDED,
+    Entry,
+    Job,
+    JobSubmission,
+    ScriptEntry,
+    Source,
+    State,
+)
+
+RESULTS = "benchpool-results"
+INTERRUPTED = 130
+
+
+def submit(session: Session, command: Sequence[str], options: Mapping[str, Any]) -> int:
+    """Send a job, say what becomes of it, and with ``--wait`` follow it to its end."""
+    entry = entries.read(command, session.folder)
+    files = _snapshot(session, entry)
+    submission = _submission(session, entry, files, options)
+    snapshot.upload(session.client, files.contents)
+    job = session.client.submit(submission)
+    if not options["wait"]:
+        _say_accepted(session, job, submission)
+        return 0
+    session.screen.aside(f"{words.short(job.id)} {job.name}: sent to project {job.project}")
+    try:
+        job = _wait(session, job)
+    except KeyboardInterrupt:
+        session.screen.aside(runs_on(job))
+        return INTERRUPTED
+    if session.screen.json:
+        session.screen.value(job)
+    else:
+        session.screen.aside(f"{words.short(job.id)} {job.name}: {job.state}")
+    return exit_status(job)
+
+
+def runs_on(job: Job) -> str:
+    """Return what Ctrl-C says: the job is not ours to end."""
+    id_ = words.short(job.id)
+    return f"{id_} runs on: `benchpool logs -f {id_}` follows it, `benchpool cancel {id_}` ends it."
+
+
+def exit_status(job: Job) -> int:
+    """Return the exit status of a job as our own."""
+    if job.state is State.SUCCEEDED:
+        return 0
+    return job.exit_code if job.exit_code and 0 < job.exit_code < 256 else 1
+
+
+def _snapshot(session: Session, entry: Entry) -> snapshot.Snapshot:
+    must = [entry.path] if isinstance(entry, ScriptEntry) else []
+    taken = snapshot.take(session.folder, must=must)
+    for left in taken.left_out:
+        if left.why.startswith(("looks like", "holds", "a link that", "a broken")) or (
+            "limit" in left.why
+        ):
+            session.screen.aside(f"left out: {left.path} ({left.why})")
+    return taken
+
+
+def _submission(
+    session: Session, entry: Entry, files: snapshot.Snapshot, options: Mapping[str, Any]
+) -> JobSubmission:
+    name = options["name"] or entries.name_of(entry)
+    key = options["key"] or uuid.uuid4().hex
+    folder = f"{_plain(name)}-{key[:8]}" if options["key"] is None else _plain(f"{name}-{key}")
+    return JobSubmission(
+        entry=entry,
+        name=name,
+        project=options["project"],
+        gpus=options["gpus"],
+        workers=options["workers"],
+        min_workers=options["min_workers"],
+        priority=options["priority"],
+        preemptible=not options["non_preemptible"],
+        time_limit_s=options["time_limit"],
+        env=entries.environment(options["env"], session.environ),
+        key=key,
+        interpreter=entries.interpreter(session.environ),
+        output_dir=str(session.folder / RESULTS / folder),
+        files=list(files.files),
+        source=Source(kind="terminal", path=str(session.folder)),
+    )
+
+
+def _plain(name: str) -> str:
+    """Return a name as part of a folder's name."""
+    kept = "".join(sign if sign.isalnum() or sign in "._-" else "-" for sign in name)
+    return kept.strip(".")[:80] or "job"
+
+
+def _say_accepted(session: Session, job: Job, submission: JobSubmission) -> None:
+    screen = session.screen
+    if screen.json:
+        screen.value(job)
+        return
+    id_ = words.short(job.id)
+    screen.heading(f"{id_} {words.clean(job.name)}: {job.state} in project {job.project}")
+    if job.reason is not None:
+        screen.line(words.clean(job.reason.text))
+    screen.line(f"Follow it with `benchpool logs -f {id_}`; results go to {submission.output_dir}")
+
+
+def _wait(session: Session, job: Job) -> Job:
+    screen = session.screen
+    say = (lambda text: None) if screen.json else screen.aside
+    pieces = following.follow(session.client, job.id, worker=0, say=say, show_log=not screen.json)
+    for piece in pieces:
+        screen.bytes(piece)
+    ended = session.client.job(job.id).job
+    return ended if ended.state in ENDED else session.client.wait(job.id)

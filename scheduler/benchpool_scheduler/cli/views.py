@@ -1,0 +1,203 @@
+"""What each answer looks like to a person: the table of columns and lines for every verb."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from benchpool_scheduler.cli import words
+from benchpool_scheduler.cli.screen import Cell, Column, Screen
+from benchpool_scheduler.contract import (
+    ConfigurationChange,
+    Job,
+    JobDetail,
+    ProjectQuota,
+    Quota,
+    Status,
+    Why,
+)
+
+JOB_COLUMNS = (
+    Column("ID"),
+    Column("NAME", width=18),
+    Column("STATE"),
+    Column("GPUS", align="right"),
+    Column("PROJECT", width=12),
+    Column("AGE", align="right"),
+    Column("NOTE", rest=True),
+)
+
+ATTEMPT_COLUMNS = (
+    Column("ATTEMPT", align="right"),
+    Column("STARTED"),
+    Column("RAN", align="right"),
+    Column("EXIT", align="right"),
+    Column("ENDED BY"),
+    Column("GPUS", align="right"),
+    Column("NODES", rest=True),
+)
+
+PROJECT_COLUMNS = (
+    Column("PROJECT", width=20),
+    Column("QUOTA", align="right"),
+    Column("FAIR SHARE", align="right"),
+    Column("ALLOCATED", align="right"),
+    Column("LIMIT", align="right"),
+    Column("WAITING", align="right"),
+)
+
+
+def jobs(screen: Screen, listed: Sequence[Job]) -> None:
+    """Show a list of jobs."""
+    if not listed:
+        screen.line("No jobs yet. Send one with `benchpool submit --gpus 1 train.py`.")
+        return
+    now = datetime.now(UTC)
+    screen.table(JOB_COLUMNS, [_job_row(job, now) for job in listed])
+
+
+def job(screen: Screen, detail: JobDetail) -> None:
+    """Show one job and its attempts."""
+    one, now = detail.job, datetime.now(UTC)
+    sign, _ = words.STATE_SIGNS[one.state]
+    screen.heading(f"{sign} {one.state}  {words.clean(one.name)}")
+    screen.facts((name, words.clean(value)) for name, value in _job_facts(one, now) if value)
+    for preemption in one.preemptions:
+        screen.line(
+            f"Paused at {words.local(preemption.at)} for {words.clean(preemption.for_)} by rule "
+            f"{preemption.rule}; it cost {preemption.lost_gpu_s:.0f} GPU seconds"
+            + (f"; resumed {words.local(preemption.resumed_at)}." if preemption.resumed_at else ".")
+        )
+    if detail.attempts:
+        screen.line()
+        screen.table(ATTEMPT_COLUMNS, _attempt_rows(detail, now))
+
+
+def why(screen: Screen, answer: Why) -> None:
+    """Show why a job waits."""
+    if answer.reason is None:
+        screen.heading("It does not wait.")
+        return
+    screen.heading(words.clean(answer.reason.text))
+    now = datetime.now(UTC)
+    screen.facts(
+        [
+            ("Starts", words.estimate(answer.estimated_start, now)),
+            ("With", words.clean(answer.would_start_with or answer.reason.remedy)),
+            ("Code", answer.reason.code),
+        ]
+    )
+
+
+def quota(screen: Screen, answer: Quota) -> None:
+    """Show what a user has: the bench first, then the projects."""
+    build = answer.build
+    held = sum(len(one.gpus) for one in build.held)
+    screen.heading(
+        f"{words.clean(answer.user)}: {held} of {build.quota} bench GPUs held, {build.free} free"
+    )
+    screen.facts([("Rule", words.clean(build.rule))])
+    screen.facts(
+        (f"Server {one.server or '(default)'}", f"{len(one.gpus)} GPUs: {', '.join(one.gpus)}")
+        for one in build.held
+    )
+    if answer.projects:
+        screen.line()
+        projects(screen, answer.projects)
+
+
+def projects(screen: Screen, listed: Sequence[ProjectQuota]) -> None:
+    """Show projects with what they have and deserve."""
+    screen.table(
+        PROJECT_COLUMNS,
+        [
+            (
+                one.name,
+                words.bound(one.quota),
+                str(one.fair_share),
+                str(one.allocated),
+                words.bound(one.limit),
+                str(one.waiting),
+            )
+            for one in listed
+        ],
+    )
+
+
+def status(screen: Screen, answer: Status, own: Sequence[Job]) -> None:
+    """Show the pool's sentence, GPUs by what they do, projects, and the reader's own jobs."""
+    screen.heading(words.clean(answer.text))
+    if answer.simulated:
+        screen.line("The GPUs are simulated: jobs see their names and compute on the processor.")
+    screen.facts(
+        (str(count), words.GPU_WORDS[state]) for state, count in answer.counts.items() if count
+    )
+    for problem in answer.health.problems:
+        screen.line(f"! {words.clean(problem)}")
+    if answer.projects:
+        screen.line()
+        projects(screen, answer.projects)
+    if own:
+        screen.line()
+        jobs(screen, own)
+
+
+def change(screen: Screen, answer: ConfigurationChange) -> None:
+    """Show what a configuration changes for whom."""
+    for warning in answer.warnings:
+        screen.line(f"! {words.clean(warning)}")
+    for line in answer.changes:
+        screen.line(words.clean(line))
+    if not answer.changes:
+        screen.line("Nothing changes.")
+    screen.line("In force." if answer.applied else "Only looked: nothing was changed.")
+
+
+def _job_row(job: Job, now: datetime) -> tuple[str | Cell, ...]:
+    sign, colour = words.STATE_SIGNS[job.state]
+    gpus = str(job.gpus) if job.workers == 1 else f"{job.workers}×{job.gpus}"
+    return (
+        words.short(job.id),
+        job.name,
+        Cell(f"{sign} {job.state}", colour),
+        gpus,
+        job.project,
+        words.age(job, now),
+        words.note(job),
+    )
+
+
+def _job_facts(job: Job, now: datetime) -> list[tuple[str, str]]:
+    workers = "" if job.workers == 1 else f" on each of {job.workers} workers"
+    reason = "" if job.reason is None else job.reason.text
+    return [
+        ("Reason", reason),
+        ("Remedy", "" if job.reason is None else job.reason.remedy),
+        ("Starts", words.estimate(job.estimated_start, now) if reason else ""),
+        ("Progress", words.note(job) if job.progress and not reason else ""),
+        ("Id", job.id),
+        ("Project", f"{job.project}, of {job.user}, priority {job.priority}"),
+        ("GPUs", f"{job.gpus}{workers}{', over quota' if job.over_quota else ''}"),
+        ("Submitted", words.local(job.submitted)),
+        ("Started", words.local(job.started) if job.started else ""),
+        ("Ended", words.local(job.ended) if job.ended else ""),
+        ("Exit code", "" if job.exit_code is None else str(job.exit_code)),
+        ("Page", job.url),
+    ]
+
+
+def _attempt_rows(detail: JobDetail, now: datetime) -> list[tuple[str, ...]]:
+    return [
+        (
+            str(one.attempt),
+            words.local(one.started),
+            words.duration(((one.ended or now) - one.started).total_seconds())
+            if one.started
+            else "-",
+            "-" if one.exit_code is None else str(one.exit_code),
+            one.ended_by or "-",
+            str(len(one.gpus)),
+            ", ".join(dict.fromkeys(one.nodes)),
+        )
+        for one in detail.attempts
+    ]
