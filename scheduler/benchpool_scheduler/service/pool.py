@@ -7,21 +7,36 @@ pool is opened again.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+import asyncio
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping
+from functools import partial
+from itertools import islice
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
+
+import msgspec
 
 from benchpool_scheduler import contract
 from benchpool_scheduler.configuration import Configuration
+from benchpool_scheduler.errors import InvalidInput, NotFound
 from benchpool_scheduler.hub import Directory
 from benchpool_scheduler.runtime import LogChunk, Runtime, WorkerId
+from benchpool_scheduler.service import rights, views
 from benchpool_scheduler.service.caller import Caller
 from benchpool_scheduler.service.clock import Clock, SystemClock
-from benchpool_scheduler.service.events import Event
+from benchpool_scheduler.service.engine import Engine
+from benchpool_scheduler.service.events import Entry, Event
 from benchpool_scheduler.service.identifiers import new_job_id
 from benchpool_scheduler.service.metrics import Metrics
 from benchpool_scheduler.service.objects import ObjectWriter
+from benchpool_scheduler.service.site import Site
 from benchpool_scheduler.store import Store
+from benchpool_scheduler.store.records import JobRecord
+
+SHORTEST_PREFIX = 4
+LOG_BYTES = 1 << 20
+
+Answer = TypeVar("Answer")
 
 
 class Pool:
@@ -56,7 +71,17 @@ class Pool:
         environment: Mapping[str, str] | None = None,
         configuration_file: Path | None = None,
     ) -> None:
-        raise NotImplementedError
+        self._site = Site(
+            configuration=configuration,
+            clock=clock or SystemClock(),
+            directory=directory,
+            state=state.absolute(),
+            new_id=new_id,
+            base_url=base_url,
+            accounts=accounts,
+            environment=dict(environment or {}),
+        )
+        self._engine = Engine(store, runtime, self._site, configuration_file)
 
     # ------------------------------------------------------------------ life
 
@@ -65,11 +90,11 @@ class Pool:
 
         Errors: Unavailable when another process holds the store or it is damaged.
         """
-        raise NotImplementedError
+        await self._engine.open()
 
     async def close(self) -> None:
         """Stop passes and let go of runtime and store; workers run on."""
-        raise NotImplementedError
+        await self._engine.close()
 
     # ------------------------------------------------------------------ jobs
 
@@ -78,20 +103,21 @@ class Pool:
 
         Errors: InvalidInput, Forbidden, NotFound, Refused, TooLarge, TooMany, Unavailable.
         """
-        raise NotImplementedError
+        return (await self.submit_once(caller, submission))[0]
 
     async def submit_once(
         self, caller: Caller, submission: contract.JobSubmission
     ) -> tuple[contract.Job, bool]:
         """Do as ``submit`` and tell whether the job is new (HTTP 201) or a repeat (200)."""
-        raise NotImplementedError
+        record, new = await _whole(self._engine.intake.submit(caller, submission))
+        return self._engine.jobs.job(self._now(record)), new
 
     def preview(self, caller: Caller, submission: contract.JobSubmission) -> contract.Preview:
         """Say what would happen to this submission now; objects need not be there yet.
 
         Errors: those of ``submit``.
         """
-        raise NotImplementedError
+        return self._engine.previews.preview(caller, submission)
 
     def jobs(
         self,
@@ -103,43 +129,61 @@ class Pool:
         limit: int = 1000,
     ) -> list[contract.Job]:
         """Return jobs, newest first: the caller's own, or with ``all`` each that it may see."""
-        raise NotImplementedError
+        chosen = (
+            record
+            for record in self._engine.ledger.jobs()
+            if (record.user == caller.name or (all and self._may_use(caller, record)))
+            and (project is None or record.project == project)
+            and (state is None or record.state.value == state.value)
+        )
+        return [self._engine.jobs.job(record) for record in islice(chosen, max(0, limit))]
 
     def job(self, caller: Caller, job: str) -> contract.JobDetail:
         """Return a job and its attempts; ``job`` is an id or its only prefix of 4 or more.
 
         Errors: NotFound.
         """
-        raise NotImplementedError
+        return self._engine.jobs.detail(self._find(caller, job))
 
     def why(self, caller: Caller, job: str) -> contract.Why:
         """Explain why a job waits (R22). Errors: NotFound."""
-        raise NotImplementedError
+        return self._engine.jobs.why(self._find(caller, job))
 
     def submission(self, caller: Caller, job: str) -> contract.JobSubmission:
         """Return what was submitted, without its key. Errors: NotFound."""
-        raise NotImplementedError
+        record = self._find(caller, job)
+        stored = self._engine.ledger.store.submission(record.id)
+        if stored is None:
+            raise rights.no_job(job)
+        found = msgspec.json.decode(stored, type=contract.JobSubmission)
+        return msgspec.structs.replace(found, key=None)
 
     async def pause(self, caller: Caller, job: str, reason: str | None = None) -> contract.Job:
         """Pause a job until it is resumed. Repeating it does nothing.
 
         Errors: NotFound, Refused when it has ended.
         """
-        raise NotImplementedError
+        record = self._find(caller, job)
+        await _whole(self._engine.commands.pause(caller, record.id, reason))
+        return self._engine.jobs.job(self._now(record))
 
     async def resume(self, caller: Caller, job: str, reason: str | None = None) -> contract.Job:
         """Queue a paused job again. Repeating it does nothing.
 
         Errors: NotFound, Refused when it has ended.
         """
-        raise NotImplementedError
+        record = self._find(caller, job)
+        await _whole(self._engine.commands.resume(caller, record.id, reason))
+        return self._engine.jobs.job(self._now(record))
 
     async def cancel(self, caller: Caller, job: str, reason: str | None = None) -> contract.Job:
         """End a job: at once when it waits, after notice and grace when it runs.
 
         Errors: NotFound, Refused when it ended otherwise. Repeating it does nothing.
         """
-        raise NotImplementedError
+        record = self._find(caller, job)
+        await _whole(self._engine.commands.cancel(caller, record.id, reason))
+        return self._engine.jobs.job(self._now(record))
 
     # ------------------------------------------------------------------ logs
 
@@ -147,7 +191,16 @@ class Pool:
         self, caller: Caller, job: str, *, attempt: int | None = None, worker: int = 0
     ) -> WorkerId:
         """Return which log is meant: by default that of the newest attempt. Errors: NotFound."""
-        raise NotImplementedError
+        record = self._find(caller, job)
+        number = max(1, record.attempt) if attempt is None else attempt
+        if not 1 <= number <= max(1, record.attempt) or not 0 <= worker < record.workers:
+            raise NotFound(
+                f"Job {record.id[:8]} has {record.attempt} attempts of {record.workers} workers "
+                f"(counted from 0); there is no attempt {number} with worker {worker}.",
+                field="attempt",
+                numbers={"attempts": record.attempt, "workers": record.workers},
+            )
+        return WorkerId(record.id, number, worker)
 
     async def read_log(
         self,
@@ -161,9 +214,10 @@ class Pool:
     ) -> LogChunk:
         """Return at most ``limit`` bytes (at most 1 MiB) from ``offset``; empty when none yet.
 
-        A negative ``offset`` counts from the log's present end. Errors: NotFound.
+        Errors: NotFound.
         """
-        raise NotImplementedError
+        which = self.log(caller, job, attempt=attempt, worker=worker)
+        return await self._engine.runtime.read_log(which, max(0, offset), min(limit, LOG_BYTES))
 
     async def wait_log(
         self,
@@ -176,7 +230,8 @@ class Pool:
         timeout_s: float = 15.0,
     ) -> bool:
         """Wait until there is more after ``offset`` or the log ended; false on time-out."""
-        raise NotImplementedError
+        which = self.log(caller, job, attempt=attempt, worker=worker)
+        return await self._engine.runtime.wait_log(which, max(0, offset), timeout_s)
 
     # ------------------------------------------------------------------ events
 
@@ -186,17 +241,19 @@ class Pool:
         Starts with an event ``reset`` when the events after ``after`` are no longer known: the
         reader then asks for everything again.
         """
-        raise NotImplementedError
+        return self._engine.feed.follow(after, partial(self._render, caller))
 
     # ------------------------------------------------------------------ quota, status
 
     def quota(self, caller: Caller, user: str | None = None) -> contract.Quota:
         """Return build quota and projects of a user. Errors: NotFound for somebody else's."""
-        raise NotImplementedError
+        name = caller.name if user is None else user
+        rights.require_same_user(caller, name)
+        return self._engine.pool.quota(name, self._groups(caller, name))
 
     def status(self, caller: Caller) -> contract.Status:
         """Return the pool; names of other people's jobs and servers only for those who may."""
-        raise NotImplementedError
+        return self._engine.pool.status(caller)
 
     # ------------------------------------------------------------------ leases
 
@@ -206,15 +263,21 @@ class Pool:
         Errors: Forbidden for others than services and administrators, Refused ``build-quota``,
         Unavailable ``build-capacity``.
         """
-        raise NotImplementedError
+        rights.require_admin(caller, "reserve GPUs for a server")
+        return views.lease(await _whole(self._engine.leases.reserve(request)))
 
     async def release(self, caller: Caller, lease: str) -> None:
         """Give a lease back. Repeating it does nothing. Errors: Forbidden."""
-        raise NotImplementedError
+        rights.require_admin(caller, "give back the GPUs of a server")
+        await _whole(self._engine.leases.release(lease))
 
     def leases(self, caller: Caller, user: str | None = None) -> list[contract.Lease]:
         """Return the leases that the caller may see, of one user or of all."""
-        raise NotImplementedError
+        return [
+            views.lease(lease)
+            for lease in self._engine.ledger.leases()
+            if rights.may_use_lease(caller, lease) and user in (None, lease.user)
+        ]
 
     # ------------------------------------------------------------------ configuration
 
@@ -223,21 +286,25 @@ class Pool:
 
         Errors: Forbidden for others than administrators, InvalidInput with line and key.
         """
-        raise NotImplementedError
+        rights.require_admin(caller, "look at the configuration")
+        return self._engine.reconfiguration.check(text)
 
     async def apply_configuration(self, caller: Caller, text: str) -> contract.ConfigurationChange:
         """Put a configuration in force, all or nothing. Errors: as ``check_configuration``."""
-        raise NotImplementedError
+        rights.require_admin(caller, "change the configuration")
+        return await _whole(self._engine.reconfiguration.apply(text))
 
     async def reload_configuration(self) -> contract.ConfigurationChange:
         """Read the configuration file again (SIGHUP). Errors: InvalidInput; the old one stays."""
-        raise NotImplementedError
+        return await _whole(self._engine.reconfiguration.reload())
 
     # ------------------------------------------------------------------ objects
 
     def missing_objects(self, caller: Caller, hashes: Iterable[str]) -> list[str]:
         """Return those hashes that this caller has not uploaded, in the order given."""
-        raise NotImplementedError
+        wanted = list(hashes)
+        present = self._engine.objects.present(caller.name, wanted)
+        return [sha256 for sha256 in wanted if sha256 not in present]
 
     def object_writer(self, caller: Caller, sha256: str, size: int) -> ObjectWriter:
         """Return a writer (``await write(bytes)``, ``await close()``, ``abort()``) for an object.
@@ -245,10 +312,62 @@ class Pool:
         ``close`` verifies length and hash; only then the object exists. Errors: InvalidInput,
         TooLarge, Unavailable when the disk is full.
         """
-        raise NotImplementedError
+        return self._engine.objects.writer(caller.name, sha256, size)
 
     # ------------------------------------------------------------------ operation
 
     def metrics(self) -> Metrics:
         """Return figures for Prometheus; labels are bounded by projects and states."""
-        raise NotImplementedError
+        return self._engine.metrics()
+
+    # ------------------------------------------------------------------ inside
+
+    def _find(self, caller: Caller, job: str) -> JobRecord:
+        """Return a job that the caller may see, by id or by a prefix that only it has."""
+        ledger = self._engine.ledger
+        exact = ledger.job(job)
+        if exact is not None:
+            found = [exact] if self._may_use(caller, exact) else []
+        elif len(job) >= SHORTEST_PREFIX:
+            matching = (it for it in ledger.jobs() if it.id.startswith(job))
+            found = [it for it in matching if self._may_use(caller, it)]
+        else:
+            found = []
+        if len(found) > 1:
+            raise InvalidInput(
+                f"{len(found)} jobs begin with {job!r}; write more signs of the id.",
+                code="ambiguous-id",
+                field="id",
+                numbers={"jobs": len(found)},
+            )
+        if not found:
+            raise rights.no_job(job)
+        return found[0]
+
+    def _now(self, record: JobRecord) -> JobRecord:
+        return self._engine.ledger.job(record.id) or record
+
+    def _may_use(self, caller: Caller, record: JobRecord) -> bool:
+        return rights.may_use(caller, record, self._site.configuration)
+
+    def _groups(self, caller: Caller, user: str) -> Mapping[str, int | None]:
+        known = self._site.hub_user(user)
+        groups = {} if known is None else dict(known.groups)
+        if user == caller.name:
+            groups = {**dict.fromkeys(caller.groups), **groups}
+        return groups
+
+    def _render(self, caller: Caller, entry: Entry) -> bytes | None:
+        if entry.kind == "pool":
+            return self._engine.pool_event()
+        record = self._engine.ledger.job(entry.job)
+        if record is not None:
+            view = self._engine.jobs.job(record)
+            return msgspec.json.encode(view) if self._may_use(caller, record) else None
+        owned = rights.may_use_of(caller, entry.user, entry.project, self._site.configuration)
+        return msgspec.json.encode(contract.JobDeleted(entry.job)) if owned else None
+
+
+async def _whole(command: Coroutine[None, None, Answer]) -> Answer:
+    """Carry a command to its end even when whoever asked no longer waits for the answer."""
+    return await asyncio.shield(asyncio.ensure_future(command))

@@ -21,6 +21,7 @@ class Wish(Struct, frozen=True, omit_defaults=True):
     Attributes:
         kind: What happens to the job when its workers are gone.
         at: When it was decided.
+        grace_s: Time between notice and kill.
         by: The user who asked, None when the pool did.
         for_: Whom the room is for, as people read it.
         text: The sentence for job and user.
@@ -29,6 +30,7 @@ class Wish(Struct, frozen=True, omit_defaults=True):
 
     kind: Intent
     at: float
+    grace_s: float = 30.0
     by: str | None = None
     for_: str = ""
     text: str = ""
@@ -53,6 +55,13 @@ class JobProgress(Struct, frozen=True):
     checkpoint_at: float | None = None
 
 
+class Place(Struct, frozen=True):
+    """GPUs of one node for one worker."""
+
+    node: str
+    gpus: tuple[str, ...]
+
+
 class JobRecord(Struct, frozen=True, omit_defaults=True):
     """A job and where it is in its life.
 
@@ -61,7 +70,7 @@ class JobRecord(Struct, frozen=True, omit_defaults=True):
         queued_since: When it last began to wait.
         started: Start of the first attempt. ``ended``: when it reached a final state.
         exit_code: That of the attempt that ended the job.
-        earmarked: GPUs that victims give back are for it (R20).
+        promised: Places that others are leaving for it; kept until it starts or gives up (R20).
     """
 
     id: str
@@ -84,7 +93,7 @@ class JobRecord(Struct, frozen=True, omit_defaults=True):
     exit_code: int | None = None
     wish: Wish | None = None
     note: Note | None = None
-    earmarked: bool = False
+    promised: tuple[Place, ...] = ()
     progress: JobProgress | None = None
 
     @property

@@ -1,0 +1,98 @@
+"""Carries out what was committed: starts and stops workers, in order for each job.
+
+Jobs do not wait for each other. What fails to start is told as an end of its worker, so that
+nothing waits for an event that never comes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine
+
+import msgspec
+
+from benchpool_scheduler import contract
+from benchpool_scheduler.errors import BenchpoolError
+from benchpool_scheduler.runtime import EndedBy, Notice, Runtime, WorkerEnded, WorkerEvent, WorkerId
+from benchpool_scheduler.service.launching import Launcher, NoAccount
+from benchpool_scheduler.service.ledger import Draft, Ledger
+from benchpool_scheduler.service.site import Site
+
+log = logging.getLogger(__name__)
+
+
+class Actions:
+    """The runtime's hand.
+
+    Args:
+        told: Takes the end of a worker that could not be started.
+    """
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        site: Site,
+        runtime: Runtime,
+        told: Callable[[WorkerEvent], None],
+    ) -> None:
+        self._ledger = ledger
+        self._site = site
+        self._runtime = runtime
+        self._told = told
+        self._launcher = Launcher(site)
+        self._tails: dict[str, asyncio.Task[None]] = {}
+
+    def carry_out(self, draft: Draft) -> None:
+        """Start and stop what a committed draft says; returns at once."""
+        for worker in draft.launches:
+            self._after(worker.job, self._start(worker))
+        for worker, notice in draft.stops:
+            self._after(worker.job, self._stop(worker, notice))
+
+    async def finish(self) -> None:
+        """Wait until everything so far is carried out."""
+        while self._tails:
+            await asyncio.gather(*self._tails.values())
+
+    def _after(self, job: str, action: Coroutine[None, None, None]) -> None:
+        before = self._tails.get(job)
+
+        async def in_turn() -> None:
+            if before is not None:
+                await before
+            try:
+                await action
+            except Exception:
+                log.exception("an action for job %s failed", job)
+
+        task = asyncio.create_task(in_turn())
+        self._tails[job] = task
+        task.add_done_callback(lambda done: self._forget(job, done))
+
+    def _forget(self, job: str, task: asyncio.Task[None]) -> None:
+        if self._tails.get(job) is task:
+            del self._tails[job]
+
+    async def _start(self, worker: WorkerId) -> None:
+        job = self._ledger.job(worker.job)
+        attempt = self._ledger.attempt(worker.job, worker.attempt)
+        if job is None or attempt is None:
+            return
+        try:
+            stored = self._ledger.store.submission(job.id) or b""
+            submission = msgspec.json.decode(stored, type=contract.JobSubmission)
+            launch = self._launcher.launch(job, attempt, worker.worker, submission)
+            await self._runtime.start(launch)
+        except (NoAccount, BenchpoolError) as error:
+            self._could_not_start(worker, str(error))
+        except Exception as error:
+            log.exception("worker %s could not be started", worker)
+            self._could_not_start(worker, f"It could not be started: {error}.")
+
+    def _could_not_start(self, worker: WorkerId, text: str) -> None:
+        now = self._site.clock.now()
+        self._told(WorkerEnded(worker, now, None, EndedBy.COULD_NOT_START, text))
+
+    async def _stop(self, worker: WorkerId, notice: Notice) -> None:
+        await self._runtime.stop(worker, notice)

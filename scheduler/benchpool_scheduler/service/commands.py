@@ -1,0 +1,62 @@
+"""Pause, resume and cancel: what people may do to a job that exists."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from benchpool_scheduler.core.states import Intent
+from benchpool_scheduler.service import lifecycle
+from benchpool_scheduler.service.actions import Actions
+from benchpool_scheduler.service.caller import Caller
+from benchpool_scheduler.service.ledger import Draft, Ledger
+from benchpool_scheduler.service.site import Site
+from benchpool_scheduler.store.records import Wish
+
+_MOST_REASON = 300
+
+
+class Commands:
+    """The verbs; each is written before it takes effect, and repeating it does nothing."""
+
+    def __init__(
+        self, ledger: Ledger, site: Site, actions: Actions, want_pass: Callable[[], None]
+    ) -> None:
+        self._ledger = ledger
+        self._site = site
+        self._actions = actions
+        self._want_pass = want_pass
+
+    async def pause(self, caller: Caller, job: str, reason: str | None) -> None:
+        """Pause a job until it is resumed. Errors: Refused, Unavailable."""
+        wish = self._wish(Intent.PAUSE, "Paused", caller, reason)
+        await self._do(lambda draft: lifecycle.pause(draft, job, wish))
+
+    async def resume(self, caller: Caller, job: str, reason: str | None) -> None:
+        """Let a paused job queue again. Errors: Refused, Unavailable."""
+        wish = self._wish(Intent.PREEMPT, "Told to stop and then to go on", caller, reason)
+        await self._do(lambda draft: lifecycle.resume(draft, job, wish, wish.at))
+
+    async def cancel(self, caller: Caller, job: str, reason: str | None) -> None:
+        """End a job for good. Errors: Refused, Unavailable."""
+        wish = self._wish(Intent.CANCEL, "Cancelled", caller, reason)
+        await self._do(lambda draft: lifecycle.cancel(draft, job, wish, wish.at))
+
+    async def _do(self, command: Callable[[Draft], None]) -> None:
+        async with self._ledger.turn:
+            draft = Draft(self._ledger)
+            command(draft)
+            await self._ledger.commit(*draft.changes())
+            self._actions.carry_out(draft)
+        self._want_pass()
+
+    def _wish(self, kind: Intent, verb: str, caller: Caller, reason: str | None) -> Wish:
+        why = f": {reason.strip()[:_MOST_REASON]}" if reason and reason.strip() else ""
+        text = f"{verb} by {caller.name}{why}"
+        return Wish(
+            kind=kind,
+            at=self._site.clock.now(),
+            grace_s=self._site.configuration.policy.grace_s,
+            by=caller.name,
+            for_=caller.name,
+            text=text if text.endswith((".", "!", "?")) else f"{text}.",
+        )

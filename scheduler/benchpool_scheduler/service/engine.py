@@ -1,0 +1,185 @@
+"""Puts the parts of the service together, and starts and ends them in order."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import Coroutine, Iterable
+from pathlib import Path
+
+import msgspec
+
+from benchpool_scheduler.core.plan import decide
+from benchpool_scheduler.errors import InvalidInput
+from benchpool_scheduler.runtime import Runtime
+from benchpool_scheduler.service import reconfiguration, recovery
+from benchpool_scheduler.service.actions import Actions
+from benchpool_scheduler.service.auditor import Auditor
+from benchpool_scheduler.service.commands import Commands
+from benchpool_scheduler.service.events import Feed
+from benchpool_scheduler.service.intake import Intake
+from benchpool_scheduler.service.leases import Leases
+from benchpool_scheduler.service.ledger import Ledger
+from benchpool_scheduler.service.metrics import Metrics
+from benchpool_scheduler.service.objects import Objects
+from benchpool_scheduler.service.outcome import Outcome
+from benchpool_scheduler.service.passes import Passes
+from benchpool_scheduler.service.previews import Previews
+from benchpool_scheduler.service.reconfiguration import Reconfiguration
+from benchpool_scheduler.service.site import Site
+from benchpool_scheduler.service.status import PoolViews
+from benchpool_scheduler.service.tally import Tally
+from benchpool_scheduler.service.upkeep import Upkeep
+from benchpool_scheduler.service.views import JobViews
+from benchpool_scheduler.service.watching import Watcher
+from benchpool_scheduler.store import Store
+from benchpool_scheduler.store.records import JobRecord
+
+log = logging.getLogger(__name__)
+
+
+class Engine:
+    """The parts of one pool."""
+
+    def __init__(
+        self, store: Store, runtime: Runtime, site: Site, configuration_file: Path | None
+    ) -> None:
+        self.site = site
+        self.runtime = runtime
+        self.ledger = Ledger(store)
+        self.outcome = Outcome()
+        self.feed = Feed(int(site.clock.now() * 1_000_000))
+        self.objects = Objects(self.ledger, site)
+        self.jobs = JobViews(self.ledger, site, self.outcome)
+        self.pool = PoolViews(self.ledger, site, self.outcome)
+        self.auditor = Auditor(self.ledger, site)
+        self.tally = Tally(self.ledger)
+        watcher = Watcher(self.ledger, site, runtime, self.want_pass)
+        actions = Actions(self.ledger, site, runtime, watcher.tell)
+        watcher.actions = actions
+        self.watcher, self.actions = watcher, actions
+        self.passes = Passes(self.ledger, site, actions, self.outcome, self._decided, decide)
+        self.intake = Intake(self.ledger, site, self.objects, self.want_pass)
+        self.previews = Previews(self.ledger, site, self.intake)
+        self.commands = Commands(self.ledger, site, actions, self.want_pass)
+        self.leases = Leases(self.ledger, site, self.want_pass)
+        self.reconfiguration = Reconfiguration(
+            self.ledger, site, configuration_file, self.want_pass
+        )
+        self.upkeep = Upkeep(self.ledger, site, runtime, self.leases, self.objects, self.want_pass)
+        self.ledger.changed = self._jobs_changed
+        self.ledger.dropped = self._job_dropped
+        self._tasks: list[asyncio.Task[None]] = []
+        self._told = b""
+
+    # ------------------------------------------------------------------ life
+
+    async def open(self) -> None:
+        """Read, recover, begin. Errors: Unavailable, InvalidInput for benches that do not fit."""
+        await self.ledger.open()
+        try:
+            self.objects.prepare()
+            self.site.devices = await self.runtime.devices()
+            await self.upkeep.ask_hub()
+            self._refuse_benches_that_do_not_fit()
+            await recovery.recover(self.ledger, self.site, self.runtime)
+        except BaseException:
+            await self.ledger.store.close()
+            raise
+        self.tally.start()
+        self._tasks = [
+            self._begin(self.watcher.listen()),
+            self._begin(self.watcher.run()),
+            self._begin(self.passes.run()),
+            self._begin(self.upkeep.run()),
+        ]
+        self.want_pass()
+
+    async def close(self) -> None:
+        """End what runs here; workers run on."""
+        self.feed.close()
+        await self.actions.finish()
+        async with self.ledger.turn:
+            for task in self._tasks:
+                task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self.runtime.close()
+        await self.ledger.store.close()
+
+    def want_pass(self) -> None:
+        """Ask for a pass."""
+        self.passes.want()
+
+    def _begin(self, work: Coroutine[None, None, None]) -> asyncio.Task[None]:
+        task = asyncio.create_task(work)
+        task.add_done_callback(_report_end)
+        return task
+
+    def _refuse_benches_that_do_not_fit(self) -> None:
+        """Refuse to start with what R3 forbids, unless there is work that must be watched over."""
+        fault = reconfiguration.reserve_fault(self.site, self.site.configuration)
+        self.site.report("reserve", fault)
+        busy = any(job.live for job in self.ledger.jobs()) or bool(self.ledger.leases())
+        if fault is not None and not busy:
+            raise InvalidInput(fault, code="build-over-capacity", field="build")
+
+    # ------------------------------------------------------------------ news
+
+    def _jobs_changed(self, jobs: Iterable[str]) -> None:
+        for job in jobs:
+            record = self.ledger.job(job)
+            if record is not None:
+                self.tally.see(record)
+                self.feed.add("job", record.id, record.user, record.project)
+
+    def _job_dropped(self, job: JobRecord) -> None:
+        self.feed.add("deleted", job.id, job.user, job.project)
+
+    def _decided(self, jobs: Iterable[str]) -> None:
+        self._jobs_changed(jobs)
+        self.auditor.audit()
+        told = self.pool_event()
+        if told != self._told:
+            self._told = told
+            self.feed.add("pool")
+
+    def pool_event(self) -> bytes:
+        """Return what everybody may know of the pool, as JSON."""
+        status = self.pool
+        counts = status.counts()
+        running = Counter(job.state.value for job in self.ledger.live())["running"]
+        body = {
+            "text": status.text(),
+            "counts": {state.value: count for state, count in counts.items()},
+            "queue_length": status.waiting(),
+            "running": running,
+        }
+        return msgspec.json.encode(body)
+
+    # ------------------------------------------------------------------ figures
+
+    def metrics(self) -> Metrics:
+        """Return figures for Prometheus."""
+        live = Counter((job.project, job.state.value) for job in self.ledger.live())
+        return Metrics(
+            jobs=live,
+            jobs_ended=self.tally.ended,
+            gpus={state.value: count for state, count in self.pool.counts().items()},
+            queue_length=self.pool.waiting(),
+            submissions=self.intake.accepted,
+            refusals=self.intake.refused,
+            preemptions=self.tally.preemptions,
+            lost_gpu_s=self.tally.lost_gpu_s,
+            passes=self.outcome.passes,
+            pass_s=self.outcome.pass_s,
+            last_pass_s=self.outcome.last_pass_s,
+            store_bytes=self.ledger.store.size(),
+            breaches=self.auditor.breaches,
+            problems=tuple(self.site.problems.values()),
+        )
+
+
+def _report_end(task: asyncio.Task[None]) -> None:
+    if not task.cancelled() and task.exception() is not None:
+        log.error("a part of the service ended", exc_info=task.exception())

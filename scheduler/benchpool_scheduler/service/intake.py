@@ -1,0 +1,112 @@
+"""Accepts jobs: checks, writes, answers; a repeat with the same key answers the first job."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable
+
+import msgspec
+from msgspec.structs import replace
+
+from benchpool_scheduler.contract import JobSubmission
+from benchpool_scheduler.core.states import JobState
+from benchpool_scheduler.errors import BenchpoolError
+from benchpool_scheduler.service import submissions
+from benchpool_scheduler.service.caller import Caller
+from benchpool_scheduler.service.ledger import Ledger
+from benchpool_scheduler.service.objects import Objects
+from benchpool_scheduler.service.site import Site
+from benchpool_scheduler.service.snapshots import capacity
+from benchpool_scheduler.store.records import AddJob, JobRecord
+
+
+class Intake:
+    """Where submissions come in.
+
+    Several may be on their way at once; the store writes them together.
+
+    Attributes:
+        accepted: Number of jobs accepted since the start. ``refused``: refusals by code.
+    """
+
+    def __init__(
+        self, ledger: Ledger, site: Site, objects: Objects, want_pass: Callable[[], None]
+    ) -> None:
+        self._ledger = ledger
+        self._site = site
+        self._objects = objects
+        self._want_pass = want_pass
+        self._on_their_way: dict[tuple[str, str], asyncio.Future[JobRecord]] = {}
+        self._coming: Counter[str] = Counter()
+        self.accepted = 0
+        self.refused: Counter[str] = Counter()
+
+    async def submit(self, caller: Caller, submission: JobSubmission) -> tuple[JobRecord, bool]:
+        """Accept a job durably; the flag tells whether it is new. Errors: see ``checked``."""
+        if submission.key is None:
+            return await self._accept(caller, submission), True
+        known = self._ledger.by_key(caller.name, submission.key)
+        if known is not None:
+            return known, False
+        return await self._once(caller, submission, (caller.name, submission.key))
+
+    async def _once(
+        self, caller: Caller, submission: JobSubmission, key: tuple[str, str]
+    ) -> tuple[JobRecord, bool]:
+        coming = self._on_their_way.get(key)
+        if coming is not None:
+            return await asyncio.shield(coming), False
+        task = asyncio.ensure_future(self._accept(caller, submission))
+        self._on_their_way[key] = task
+        task.add_done_callback(lambda _: self._on_their_way.pop(key))
+        # The first caller may hang up; the others still wait for the same job.
+        return await asyncio.shield(task), True
+
+    async def _accept(self, caller: Caller, submission: JobSubmission) -> JobRecord:
+        try:
+            record = self.checked(caller, submission)
+            needed = submissions.objects_of(submission)
+            if needed:
+                submissions.check_objects(needed, self._objects.present(caller.name, needed))
+            coming = self._coming[caller.name]
+            submissions.check_queue(caller.name, self._ledger.live_of(caller.name) + coming)
+        except BenchpoolError as error:
+            self.refused[error.code] += 1
+            raise
+        body = msgspec.json.encode(replace(submission, project=record.project))
+        self._coming[caller.name] += 1
+        try:
+            await self._ledger.commit(AddJob(record, body, needed))
+        finally:
+            self._coming[caller.name] -= 1
+        self.accepted += 1
+        self._want_pass()
+        return record
+
+    def checked(self, caller: Caller, submission: JobSubmission) -> JobRecord:
+        """Return the job that a submission would be; uploaded contents are not looked for.
+
+        Errors: InvalidInput, Forbidden, Refused, TooLarge.
+        """
+        configuration = self._site.configuration
+        submissions.check_shape(submission)
+        settings = submissions.project_of(caller, submission, configuration)
+        submissions.check_size(submission, settings, configuration, capacity(self._site))
+        now = self._site.clock.now()
+        return JobRecord(
+            id=self._site.new_id(),
+            name=submissions.name_of(submission),
+            project=settings.name,
+            user=caller.name,
+            state=JobState.QUEUED,
+            submitted=now,
+            queued_since=now,
+            gpus=submission.gpus,
+            workers=submission.workers,
+            min_workers=submission.min_workers or submission.workers,
+            priority=submission.priority,
+            preemptible=submission.preemptible,
+            time_limit_s=submission.time_limit_s,
+            key=submission.key,
+        )

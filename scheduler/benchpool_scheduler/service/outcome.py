@@ -1,0 +1,20 @@
+"""What the newest pass said: kept in memory only, made anew by every pass."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from benchpool_scheduler.core.model import Reason, Share
+
+
+@dataclass
+class Outcome:
+    """Reasons, shares and jobs over quota as of the newest pass."""
+
+    reasons: Mapping[str, Reason] = field(default_factory=dict)
+    shares: Mapping[str, Share] = field(default_factory=dict)
+    over_quota: frozenset[str] = frozenset()
+    passes: int = 0
+    last_pass_s: float = 0.0
+    pass_s: float = 0.0

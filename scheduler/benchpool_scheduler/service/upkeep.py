@@ -1,0 +1,110 @@
+"""What is looked at every few seconds, because nobody tells: GPUs, the Hub, age."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+
+from benchpool_scheduler.core.states import JobState
+from benchpool_scheduler.errors import BenchpoolError
+from benchpool_scheduler.runtime import DeviceState, Runtime
+from benchpool_scheduler.service import reconfiguration
+from benchpool_scheduler.service.leases import Leases
+from benchpool_scheduler.service.ledger import Ledger
+from benchpool_scheduler.service.objects import Objects
+from benchpool_scheduler.service.site import Site
+from benchpool_scheduler.store.records import DropJob
+
+log = logging.getLogger(__name__)
+
+LOOK_S = 3.0
+HUB_S = 15.0
+CLEAN_S = 3600.0
+KEPT_S = 30 * 24 * 3600.0
+MOST_ENDED = 20_000
+"""Ended jobs are kept for a month, and at most so many."""
+
+
+class Upkeep:
+    """The slow timer.
+
+    Args:
+        want_pass: Called when something that a pass reads has changed, or while jobs wait: the
+            protection after a start (R19) ends without an event.
+    """
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        site: Site,
+        runtime: Runtime,
+        leases: Leases,
+        objects: Objects,
+        want_pass: Callable[[], None],
+    ) -> None:
+        self._ledger = ledger
+        self._site = site
+        self._runtime = runtime
+        self._leases = leases
+        self._objects = objects
+        self._want_pass = want_pass
+
+    async def run(self) -> None:
+        """Look again and again, for ever."""
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(_every(LOOK_S, self.look))
+            tasks.create_task(_every(HUB_S, self.ask_hub))
+            tasks.create_task(_every(CLEAN_S, self.clean))
+
+    async def look(self) -> None:
+        """See the GPUs as they are; a pass follows where it may help."""
+        before = self._site.devices
+        self._site.devices = await self._runtime.devices()
+        broken = [d for d in self._site.devices if d.state is DeviceState.BROKEN]
+        notes = "; ".join(f"GPU {d.index} of {d.node}: {d.note or 'broken'}" for d in broken)
+        self._site.report("devices", f"{notes}." if notes else None)
+        waiting = any(job.state is JobState.QUEUED for job in self._ledger.live())
+        if waiting or self._site.devices != before:
+            self._want_pass()
+
+    async def ask_hub(self) -> None:
+        """Learn the Hub's users and servers, and give back leases of servers that are gone."""
+        before = self._site.directory.users()
+        try:
+            await self._site.directory.refresh()
+        except BenchpoolError as error:
+            self._site.report("hub", str(error))
+            return
+        self._site.report("hub", None)
+        self._site.report(
+            "reserve", reconfiguration.reserve_fault(self._site, self._site.configuration)
+        )
+        await self._leases.reconcile()
+        if self._site.directory.users() != before:
+            self._want_pass()
+
+    async def clean(self) -> None:
+        """Remove what is old: ended jobs with their files, contents that nothing names."""
+        oldest = self._site.clock.now() - KEPT_S
+        ended = [job for job in self._ledger.jobs() if not job.live]
+        old = [
+            job
+            for number, job in enumerate(ended)
+            if number >= MOST_ENDED or (job.ended or 0.0) < oldest
+        ]
+        for job in old:
+            await self._runtime.forget(job.id)
+            async with self._ledger.turn:
+                await self._ledger.commit(DropJob(job.id))
+        await self._objects.collect()
+
+
+async def _every(seconds: float, look: Callable[[], Awaitable[None]]) -> None:
+    while True:
+        await asyncio.sleep(seconds)
+        try:
+            await look()
+        except Exception:
+            # The next time may do better, and the rest of the service needs none of this.
+            log.exception("upkeep failed; it is tried again in %s s", seconds)

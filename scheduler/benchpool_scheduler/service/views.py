@@ -1,0 +1,127 @@
+"""From records to what callers see, in the contract's types."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from benchpool_scheduler import contract
+from benchpool_scheduler.core.states import HOLDS_GPUS, JobState
+from benchpool_scheduler.service import reasons
+from benchpool_scheduler.service.ledger import Ledger
+from benchpool_scheduler.service.outcome import Outcome
+from benchpool_scheduler.service.site import Site
+from benchpool_scheduler.store.records import (
+    AttemptRecord,
+    JobRecord,
+    LeaseRecord,
+    PreemptionRecord,
+)
+
+
+def moment(at: float) -> datetime:
+    """Return epoch seconds as a time with zone.
+
+    >>> moment(0).isoformat()
+    '1970-01-01T00:00:00+00:00'
+    """
+    return datetime.fromtimestamp(at, UTC)
+
+
+def _moment(at: float | None) -> datetime | None:
+    return None if at is None else moment(at)
+
+
+class JobViews:
+    """Jobs as callers see them."""
+
+    def __init__(self, ledger: Ledger, site: Site, outcome: Outcome) -> None:
+        self._ledger = ledger
+        self._site = site
+        self._outcome = outcome
+
+    def job(self, record: JobRecord) -> contract.Job:
+        """Return a job."""
+        over = record.id in self._outcome.over_quota and record.state in HOLDS_GPUS
+        return contract.Job(
+            id=record.id,
+            name=record.name,
+            project=record.project,
+            user=record.user,
+            state=contract.State(record.state.value),
+            reason=self._reason(record),
+            gpus=record.gpus,
+            workers=record.workers,
+            min_workers=record.min_workers,
+            priority=record.priority,
+            preemptible=record.preemptible,
+            over_quota=over,
+            attempt=record.attempt,
+            submitted=moment(record.submitted),
+            started=_moment(record.started),
+            ended=_moment(record.ended),
+            exit_code=record.exit_code,
+            progress=_progress(record),
+            estimated_start=None,
+            preemptions=[_preemption(it) for it in self._ledger.preemptions(record.id)],
+            url=f"{self._site.base_url.rstrip('/')}/jobs/{record.id}",
+        )
+
+    def detail(self, record: JobRecord) -> contract.JobDetail:
+        """Return a job and its attempts."""
+        attempts = [_attempt(attempt) for attempt in self._ledger.attempts(record.id)]
+        return contract.JobDetail(job=self.job(record), attempts=attempts)
+
+    def why(self, record: JobRecord) -> contract.Why:
+        """Return why a job waits and what would make it start (R22)."""
+        reason = self._reason(record)
+        waits = record.state is JobState.QUEUED
+        return contract.Why(
+            job=record.id,
+            reason=reason,
+            estimated_start=None,
+            would_start_with=reason.remedy if waits and reason is not None else None,
+        )
+
+    def _reason(self, record: JobRecord) -> contract.Reason | None:
+        return reasons.of_job(record, self._outcome.reasons.get(record.id))
+
+
+def _progress(record: JobRecord) -> contract.Progress | None:
+    said = record.progress
+    if said is None or (said.fraction is None and said.text is None):
+        return None
+    return contract.Progress(fraction=said.fraction, text=said.text, updated=moment(said.at))
+
+
+def _preemption(it: PreemptionRecord) -> contract.Preemption:
+    return contract.Preemption(
+        at=moment(it.at),
+        for_=it.for_,
+        rule=it.rule,
+        lost_gpu_s=round(it.lost_gpu_s, 1),
+        resumed_at=_moment(it.resumed_at),
+    )
+
+
+def _attempt(record: AttemptRecord) -> contract.Attempt:
+    return contract.Attempt(
+        attempt=record.attempt,
+        started=_moment(record.started),
+        ended=_moment(record.ended),
+        exit_code=record.exit_code,
+        ended_by=record.ended_by,
+        gpus=[gpu for worker in record.workers for gpu in worker.gpus],
+        nodes=[worker.node for worker in record.workers],
+    )
+
+
+def lease(record: LeaseRecord) -> contract.Lease:
+    """Return a lease."""
+    return contract.Lease(
+        id=record.id,
+        user=record.user,
+        server=record.server,
+        spawn=record.spawn,
+        gpus=list(record.gpus),
+        since=moment(record.since),
+    )
