@@ -8,11 +8,11 @@ from pathlib import Path
 from benchpool_scheduler.client import AsyncClient, Credentials
 from benchpool_scheduler.contract import ENDED, Job, State
 from benchpool_scheduler.errors import BenchpoolError, Refused, Unavailable
-from benchpool_scheduler.workstation import files, processes
+from benchpool_scheduler.workstation import processes
 from benchpool_scheduler.workstation.hub_api import HubApi
 from benchpool_scheduler.workstation.options import DownOptions
 from benchpool_scheduler.workstation.screen import JsonScreen, Screen, TextScreen
-from benchpool_scheduler.workstation.state import Running, StateFolder
+from benchpool_scheduler.workstation.state import Running, StateFolder, find_running
 
 END_PATIENCE_S = 40.0
 JOBS_PATIENCE_S = 60.0
@@ -37,21 +37,6 @@ def run(options: DownOptions) -> int:
         return error.exit_status if isinstance(error, Unavailable) else 1
     screen.event("stopped", "benchpool has ended.", state=str(folder.path))
     return 0
-
-
-def find_running(folder: StateFolder) -> Running:
-    """Return the ``benchpool up`` that runs from a state folder.
-
-    Raises:
-        Unavailable: None does.
-    """
-    running = files.read_json(folder.running, Running)
-    if running is None or processes.identity(running.pid) != running.process:
-        raise Unavailable(
-            f"No benchpool runs from {folder.path}: start it with `benchpool up`.",
-            code="not-running",
-        )
-    return running
 
 
 async def _clear(

@@ -7,13 +7,20 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import secrets
 import time
 from pathlib import Path
 
+from benchpool_scheduler.errors import InvalidInput
 from benchpool_scheduler.workstation import files
+from benchpool_scheduler.workstation.options import account
+from benchpool_scheduler.workstation.state import StateFolder, find_running
 
 LIFETIME_S = 24 * 3600
+
+# As Authenticator.username_pattern in hub_config/local.py.
+_NAME = re.compile(r"[a-z0-9_][a-z0-9_.@-]{0,63}")
 
 
 def create(keys: Path, user: str) -> str:
@@ -23,6 +30,28 @@ def create(keys: Path, user: str) -> str:
     content = json.dumps({"user": user, "expires": time.time() + LIFETIME_S})
     files.write_private(keys / hashlib.sha256(key.encode()).hexdigest(), content.encode())
     return key
+
+
+def for_running(state: Path, user: str | None = None) -> str:
+    """Return a new login link of the ``benchpool up`` that runs from this state folder.
+
+    Args:
+        state: The state folder.
+        user: Whom it logs in; the account that asks when left out.
+
+    Raises:
+        Unavailable: None runs there.
+        InvalidInput: The name is none that the Hub takes.
+    """
+    name = account() if user is None else user
+    if not _NAME.fullmatch(name):
+        raise InvalidInput(
+            f"{name[:70]!r} is no user name: use small letters, digits and _ . @ -, at most 64.",
+            field="user",
+        )
+    folder = StateFolder(state.expanduser().absolute())
+    running = find_running(folder)
+    return link(running.url, create(folder.login_keys, name))
 
 
 def link(url: str, key: str) -> str:

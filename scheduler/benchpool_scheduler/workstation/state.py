@@ -21,7 +21,7 @@ from pathlib import Path
 import msgspec
 
 from benchpool_scheduler.errors import InvalidInput, Unavailable
-from benchpool_scheduler.workstation import files
+from benchpool_scheduler.workstation import files, processes
 
 FOLDERS = ("hub", "hub/login-keys", "scheduler", "objects", "jobs", "homes", "logs")
 
@@ -150,6 +150,21 @@ def alone(folder: StateFolder) -> Iterator[None]:
                 code="already-running",
             ) from held
         yield
+
+
+def find_running(folder: StateFolder) -> Running:
+    """Return the ``benchpool up`` that runs from a state folder.
+
+    Raises:
+        Unavailable: None does.
+    """
+    running = files.read_json(folder.running, Running)
+    if running is None or processes.identity(running.pid) != running.process:
+        raise Unavailable(
+            f"No benchpool runs from {folder.path}: start it with `benchpool up`.",
+            code="not-running",
+        )
+    return running
 
 
 def ports(folder: StateFolder, public: int, bind: str) -> Ports:
