@@ -1,0 +1,70 @@
+"""Amounts of resources as whole numbers, so that arithmetic is exact.
+
+GPUs count in whole GPUs, CPUs in thousandths of a core, memory in MiB. GPUs lead: they come
+first wherever an order of resources matters (R6).
+
+    >>> Amounts(2, 4000, 0) + Amounts(1, 0, 512)
+    Amounts(gpus=3, cpus=4000, memory=512)
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+RESOURCES = ("GPUs", "CPUs", "memory")
+"""What the three numbers of an amount are, for sentences."""
+
+UNITS = (1, 1000, 1024)
+"""How many of our units make one GPU, one core, one GiB."""
+
+
+class Amounts(NamedTuple):
+    """GPUs, thousandths of a core, MiB."""
+
+    gpus: int = 0
+    cpus: int = 0
+    memory: int = 0
+
+    def __add__(self, other: tuple[int, ...]) -> Amounts:  # type: ignore[override]
+        """Return the sum, resource by resource."""
+        return Amounts(self[0] + other[0], self[1] + other[1], self[2] + other[2])
+
+    def __sub__(self, other: tuple[int, ...]) -> Amounts:
+        """Return the difference, resource by resource."""
+        return Amounts(self[0] - other[0], self[1] - other[1], self[2] - other[2])
+
+    def times(self, count: int) -> Amounts:
+        """Return this amount ``count`` times."""
+        return Amounts(self[0] * count, self[1] * count, self[2] * count)
+
+
+NOTHING = Amounts()
+
+Bounds = tuple[int | None, int | None, int | None]
+"""One bound a resource; None where there is none."""
+
+
+def exact(cpus: float, memory_gib: float) -> tuple[int, int]:
+    """Return cores and GiB in our units, rounded to the nearest.
+
+    >>> exact(2.5, 0.5)
+    (2500, 512)
+    """
+    return round(cpus * 1000), round(memory_gib * 1024)
+
+
+def within(amount: Amounts, bounds: Bounds) -> bool:
+    """Tell whether no resource passes its bound.
+
+    >>> within(Amounts(2, 9000), (2, None, None)), within(Amounts(3), (2, None, None))
+    (True, False)
+    """
+    return first_over(amount, bounds) is None
+
+
+def first_over(amount: Amounts, bounds: Bounds) -> int | None:
+    """Return the index of the first resource that passes its bound, or None."""
+    for index, bound in enumerate(bounds):
+        if bound is not None and amount[index] > bound:
+            return index
+    return None

@@ -1,0 +1,87 @@
+"""Who holds what during a pass, and the gates that bound it (R8).
+
+Two views are kept apart. What a project *holds* counts for its share and its turn; what jobs that
+are already leaving still occupy comes on top where a start must not wait for them.
+"""
+
+from __future__ import annotations
+
+from benchpool_scheduler.core.amounts import NOTHING, Amounts, first_over
+from benchpool_scheduler.core.model import Activity
+from benchpool_scheduler.core.tree import Tree
+from benchpool_scheduler.core.works import Work
+
+
+class Ledger:
+    """Amounts by project age, for every project and its ancestors.
+
+    Attributes:
+        held: Of jobs that run, or were chosen to start in this pass.
+        leaving: Of jobs that are giving up their workers.
+        firm: The part of ``held`` that non-preemptible jobs hold.
+        by_user: GPUs that each user holds in a project.
+    """
+
+    def __init__(self, tree: Tree, works: list[Work]) -> None:
+        self.tree = tree
+        self.held = [NOTHING] * len(tree.branches)
+        self.leaving = [NOTHING] * len(tree.branches)
+        self.firm = [NOTHING] * len(tree.branches)
+        self.by_user: dict[tuple[int, str], int] = {}
+        for work in works:
+            amounts = work.need.times(len(work.job.held))
+            if work.job.activity is Activity.RUNNING:
+                self.add(work, amounts)
+            elif work.job.activity is Activity.TERMINATING:
+                self._leave(work, amounts)
+
+    def add(self, work: Work, amounts: Amounts) -> None:
+        """Book amounts that the job now holds."""
+        for index in work.branch.path:
+            self.held[index] += amounts
+            if not work.job.preemptible:
+                self.firm[index] += amounts
+        turn = (work.branch.index, work.user)
+        self.by_user[turn] = self.by_user.get(turn, 0) + amounts.gpus
+
+    def remove(self, work: Work, amounts: Amounts) -> None:
+        """Take back what ``add`` booked."""
+        self.add(work, NOTHING - amounts)
+
+    def let_go(self, work: Work, amounts: Amounts) -> None:
+        """Book amounts that the job is giving up."""
+        self.remove(work, amounts)
+        self._leave(work, amounts)
+
+    def hold_again(self, work: Work, amounts: Amounts) -> None:
+        """Take back ``let_go``."""
+        self.add(work, amounts)
+        self._leave(work, NOTHING - amounts)
+
+    def _leave(self, work: Work, amounts: Amounts) -> None:
+        for index in work.branch.path:
+            self.leaving[index] += amounts
+
+    def over_limit(self, work: Work, amounts: Amounts, *, soon: bool) -> tuple[int, int] | None:
+        """Return project and resource whose limit the amounts would pass, the lowest level first.
+
+        Args:
+            soon: Count what is leaving as gone.
+        """
+        for index in reversed(work.branch.path):
+            after = self.held[index] + amounts
+            if not soon:
+                after += self.leaving[index]
+            if (over := first_over(after, self.tree.branches[index].limit)) is not None:
+                return index, over
+        return None
+
+    def over_guarantee(self, work: Work, amounts: Amounts) -> tuple[int, int] | None:
+        """Return project and resource whose quota a non-preemptible job would pass (R8)."""
+        if work.job.preemptible:
+            return None
+        for index in reversed(work.branch.path):
+            after = self.firm[index] + amounts
+            if (over := first_over(after, self.tree.branches[index].quota)) is not None:
+                return index, over
+        return None

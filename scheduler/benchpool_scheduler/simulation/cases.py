@@ -1,0 +1,315 @@
+"""Reads scheduling cases (formats, section 1) into snapshots of the core."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+from benchpool_scheduler.core.model import (
+    Activity,
+    Bound,
+    GpuId,
+    Job,
+    JobId,
+    Node,
+    NodeName,
+    Policy,
+    Project,
+    ProjectName,
+    Snapshot,
+    UserUse,
+    Worker,
+)
+from benchpool_scheduler.errors import InvalidInput
+from benchpool_scheduler.simulation import documents
+from benchpool_scheduler.simulation.documents import Mapped
+
+ABILITIES = ("fractions", "elastic", "topology", "types", "consolidation")
+"""Optional abilities that a case may ask for."""
+
+CASE_KEYS = (
+    *("version", "case", "title", "requires", "policy", "topology", "nodes", "projects", "users"),
+    *("jobs", "rounds", "stable", "expect"),
+)
+NODE_KEYS = ("name", "gpus", "pool", "gpu_model", "cpus", "memory_gib", "labels", "ready")
+PROJECT_KEYS = (
+    *("name", "parent", "quota", "limit", "weight", "priority", "cpus", "memory_gib"),
+    *("min_runtime_s", "used_gpu_s"),
+)
+BOUND_KEYS = ("quota", "limit", "weight")
+USER_KEYS = ("name", "project", "used_gpu_s")
+JOB_KEYS = (
+    *("name", "project", "gpus", "workers", "min_workers", "priority", "preemptible", "state"),
+    *("nodes", "running_workers", "cpus", "memory_gib", "topology", "gpu_models", "user"),
+    *("time_limit_s", "ran_s", "since_checkpoint_s", "checkpoints", "waits_s"),
+)
+TOPOLOGY_KEYS = ("required", "preferred")
+EXPECT_KEYS = ("state", "workers", "nodes", "domain")
+POLICY_KEYS = tuple(field.name for field in fields(Policy))
+TRAIN_POOL = "train"
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """What must come of one job; None is not compared."""
+
+    state: str | None
+    workers: int | None
+    nodes: tuple[str, ...] | None
+    domain: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One case; ``snapshot`` is None when it needs an ability that this build lacks.
+
+    Attributes:
+        missing: The first ability that is needed and lacking.
+        rounds: Passes within which the expectation must be reached; ``stable``: further passes in
+            which nothing may change.
+        preempted: Exact set of jobs that must be stopped or lose workers; None: not compared.
+    """
+
+    name: str
+    source: str
+    missing: str | None
+    snapshot: Snapshot | None
+    rounds: int = 2
+    stable: int = 5
+    expect: Mapping[str, Expected] | None = None
+    preempted: frozenset[str] | None = None
+    moved: frozenset[str] | None = None
+
+
+def load(path: Path, abilities: Sequence[str]) -> list[Case]:
+    """Return the cases of a file.
+
+    Raises:
+        InvalidInput: The file cannot be used; the sentence names key, file and nearest known key.
+    """
+    cases = [_case(document, path, abilities) for document in documents.load(path)]
+    names = [case.name for case in cases]
+    for name in names:
+        if names.count(name) > 1:
+            raise InvalidInput(f"case {name} stands twice in {path}; give each its own name")
+    return cases
+
+
+def _case(document: object, path: Path, abilities: Sequence[str]) -> Case:
+    case = Mapped.of(document, str(path), CASE_KEYS)
+    name = case.text("case")
+    case = Mapped(case.values, f"{path}, case {name}")
+    if case.values.get("version") != 1:
+        raise case.wrong("version", "1")
+    requires = case.texts("requires")
+    for ability in requires:
+        if ability not in ABILITIES:
+            raise case.wrong("requires", f"a list of {', '.join(ABILITIES)}")
+    missing = next((ability for ability in requires if ability not in abilities), None)
+    if missing is not None:
+        return Case(name, str(path), missing, None)
+    snapshot = _snapshot(case)
+    expect = case.values.get("expect", {})
+    if not isinstance(expect, Mapping):
+        raise case.wrong("expect", "a mapping of jobs to what must come of them")
+    return Case(
+        name=name,
+        source=str(path),
+        missing=None,
+        snapshot=snapshot,
+        rounds=case.whole("rounds", 2, least=1),
+        stable=case.whole("stable", 5),
+        expect=_expectations(expect, snapshot, case.where),
+        preempted=_named("preempted", expect, snapshot, case.where),
+        moved=_named("moved", expect, snapshot, case.where),
+    )
+
+
+def _snapshot(case: Mapped) -> Snapshot:
+    where = case.where
+    nodes = [_node(Mapped.of(n, f"{where}, a node", NODE_KEYS)) for n in case.items("nodes")]
+    known = {node.name: node for node, _ in nodes}
+    if len(known) < len(nodes):
+        raise InvalidInput(f"two nodes in {where} have one name; give each its own")
+    free = {node.name: list(node.gpus) for node, _ in nodes}
+    jobs = [_job(job, free, where) for job in case.items("jobs")]
+    if len({job.id for job in jobs}) < len(jobs):
+        raise InvalidInput(f"two jobs in {where} have one name; give each its own")
+    return Snapshot(
+        nodes=tuple(node for node, pool in nodes if pool == TRAIN_POOL),
+        projects=tuple(_project(p, where) for p in case.items("projects")),
+        jobs=tuple(jobs),
+        policy=policy_of(case.values.get("policy", {}), f"{where}, policy"),
+        users=tuple(_user(user, where) for user in case.items("users")),
+        topology=tuple(case.texts("topology")),
+    )
+
+
+def policy_of(value: object, where: str) -> Policy:
+    """Return the policy that a mapping of its settings describes."""
+    settings = Mapped.of(value, where, POLICY_KEYS)
+    policy = Policy()
+    numbers = {name: settings.number(name, getattr(policy, name)) for name in settings.values}
+    if "preemptions_per_hour" in numbers:
+        numbers["preemptions_per_hour"] = settings.whole("preemptions_per_hour", 4)
+    return Policy(**numbers)  # type: ignore[arg-type]
+
+
+def _node(node: Mapped) -> tuple[Node, str]:
+    name = node.text("name")
+    labels = node.values.get("labels", {})
+    if not isinstance(labels, Mapping):
+        raise node.wrong("labels", "a mapping of names to values")
+    gpus = tuple(GpuId(f"{name}/{index}") for index in range(node.whole("gpus", 0)))
+    model = node.values.get("gpu_model")
+    return Node(
+        name=NodeName(name),
+        gpus=gpus,
+        gpu_model=None if model is None else node.text("gpu_model"),
+        cpus=node.maybe("cpus"),
+        memory_gib=node.maybe("memory_gib"),
+        labels={str(key): str(value) for key, value in labels.items()},
+        ready=node.flag("ready", True),
+    ), node.text("pool", TRAIN_POOL)
+
+
+def _project(value: object, where: str) -> Project:
+    project = Mapped.of(value, f"{where}, a project", PROJECT_KEYS)
+    name = project.text("name")
+    project = Mapped(project.values, f"{where}, project {name}")
+    parent = project.values.get("parent")
+    return Project(
+        name=ProjectName(name),
+        parent=None if parent is None else ProjectName(project.text("parent")),
+        quota=_quota(project, whole=True),
+        limit=project.maybe_whole("limit"),
+        weight=project.maybe("weight"),
+        priority=_any_whole(project, "priority"),
+        cpus=_bound(project, "cpus"),
+        memory_gib=_bound(project, "memory_gib"),
+        min_runtime_s=project.maybe("min_runtime_s"),
+        used_gpu_s=project.number("used_gpu_s", 0.0),
+    )
+
+
+def _any_whole(mapped: Mapped, key: str, default: int = 0) -> int:
+    value = mapped.values.get(key, default)
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise mapped.wrong(key, "a whole number")
+    return value
+
+
+def _quota(mapped: Mapped, *, whole: bool) -> int | None:
+    if mapped.values.get("quota") == "unlimited":
+        return None
+    if whole:
+        return mapped.whole("quota", 0)
+    return mapped.maybe("quota")  # type: ignore[return-value]
+
+
+def _bound(project: Mapped, key: str) -> Bound:
+    if key not in project.values:
+        return Bound()
+    bound = Mapped.of(project.values[key], f"{project.where}, {key}", BOUND_KEYS)
+    return Bound(_quota(bound, whole=False), bound.maybe("limit"), bound.maybe("weight"))
+
+
+def _user(value: object, where: str) -> UserUse:
+    user = Mapped.of(value, f"{where}, a user", USER_KEYS)
+    project = ProjectName(user.text("project"))
+    return UserUse(user.text("name"), project, user.number("used_gpu_s", 0.0))
+
+
+def _job(value: object, free: dict[NodeName, list[GpuId]], where: str) -> Job:
+    job = Mapped.of(value, f"{where}, a job", JOB_KEYS)
+    name = job.text("name")
+    job = Mapped(job.values, f"{where}, job {name}")
+    workers = job.whole("workers", 1, least=1)
+    least = job.whole("min_workers", workers, least=1)
+    if least > workers:
+        raise job.wrong("min_workers", f"at most workers, {workers}")
+    activity = Activity(job.choice("state", [a.value for a in Activity], "queued"))
+    levels = Mapped.of(job.values.get("topology", {}), f"{job.where}, topology", TOPOLOGY_KEYS)
+    gpus = job.whole("gpus", 1)
+    project = ProjectName(job.text("project"))
+    return Job(
+        id=JobId(name),
+        project=project,
+        gpus=gpus,
+        workers=workers,
+        min_workers=least,
+        user=job.text("user", project),
+        priority=_any_whole(job, "priority", 50),
+        preemptible=job.flag("preemptible", True),
+        activity=activity,
+        held=_held(job, activity, gpus, least, free),
+        cpus=job.number("cpus", 0.0),
+        memory_gib=job.number("memory_gib", 0.0),
+        gpu_models=tuple(job.texts("gpu_models")),
+        required_level=None if levels.values.get("required") is None else levels.text("required"),
+        preferred_level=None
+        if levels.values.get("preferred") is None
+        else levels.text("preferred"),
+        time_limit_s=job.maybe("time_limit_s"),
+        ran_s=job.number("ran_s", 0.0),
+        since_checkpoint_s=job.maybe("since_checkpoint_s"),
+        checkpoints=job.flag("checkpoints", True),
+        waits_s=job.number("waits_s", 0.0),
+    )
+
+
+def _held(
+    job: Mapped, activity: Activity, gpus: int, least: int, free: dict[NodeName, list[GpuId]]
+) -> tuple[Worker, ...]:
+    """Return the workers of a job that holds GPUs, taking them from ``free`` in order."""
+    names = [NodeName(name) for name in job.texts("nodes")]
+    if activity is Activity.QUEUED:
+        if names or job.values.get("running_workers"):
+            raise job.wrong("nodes", "left out, because the job is queued")
+        return ()
+    if len(names) != job.whole("running_workers", len(names)):
+        raise job.wrong("nodes", "one node for each of running_workers")
+    if activity is Activity.RUNNING and len(names) < least:
+        raise job.wrong("nodes", f"one node for each worker, at least {least}")
+    workers: list[Worker] = []
+    for name in names:
+        if name not in free:
+            raise job.wrong("nodes", "names of declared nodes")
+        if len(free[name]) < gpus:
+            raise job.wrong("nodes", f"nodes with room; {name} has {len(free[name])} GPUs left")
+        workers.append(Worker(name, tuple(free[name][:gpus])))
+        del free[name][:gpus]
+    return tuple(workers)
+
+
+def _expectations(
+    expect: Mapping[str, object], snapshot: Snapshot, where: str
+) -> dict[str, Expected]:
+    jobs = [job.id for job in snapshot.jobs]
+    found: dict[str, Expected] = {}
+    for name, value in expect.items():
+        if name in ("preempted", "moved") and name not in jobs:
+            continue
+        Mapped.of({str(name): None}, f"{where}, expect", [*jobs, "preempted", "moved"])
+        entry = Mapped.of(value, f"{where}, expect {name}", EXPECT_KEYS)
+        states = [a.value for a in Activity]
+        found[str(name)] = Expected(
+            state=entry.choice("state", states, "") or None,
+            workers=entry.maybe_whole("workers"),
+            nodes=tuple(sorted(entry.texts("nodes"))) if "nodes" in entry.values else None,
+            domain=None if "domain" not in entry.values else entry.text("domain"),
+        )
+    return found
+
+
+def _named(
+    key: str, expect: Mapping[str, object], snapshot: Snapshot, where: str
+) -> frozenset[str] | None:
+    if key not in expect or key in [job.id for job in snapshot.jobs]:
+        return None
+    names = Mapped.of(dict(expect), f"{where}, expect", [str(name) for name in expect]).texts(key)
+    known = [job.id for job in snapshot.jobs]
+    for name in names:
+        Mapped.of({name: None}, f"{where}, expect {key}", known)
+    return frozenset(names)
