@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from benchpool_scheduler.client import AsyncClient, Credentials
 from benchpool_scheduler.contract import Lease, LeaseRequest, Quota, Status
-from benchpool_scheduler.errors import BenchpoolError, NotFound, Unavailable
+from benchpool_scheduler.errors import BenchpoolError, NotFound, Refused, Unavailable
 
 log = logging.getLogger(__name__)
 
@@ -58,7 +58,7 @@ class LeaseDesk:
         deadline, pause = time.monotonic() + self._patience_s, FIRST_PAUSE_S
         while True:
             try:
-                return await self._client.reserve(request)
+                return await self._reserve_once(request)
             except Unavailable as failed:
                 if failed.code not in _AWAY:
                     raise
@@ -68,6 +68,29 @@ class LeaseDesk:
                 on_wait()
             await asyncio.sleep(pause)
             pause = min(LONGEST_PAUSE_S, pause * 2)
+
+    async def _reserve_once(self, request: LeaseRequest) -> Lease:
+        try:
+            return await self._client.reserve(request)
+        except (Refused, Unavailable) as refused:
+            if isinstance(refused, Unavailable) and refused.code in _AWAY:
+                raise
+            if not await self._release_stale(request):
+                raise
+        return await self._client.reserve(request)
+
+    async def _release_stale(self, request: LeaseRequest) -> bool:
+        """Give back what an earlier start of this same server left; tell whether it left any.
+
+        Only a Hub that was killed in the middle of a start leaves one. The server does not run,
+        for the Hub starts it just now.
+        """
+        held = await self._client.leases(request.user)
+        stale = [one for one in held if one.server == request.server and one.spawn != request.spawn]
+        for one in stale:
+            log.warning("Gave back the lease %s that an interrupted start left", one.id)
+            await self._client.release(one.id)
+        return bool(stale)
 
     async def release(self, user: str, spawn: str, lease: str | None, *, wait_s: float) -> None:
         """Give back the lease of one start, known or not; go on trying after ``wait_s``.

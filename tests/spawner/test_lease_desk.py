@@ -83,6 +83,17 @@ async def test_a_refusal_is_passed_on_at_once(scheduler: Scheduler) -> None:
     assert scheduler.asked == 1
 
 
+async def test_a_lease_that_a_killed_hub_left_to_the_same_server_is_in_nobodys_way(
+    scheduler: Scheduler,
+) -> None:
+    error: dict[str, Any] = {"code": "build-quota", "message": "Full.", "field": None}
+    scheduler.answers = [(409, {"error": error})]
+    scheduler.held = [{**LEASE, "spawn": "old"}, {**LEASE, "id": "l2", "server": "other"}]
+    lease = await LeaseDesk(scheduler.credentials).reserve(ASK, lambda: None)
+    assert lease.spawn == "s1"
+    assert scheduler.released == ["l1"]
+
+
 async def test_a_pool_without_room_is_not_asked_again(scheduler: Scheduler) -> None:
     error: dict[str, Any] = {
         "code": "build-full",
