@@ -99,7 +99,7 @@ function Badge(props: IBadgeOptions & { ids: readonly string[] }): React.JSX.Ele
   const { ids, model, commands, openCommand } = props;
   useChanged(model);
   const now = useNow(10_000);
-  const newest = ids[ids.length - 1] as string;
+  const newest = ids[ids.length - 1]!;
   const known = model.known(newest);
   return (
     <div className="bp-Badges">

@@ -48,11 +48,11 @@ function addSendCommands(options: ICommandOptions): void {
   const { app, tracker } = options;
   const hasNotebook = () => notebookInFront(app, tracker) !== null;
   app.commands.addCommand(SEND, {
-    label: args => (args['toolbar'] ? (args['cell'] ? '' : 'Train') : 'Send to Training…'),
+    label: args => (args.toolbar ? '' : 'Send to Training…'),
     caption: 'Send to training',
-    icon: args => (args['isMenu'] ? undefined : trainIcon),
+    icon: args => (args.isMenu ? undefined : trainIcon),
     isEnabled: hasNotebook,
-    describedBy: { args: flags('toolbar', 'cell') },
+    describedBy: { args: flags('toolbar') },
     execute: () => sendFromNotebook(options, 'cells')
   });
   app.commands.addCommand(SEND_NOTEBOOK, {
@@ -63,12 +63,12 @@ function addSendCommands(options: ICommandOptions): void {
     execute: () => sendFromNotebook(options, 'notebook')
   });
   app.commands.addCommand(SEND_FILE, {
-    label: args => (args['palette'] ? 'Send Script to Training…' : 'Send to Training…'),
+    label: args => (args.palette ? 'Send Script to Training…' : 'Send to Training…'),
     caption: 'Send this script or notebook to training',
     icon: trainIcon,
-    isEnabled: args => fileOf(options, Boolean(args['palette'])) !== null,
+    isEnabled: args => fileOf(options, Boolean(args.palette)) !== null,
     describedBy: { args: flags('palette') },
-    execute: args => sendFile(options, Boolean(args['palette']))
+    execute: args => sendFile(options, Boolean(args.palette))
   });
 }
 
@@ -81,7 +81,7 @@ function addShowCommands(options: ICommandOptions): void {
     execute: () => options.showPanel()
   });
   commands.addCommand(OPEN_JOB, {
-    label: args => jobLabel(options.model, args['id']),
+    label: args => jobLabel(options.model, args.id),
     describedBy: {
       args: {
         type: 'object',
@@ -89,10 +89,10 @@ function addShowCommands(options: ICommandOptions): void {
         required: ['id']
       }
     },
-    isVisible: args => typeof args['id'] === 'string',
+    isVisible: args => typeof args.id === 'string',
     execute: args => {
-      if (typeof args['id'] === 'string') {
-        options.showJob(args['id']);
+      if (typeof args.id === 'string') {
+        options.showJob(args.id);
       }
     }
   });
@@ -176,7 +176,7 @@ function fileOf(options: ICommandOptions, fromPalette: boolean): string | null {
     return front instanceof DocumentWidget ? sendable(front.context.localPath) : null;
   }
   const browser = options.browsers?.tracker.currentWidget;
-  const item = browser?.selectedItems().next().value;
+  const [item] = browser ? Array.from(browser.selectedItems()) : [];
   const contents = options.app.serviceManager.contents;
   return item ? sendable(contents.localPath(item.path)) : null;
 }

@@ -3,13 +3,7 @@
  * request. Pure; the dialog draws it, `sending.ts` carries it out.
  */
 import { ranges } from './format';
-import type {
-  ILiveCell,
-  IPreparation,
-  IProblem,
-  ISendRequest,
-  SendKind
-} from './tokens';
+import type { ILiveCell, IPreparation, IProblem, ISendRequest, SendKind } from './tokens';
 
 /** The thing a dialog was opened on. */
 export interface ISubject {
@@ -51,13 +45,13 @@ export function begin(kind: SendKind, memory: unknown): IDraft {
   const known = (memory && typeof memory === 'object' ? memory : {}) as Record<string, unknown>;
   return {
     kind,
-    gpus: whole(known['gpus'], 1, MAX_GPUS),
-    workers: whole(known['workers'], 1, MAX_WORKERS),
-    project: typeof known['project'] === 'string' ? known['project'] : null,
+    gpus: whole(known.gpus, 1, MAX_GPUS),
+    workers: whole(known.workers, 1, MAX_WORKERS),
+    project: typeof known.project === 'string' ? known.project : null,
     name: '',
-    args: text(known['args']),
-    timeLimit: text(known['timeLimit']),
-    priority: text(known['priority']),
+    args: text(known.args),
+    timeLimit: text(known.timeLimit),
+    priority: text(known.priority),
     toggles: {}
   };
 }
@@ -150,12 +144,12 @@ export function splitArguments(line: string): string[] | null {
   let current: string | null = null;
   let quote = '';
   for (let i = 0; i < line.length; i += 1) {
-    const c = line[i] as string;
+    const c = line[i]!;
     if (quote) {
       if (c === quote) {
         quote = '';
       } else if (c === '\\' && quote === '"' && /["\\$`]/.test(line[i + 1] ?? '')) {
-        current = (current ?? '') + (line[(i += 1)] as string);
+        current = (current ?? '') + (line[(i += 1)]!);
       } else {
         current = (current ?? '') + c;
       }
@@ -163,7 +157,7 @@ export function splitArguments(line: string): string[] | null {
       quote = c;
       current ??= '';
     } else if (c === '\\' && i + 1 < line.length) {
-      current = (current ?? '') + (line[(i += 1)] as string);
+      current = (current ?? '') + (line[(i += 1)]!);
     } else if (/\s/.test(c)) {
       if (current !== null) {
         args.push(current);
@@ -194,7 +188,7 @@ export function parseDuration(input: string): number | null | undefined {
   }
   let total = 0;
   for (const [, amount, unit] of trimmed.matchAll(pattern)) {
-    total += Number(amount) * (UNIT_S[unit as string] as number);
+    total += Number(amount) * (UNIT_S[unit!]!);
   }
   const seconds = Math.round(total);
   return seconds >= 1 && seconds <= MAX_TIME_S ? seconds : undefined;
@@ -223,7 +217,8 @@ export function listCells(
     .map(({ cell, number }) => {
       const answer = told.get(cell.id);
       const off = draft.toggles[cell.id] === false;
-      const selected = draft.kind === 'notebook' || cell.selected || draft.toggles[cell.id] === true;
+      const selected =
+        draft.kind === 'notebook' || cell.selected || draft.toggles[cell.id] === true;
       return {
         id: cell.id,
         number,
@@ -262,6 +257,6 @@ export function problemLine(problem: IProblem, cells: readonly IListedCell[]): s
     number === null ? '' : `cell ${number}`,
     problem.line === null ? '' : `line ${problem.line}`
   ].filter(part => part !== '');
-  const said = place.length > 0 && problem.text.toLowerCase().startsWith(place[0] as string);
+  const said = place.length > 0 && problem.text.toLowerCase().startsWith(place[0]!);
   return place.length === 0 || said ? problem.text : `${place.join(', ')}: ${problem.text}`;
 }

@@ -29,18 +29,15 @@ export const ACTIONS: Readonly<Record<JobState, readonly JobAction[]>> = {
 export type JobAction = 'pause' | 'resume' | 'cancel' | 'again';
 
 const ENDED_BY: Readonly<Record<string, string>> = {
-  finished: 'finished by itself',
-  exit: 'finished by itself',
-  exited: 'finished by itself',
-  failed: 'failed',
-  cancelled: 'cancelled',
-  cancel: 'cancelled',
-  paused: 'paused by its user',
+  itself: 'ended by itself',
+  preempt: 'paused for others',
   pause: 'paused by its user',
-  preempted: 'paused for somebody else',
-  lost: 'lost with its machine or GPU; not counted as a failure',
+  cancel: 'cancelled',
+  notice: 'ended when told to stop',
   'time-limit': 'stopped at its time limit',
-  time_limit: 'stopped at its time limit'
+  'out-of-memory': 'killed: out of memory',
+  'could-not-start': 'could not start',
+  lost: 'lost with its machine; not counted as a failure'
 };
 
 export function isTerminal(state: JobState): boolean {
@@ -102,7 +99,7 @@ export function startRange(estimate: IEstimatedStart | null, now: number): strin
     return null;
   }
   if (to === null) {
-    return from === 0 ? 'start not known yet' : `in ${spell(from as number)} or later`;
+    return from === 0 ? 'start not known yet' : `in ${spell(from!)} or later`;
   }
   if (to === 0) {
     return 'any moment';
@@ -143,9 +140,9 @@ export function percent(fraction: number): string {
 export function ranges(numbers: readonly number[]): string {
   const sorted = [...new Set(numbers)].sort((a, b) => a - b);
   const parts: string[] = [];
-  for (let i = 0; i < sorted.length; ) {
+  for (let i = 0; i < sorted.length;) {
     let j = i;
-    while (sorted[j + 1] === (sorted[j] as number) + 1) {
+    while (sorted[j + 1] === (sorted[j]!) + 1) {
       j += 1;
     }
     parts.push(i === j ? `${sorted[i]}` : `${sorted[i]}-${sorted[j]}`);

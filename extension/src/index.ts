@@ -108,11 +108,7 @@ function addToPalette(palette: ICommandPalette | null): void {
   palette?.addItem({ command: SEND_FILE, category: CATEGORY, args: { palette: true } });
 }
 
-function addStatusItem(
-  statusBar: IStatusBar | null,
-  model: JobsModel,
-  onOpen: () => void
-): void {
+function addStatusItem(statusBar: IStatusBar | null, model: JobsModel, onOpen: () => void): void {
   statusBar?.registerStatusItem(PLUGIN_ID, {
     item: new StatusItem(model, onOpen),
     align: 'left',

@@ -5,7 +5,7 @@ import { ISignal, Signal } from '@lumino/signaling';
 import { ReactWidget } from '@jupyterlab/ui-components';
 import * as React from 'react';
 import type { JobActions } from './actions';
-import { quotaLine } from './format';
+import { isTerminal, quotaLine } from './format';
 import { useChanged, useNow } from './hooks';
 import { trainIcon } from './icons';
 import type { IOpeners } from './jobDetails';
@@ -13,6 +13,10 @@ import { JobRow } from './jobRow';
 import type { JobsModel, Scope } from './model';
 import { settle } from './order';
 import type { IJob } from './tokens';
+
+/** How often the times of live rows are renewed; those of ended jobs once a minute. */
+const TICK_MS = 2000;
+const SLOW_MS = 60_000;
 
 /** Which row is open, and which shall get the focus; set from badge, toast and commands. */
 export class PanelState {
@@ -136,7 +140,7 @@ function Pool({ model }: { model: JobsModel }): React.JSX.Element {
 
 function JobList({ model, actions, open, state }: IPanelOptions): React.JSX.Element {
   useChanged(state);
-  const now = useNow();
+  const now = useNow(TICK_MS);
   const [hovered, setHovered] = React.useState(false);
   const shown = React.useRef<readonly string[]>([]);
   const order = settle(
@@ -180,7 +184,7 @@ function JobList({ model, actions, open, state }: IPanelOptions): React.JSX.Elem
           <JobRow
             key={job.id}
             job={job}
-            now={now}
+            now={isTerminal(job.state) ? Math.ceil(now / SLOW_MS) * SLOW_MS : now}
             api={model.api}
             open={open}
             isOpen={state.open === job.id}
@@ -212,9 +216,8 @@ function Empty({ scope }: { scope: Scope }): React.JSX.Element {
     <div className="bp-Empty" data-testid="benchpool-empty">
       <p>{scope === 'mine' ? 'No jobs yet.' : 'No jobs that you may see.'}</p>
       <p>
-        Select cells of a notebook and press{' '}
-        <kbd>{isMac ? '⇧ ⌘ ⏎' : 'Ctrl + Shift + Enter'}</kbd>, or choose{' '}
-        <em>Send to training…</em> in a script’s menu in the file browser.
+        Select cells of a notebook and press <kbd>{isMac ? '⇧ ⌘ ⏎' : 'Ctrl + Shift + Enter'}</kbd>,
+        or choose <em>Send to training…</em> in a script’s menu in the file browser.
       </p>
       <p>
         In Python: <code>benchpool.submit(&quot;train.py&quot;, gpus=2)</code>

@@ -7,6 +7,9 @@ import { LogText } from './logText';
 import type { IServerEvent } from './sse';
 import { follow } from './stream';
 
+/** How much of a long log is shown from before its present end. */
+const TAIL_BYTES = 256 * 1024;
+
 interface ILogEvent {
   offset: number;
   text: string;
@@ -25,6 +28,11 @@ export class LogFollower {
 
   readonly text = new LogText();
 
+  /** Bytes before the first one here; a long log is followed from near its end. */
+  get before(): number {
+    return this._before ?? 0;
+  }
+
   /** Whether the log is complete: its worker has ended and all of it is here. */
   get ended(): boolean {
     return this._ended;
@@ -37,7 +45,7 @@ export class LogFollower {
 
   start(): void {
     void follow({
-      open: (after, signal) => this._api.logStream(this.place, after ?? 0, signal),
+      open: (after, signal) => this._api.logStream(this.place, after ?? -TAIL_BYTES, signal),
       onOpen: () => this._say(''),
       onEvent: event => this._onEvent(event),
       onFailure: error => this._onFailure(error),
@@ -61,7 +69,9 @@ export class LogFollower {
       this._ended = true;
     } else if (event.type === 'log') {
       const piece = JSON.parse(event.data) as ILogEvent;
-      if (piece.skipped) {
+      if (this._before === null) {
+        this._before = piece.offset;
+      } else if (piece.skipped) {
         this.text.skip(piece.skipped);
       }
       this.text.push(piece.text);
@@ -73,7 +83,13 @@ export class LogFollower {
   /** A log that is not there yet (404 before the start) is asked for again like any outage. */
   private _onFailure(error: Error): void {
     const isEarly = error instanceof ApiError && error.status === 404;
-    this._say(isEarly ? '' : error instanceof ApiError ? error.message : 'The log was interrupted; trying again.');
+    this._say(
+      isEarly
+        ? ''
+        : error instanceof ApiError
+          ? error.message
+          : 'The log was interrupted; trying again.'
+    );
   }
 
   private _say(trouble: string): void {
@@ -92,6 +108,7 @@ export class LogFollower {
 
   private readonly _changed = new Signal<this, void>(this);
   private readonly _stop = new AbortController();
+  private _before: number | null = null;
   private _ended = false;
   private _trouble = '';
   private _frame = 0;

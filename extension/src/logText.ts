@@ -8,9 +8,7 @@ export const MAX_LINES = 5000;
 const BLOCK_LINES = 200;
 const MAX_LINE_CHARACTERS = 20_000;
 
-// eslint-disable-next-line no-control-regex
 const CONTROL = /\u001b(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)|[@-Z\\-_])/g;
-// eslint-disable-next-line no-control-regex
 const PARTIAL_CONTROL = /\u001b(?:\[[0-?]*[ -/]*|\][^\u0007\u001b]*)?$/;
 
 /** Finished lines in blocks that never change once full, so that a view can keep them. */

@@ -110,7 +110,9 @@ function LiveLog({ api, name, place }: ILiveLogProps): React.JSX.Element {
           aria-label={`Log of ${name}, attempt ${place.attempt}`}
           onScroll={event => setFollows(isAtEnd(event.currentTarget))}
         >
-          {log.text.dropped > 0 && <em>… {log.text.dropped} earlier lines: download for all …</em>}
+          {(log.text.dropped > 0 || log.before > 0) && (
+            <em>… earlier lines are not shown here; download has them …{'\n'}</em>
+          )}
           {log.text.blocks().map(block => (
             <span key={block.key}>{block.text}</span>
           ))}
@@ -161,7 +163,12 @@ function LogButtons({ log, name }: { log: LogFollower; name: string }): React.JS
   return (
     <span className="bp-Log-buttons">
       <span role="status">{said}</span>
-      <button type="button" className="bp-Link" onClick={copy} aria-label={`Copy the log of ${name}`}>
+      <button
+        type="button"
+        className="bp-Link"
+        onClick={copy}
+        aria-label={`Copy the log of ${name}`}
+      >
         copy
       </button>
       <button

@@ -162,7 +162,7 @@ export class JobsModel implements IBenchpool {
     this._marks.set(job.id, (this._marks.get(job.id) ?? 0) + 1);
     this._asked.delete(job.id);
     this._touch();
-    if (!previous || previous.state !== job.state) {
+    if (previous?.state !== job.state) {
       this._jobChanged.emit({ job, previous });
     }
   }
@@ -183,8 +183,17 @@ export class JobsModel implements IBenchpool {
     } else if (event.type === 'reset') {
       void this.refresh();
     } else {
-      this._wantFacts();
+      this._takePool(JSON.parse(event.data) as Partial<IStatus>);
     }
+  }
+
+  /** A change of the pool carries the parts of its status that changed. */
+  private _takePool(part: Partial<IStatus>): void {
+    if (this._status) {
+      this._status = { ...this._status, ...part };
+    }
+    this._touch();
+    this._wantFacts();
   }
 
   private _forget(id: string): void {

@@ -15,7 +15,8 @@ export function subjectOf(panel: NotebookPanel): ISubject {
   const { content, context, sessionContext } = panel;
   return {
     path: context.localPath,
-    kernelName: sessionContext.session?.kernel?.name ?? sessionContext.kernelPreference.name ?? null,
+    kernelName:
+      sessionContext.session?.kernel?.name ?? sessionContext.kernelPreference.name ?? null,
     cells: content.widgets.map(cell => ({
       id: cell.model.id,
       cell_type: cell.model.type,
@@ -32,7 +33,7 @@ function executionCount(model: ICellModel): number | null {
 
 /** The answers remembered in a notebook, unchecked. */
 export function memoryOf(panel: NotebookPanel): unknown {
-  return record(panel.content.model?.getMetadata(KEY))['send'];
+  return record(panel.content.model?.getMetadata(KEY)).send;
 }
 
 export function rememberIn(panel: NotebookPanel, memory: IMemory): void {
@@ -44,7 +45,7 @@ export function rememberIn(panel: NotebookPanel, memory: IMemory): void {
 
 /** Ids of the jobs that a cell was sent with, newest last. */
 export function jobsOf(model: ICellModel): string[] {
-  const jobs = record(model.getMetadata(KEY))['jobs'];
+  const jobs = record(model.getMetadata(KEY)).jobs;
   return Array.isArray(jobs)
     ? jobs.filter((id): id is string => typeof id === 'string' && JOB_ID.test(id))
     : [];

@@ -26,8 +26,8 @@ export class Notices {
     this._live.className = 'bp-hidden';
     this._live.setAttribute('aria-live', 'polite');
     document.body.appendChild(this._live);
-    _options.model.jobChanged.connect(this._onJob, this);
-    _options.model.changed.connect(this._onChanged, this);
+    _options.model.jobChanged.connect((model, change) => this._onJob(model, change), this);
+    _options.model.changed.connect(model => this._onChanged(model), this);
   }
 
   /** Whether ends are shown as notifications (a setting). */
@@ -98,7 +98,7 @@ export function endedSince(jobs: readonly IJob[], since: number): IJob[] {
   return jobs
     .filter(job => job.ended !== null && Date.parse(job.ended) > since)
     .filter(job => job.state !== 'cancelled')
-    .sort((a, b) => Date.parse(b.ended as string) - Date.parse(a.ended as string));
+    .sort((a, b) => Date.parse(b.ended!) - Date.parse(a.ended!));
 }
 
 function between(from: string, to: string): string {

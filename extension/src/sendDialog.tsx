@@ -11,14 +11,8 @@ import * as React from 'react';
 import { listCells, problemLine } from './draft';
 import { useChanged } from './hooks';
 import type { JobsModel } from './model';
-import {
-  ArgumentsRow,
-  MoreFold,
-  RunsRow,
-  SavesRow,
-  SizeRow,
-  StartsRow
-} from './sendFields';
+import { ArgumentsRow, RunsRow, SavesRow, SizeRow, StartsRow } from './sendFields';
+import { MoreFold } from './sendMore';
 import type { Sending } from './sending';
 import type { IJob } from './tokens';
 
@@ -61,7 +55,10 @@ function SendForm({ sending, model, onDone }: IFormProps): React.JSX.Element {
   useChanged(sending);
   useChanged(model);
   const frame = React.useRef<HTMLDialogElement>(null);
-  React.useEffect(() => frame.current?.showModal(), []);
+  React.useEffect(() => {
+    frame.current?.showModal();
+    frame.current?.querySelector<HTMLElement>('#benchpool-gpus')?.focus();
+  }, []);
 
   const close = (job: IJob | null) => {
     frame.current?.close();

@@ -2,19 +2,10 @@
  * The rows of the send dialog: what runs, how big, for which project, when it would start.
  */
 import * as React from 'react';
-import {
-  cellsLine,
-  faults,
-  Field,
-  IDraft,
-  IListedCell,
-  listCells,
-  MAX_GPUS,
-  MAX_WORKERS
-} from './draft';
-import { count, quotaLine, size, startRange } from './format';
+import { cellsLine, faults, Field, IListedCell, listCells, MAX_GPUS } from './draft';
+import { count, quotaLine, startRange } from './format';
 import type { Sending } from './sending';
-import type { IPreparation, IPreview, IProjectQuota } from './tokens';
+import type { IPreview, IProjectQuota } from './tokens';
 
 export interface IFieldsProps {
   sending: Sending;
@@ -41,7 +32,7 @@ export function Row(props: {
 }
 
 /** A field's own fault, or what the service refused about it. */
-function faultOf(sending: Sending, field: Field, wire: string = field): string | undefined {
+export function faultOf(sending: Sending, field: Field, wire: string = field): string | undefined {
   const refusal = sending.error ?? sending.preparation?.refusal;
   return faults(sending.draft)[field] ?? (refusal?.field === wire ? refusal.message : undefined);
 }
@@ -172,7 +163,6 @@ function Stepper(props: {
         max={props.most}
         step={1}
         required
-        autoFocus
         aria-invalid={props.invalid}
         value={Number.isNaN(props.value) ? '' : props.value}
         onChange={event => props.onChange(event.target.valueAsNumber)}
@@ -281,7 +271,7 @@ export function ArgumentsRow({ sending }: { sending: Sending }): React.JSX.Eleme
   );
 }
 
-function TextRow(props: {
+export function TextRow(props: {
   sending: Sending;
   field: 'args' | 'timeLimit' | 'priority' | 'name';
   wire: string;
@@ -302,7 +292,7 @@ function TextRow(props: {
         placeholder={props.placeholder}
         aria-invalid={Boolean(fault)}
         spellCheck={false}
-        onChange={event => sending.update({ [field]: event.target.value } as Partial<IDraft>)}
+        onChange={event => sending.update({ [field]: event.target.value })}
       />
       {fault && (
         <div className="bp-Fault" role="alert">
@@ -310,99 +300,5 @@ function TextRow(props: {
         </div>
       )}
     </Row>
-  );
-}
-
-export function MoreFold({ sending }: { sending: Sending }): React.JSX.Element {
-  const { preparation, draft } = sending;
-  const fault = faultOf(sending, 'workers');
-  return (
-    <details className="bp-Fold bp-More">
-      <summary>
-        More <span className="bp-Fold-hint">{moreHint(preparation)}</span>
-      </summary>
-      <TextRow
-        sending={sending}
-        field="name"
-        wire="name"
-        label="Name"
-        placeholder={preparation?.name ?? ''}
-      />
-      <Row label="Workers" htmlFor="benchpool-workers">
-        <input
-          id="benchpool-workers"
-          className="jp-mod-styled bp-Form-number"
-          type="number"
-          min={1}
-          max={MAX_WORKERS}
-          value={Number.isNaN(draft.workers) ? '' : draft.workers}
-          aria-invalid={Boolean(fault)}
-          onChange={event => sending.update({ workers: event.target.valueAsNumber })}
-        />
-        <span className="bp-Form-note">processes that train together, each with these GPUs</span>
-        {fault && (
-          <div className="bp-Fault" role="alert">
-            {fault}
-          </div>
-        )}
-      </Row>
-      <TextRow
-        sending={sending}
-        field="timeLimit"
-        wire="time_limit_s"
-        label="Time limit"
-        placeholder="none; for example 90 min, 2 h"
-      />
-      <TextRow
-        sending={sending}
-        field="priority"
-        wire="priority"
-        label="Priority"
-        placeholder="50; higher goes first among your project's jobs"
-      />
-      <Facts preparation={preparation} />
-    </details>
-  );
-}
-
-function moreHint(preparation: IPreparation | null): string {
-  const files = preparation?.files;
-  return files
-    ? `name, time limit, ${count(files.count, 'file')} (${size(files.bytes)}), environment, results`
-    : 'name, time limit, environment, results';
-}
-
-function Facts({ preparation }: { preparation: IPreparation | null }): React.JSX.Element | null {
-  if (!preparation) {
-    return null;
-  }
-  const facts: [string, string | null][] = [
-    ['Environment', preparation.interpreter],
-    ['Runs in', preparation.working_dir],
-    ['Results to', preparation.output_dir]
-  ];
-  const leftOut = preparation.files?.left_out ?? [];
-  return (
-    <>
-      {facts.map(
-        ([label, value]) =>
-          value && (
-            <Row key={label} label={label}>
-              <code className="bp-Form-code">{value}</code>
-            </Row>
-          )
-      )}
-      {leftOut.length > 0 && (
-        <Row label="Left out">
-          <ul className="bp-LeftOut">
-            {leftOut.map(file => (
-              <li key={file.path}>
-                <code>{file.path}</code> {file.why}
-              </li>
-            ))}
-          </ul>
-        </Row>
-      )}
-    </>
   );
 }

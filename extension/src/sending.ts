@@ -62,11 +62,11 @@ export class Sending {
   /** Whether what is prepared now is known to be refused. */
   get blocked(): boolean {
     const known = this._preparing ? null : this._preparation;
-    return Boolean(
-      known &&
-        (known.refusal ||
-          known.preview?.starts === 'never' ||
-          known.problems.some(problem => problem.level === 'error'))
+    return (
+      known !== null &&
+      (known.refusal !== null ||
+        known.preview?.starts === 'never' ||
+        known.problems.some(problem => problem.level === 'error'))
     );
   }
 
@@ -134,7 +134,9 @@ export class Sending {
       return;
     }
     this._error =
-      error instanceof ApiError ? error : new ApiError(0, 'answer', `The answer is unreadable: ${error}`);
+      error instanceof ApiError
+        ? error
+        : new ApiError(0, 'answer', `The answer is unreadable: ${String(error)}`);
   }
 
   /**

@@ -51,7 +51,10 @@ export function StateMark(props: { state: JobState }): React.JSX.Element {
   );
 }
 
-export function ProgressBar(props: { progress: IProgress; name: string }): React.JSX.Element | null {
+export function ProgressBar(props: {
+  progress: IProgress;
+  name: string;
+}): React.JSX.Element | null {
   const { fraction } = props.progress;
   if (fraction === null) {
     return null;

@@ -1,0 +1,85 @@
+import { Api, ApiError } from '../api';
+import { answer, job } from './builders';
+
+function apiWith(...answers: (Response | Error)[]): { api: Api; asked: [string, RequestInit?][] } {
+  const asked: [string, RequestInit?][] = [];
+  const api = new Api((path, init) => {
+    asked.push([path, init]);
+    const next = answers.shift()!;
+    return next instanceof Error ? Promise.reject(next) : Promise.resolve(next);
+  });
+  return { api, asked };
+}
+
+describe('calls', () => {
+  it('name the routes of the server extension', async () => {
+    const { api, asked } = apiWith(
+      answer([]),
+      answer([]),
+      answer(job()),
+      answer({}),
+      answer(job()),
+      answer({ files: [] })
+    );
+    await api.jobs(false);
+    await api.jobs(true);
+    await api.act('abc', 'pause');
+    await api.again('abc', 'k1');
+    await api.result('a/b');
+    expect(asked.map(([path]) => path)).toEqual([
+      'api/v1/jobs',
+      'api/v1/jobs?all=true',
+      'api/v1/jobs/abc/pause',
+      'api/v1/jobs/abc/submission',
+      'api/v1/jobs',
+      'result?job=a%2Fb'
+    ]);
+    expect(asked[2]![1]!.method).toBe('POST');
+  });
+
+  it('send again what was sent, under a key of its own', async () => {
+    const { api, asked } = apiWith(answer({ name: 'x', gpus: 2, key: 'old' }), answer(job()));
+    await api.again('abc', 'new');
+    expect(JSON.parse(asked[1]![1]!.body as string)).toEqual({ name: 'x', gpus: 2, key: 'new' });
+  });
+});
+
+describe('errors', () => {
+  const refusal = {
+    error: { code: 'never-fits', message: 'It has 8.', field: 'gpus', numbers: { pool: 8 } }
+  };
+
+  it('carry the words, field and numbers of the service', async () => {
+    const { api } = apiWith(answer(refusal, { status: 422 }));
+    const error = await api.quota().catch((e: unknown) => e as ApiError);
+    expect(error).toMatchObject({
+      status: 422,
+      code: 'never-fits',
+      message: 'It has 8.',
+      field: 'gpus',
+      numbers: { pool: 8 },
+      refused: true
+    });
+  });
+
+  it('say what to do where the server has no such extension', async () => {
+    const { api } = apiWith(answer(new Error('html'), { status: 404 }));
+    await expect(api.quota()).rejects.toThrow(/no benchpool extension: .*pip install/);
+  });
+
+  it('say that jobs go on where nothing answers, and count as not refused', async () => {
+    const { api } = apiWith(new TypeError('NetworkError'), answer('', { status: 502 }));
+    const first = await api.status().catch((e: unknown) => e as ApiError);
+    expect(first).toMatchObject({ status: 0, refused: false });
+    expect((first as ApiError).message).toMatch(/Jobs go on running/);
+    await expect(api.status()).rejects.toThrow(/HTTP 502.*Jobs go on running/);
+  });
+
+  it('never say that they are unexpected or unknown', async () => {
+    for (const code of [400, 401, 403, 404, 409, 413, 422, 429, 500, 502, 503]) {
+      const { api } = apiWith(answer(null, { status: code }));
+      const error = await api.status().catch((e: unknown) => e as ApiError);
+      expect((error as ApiError).message).not.toMatch(/unexpected|unknown/i);
+    }
+  });
+});

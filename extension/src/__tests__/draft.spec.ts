@@ -1,0 +1,141 @@
+import * as draft from '../draft';
+import { preparation } from './builders';
+
+const CELLS = ['# title', 'import numpy', 'x = 1', 'train(x)', 'plot(x)'].map((source, i) => ({
+  id: `c${i}`,
+  cell_type: i === 0 ? 'markdown' : 'code',
+  source,
+  execution_count: null,
+  selected: i === 3
+}));
+
+const SUBJECT = { path: 'train.ipynb', kernelName: 'python3', cells: CELLS };
+
+const TOLD = preparation({
+  cells: CELLS.map((cell, index) => ({
+    id: cell.id,
+    index,
+    included: index > 0 && index < 4,
+    selected: cell.selected,
+    why: index < 3 ? 'comes before' : null
+  }))
+});
+
+describe('what was answered last time', () => {
+  it('comes back as it was', () => {
+    const sent = { ...draft.begin('cells', null), gpus: 4, timeLimit: '2 h', project: 'susan' };
+    expect(draft.begin('cells', draft.remember(sent))).toEqual(sent);
+  });
+
+  it.each([
+    null,
+    'text',
+    [],
+    { gpus: -1, workers: 'x', project: 7, args: {} },
+    { gpus: 1e9, workers: 1.5 }
+  ])('is ignored where it is unusable: %j', memory => {
+    expect(draft.begin('cells', memory)).toEqual(draft.begin('cells', {}));
+  });
+});
+
+describe('a request', () => {
+  it('has the cells as they stand, with the chosen ones marked', () => {
+    const request = draft.toRequest(SUBJECT, draft.begin('cells', { gpus: 2 }));
+    expect(request).toMatchObject({ kind: 'cells', path: 'train.ipynb', gpus: 2, name: null });
+    expect(request.cells!.filter(cell => cell.selected).map(cell => cell.id)).toEqual(['c3']);
+  });
+
+  it('leaves out a cell switched off, and chooses one switched on', () => {
+    const mine = { ...draft.begin('cells', null), toggles: { c2: false, c4: true } };
+    const request = draft.toRequest(SUBJECT, mine);
+    expect(request.cells!.map(cell => cell.id)).toEqual(['c0', 'c1', 'c3', 'c4']);
+    expect(request.cells!.filter(cell => cell.selected).map(cell => cell.id)).toEqual(['c3', 'c4']);
+  });
+
+  it('of a script has arguments and no cells', () => {
+    const mine = { ...draft.begin('script', null), args: '--lr 1e-3 "two words"', priority: '70' };
+    const request = draft.toRequest({ path: 'train.py', kernelName: null, cells: null }, mine);
+    expect(request).toMatchObject({
+      args: ['--lr', '1e-3', 'two words'],
+      cells: null,
+      priority: 70
+    });
+  });
+});
+
+describe('arguments', () => {
+  it.each([
+    ['', []],
+    ['  a   b ', ['a', 'b']],
+    [`'a b' "c 'd'" e\\ f`, ['a b', "c 'd'", 'e f']],
+    [`--x="1 2" ''`, ['--x=1 2', '']],
+    [`'$HOME' "a\\"b" "a\\b"`, ['$HOME', 'a"b', 'a\\b']]
+  ])('%s is split as a shell would', (line, args) => {
+    expect(draft.splitArguments(line)).toEqual(args);
+  });
+
+  it('with an open quote are a fault', () => {
+    expect(draft.splitArguments('"a')).toBeNull();
+    expect(draft.faults({ ...draft.begin('script', null), args: '"a' }).args).toMatch(/quote/);
+  });
+});
+
+describe('a time limit', () => {
+  it.each([
+    ['', null],
+    ['90', undefined],
+    ['90 min', 5400],
+    ['1.5h', 5400],
+    ['1 d 12 h', 129_600],
+    ['30s', 30],
+    ['0 s', undefined],
+    ['400 d', undefined],
+    ['soon', undefined]
+  ])('“%s” is %p', (text, seconds) => {
+    expect(draft.parseDuration(text)).toBe(seconds);
+  });
+});
+
+describe('faults', () => {
+  it('name field and bounds', () => {
+    const bad = { ...draft.begin('cells', null), gpus: NaN, workers: 0, priority: '2000' };
+    const found = draft.faults(bad);
+    expect(Object.keys(found).sort()).toEqual(['gpus', 'priority', 'workers']);
+    expect(found.gpus).toContain('1 to 1024');
+  });
+
+  it('are none in a fresh draft', () => {
+    expect(draft.faults(draft.begin('cells', null))).toEqual({});
+  });
+});
+
+describe('the list of cells', () => {
+  const mine = draft.begin('cells', null);
+
+  it('numbers code cells as on the screen and says which run', () => {
+    const cells = draft.listCells(SUBJECT, mine, TOLD);
+    expect(cells.map(cell => [cell.number, cell.included])).toEqual([
+      [2, true],
+      [3, true],
+      [4, true],
+      [5, false]
+    ]);
+    expect(draft.cellsLine(cells)).toBe('cells 2-3 (needed before), then cell 4');
+  });
+
+  it('shows the selection before the server has answered', () => {
+    expect(draft.cellsLine(draft.listCells(SUBJECT, mine, null))).toBe('cell 4');
+  });
+
+  it('says who left a cell out', () => {
+    const cells = draft.listCells(SUBJECT, { ...mine, toggles: { c2: false } }, TOLD);
+    expect(cells[1]).toMatchObject({ included: false, why: 'left out by you' });
+  });
+
+  it('places a problem at its cell and line', () => {
+    const cells = draft.listCells(SUBJECT, mine, TOLD);
+    const problem = { level: 'error' as const, text: 'no name “y”', cell: 'c3', line: 1 };
+    expect(draft.problemLine(problem, cells)).toBe('cell 4, line 1: no name “y”');
+    expect(draft.problemLine({ ...problem, cell: null, line: null }, cells)).toBe('no name “y”');
+  });
+});

@@ -1,0 +1,148 @@
+import * as format from '../format';
+import { STATES } from '../tokens';
+import { at, job, NOW, quota } from './builders';
+
+describe('durations', () => {
+  it.each([
+    [0, '0 s'],
+    [59, '59 s'],
+    [60, '1 min'],
+    [3599, '1 h'],
+    [3900, '1 h 5 min'],
+    [86_400 * 2 + 4 * 3600, '2 d 4 h']
+  ])('%d s reads %s', (seconds, words) => {
+    expect(format.duration(seconds)).toBe(words);
+  });
+
+  it('an age below five seconds is just now, also with a clock that runs behind', () => {
+    expect(format.age(at(0), NOW)).toBe('just now');
+    expect(format.age(at(1), NOW)).toBe('just now');
+    expect(format.age(at(-12), NOW)).toBe('12 min ago');
+  });
+});
+
+describe('start estimates', () => {
+  it.each([
+    [{ earliest: at(5), likely: at(8), latest: at(12) }, 'in 5-12 min'],
+    [{ earliest: at(30), likely: null, latest: at(150) }, 'in 30 min to 2 h 30 min'],
+    [{ earliest: at(5), likely: null, latest: null }, 'in 5 min or later'],
+    [{ earliest: at(0), likely: null, latest: null }, 'start not known yet'],
+    [{ earliest: null, likely: null, latest: at(10) }, 'within 10 min'],
+    [{ earliest: null, likely: at(7), latest: null }, 'in about 7 min'],
+    [{ earliest: at(-1), likely: null, latest: at(0) }, 'any moment']
+  ])('%j reads %s', (estimate, words) => {
+    expect(format.startRange(estimate, NOW)).toBe(words);
+  });
+
+  it('nothing known gives no words', () => {
+    expect(format.startRange(null, NOW)).toBeNull();
+    expect(format.startRange({ earliest: null, likely: null, latest: null }, NOW)).toBeNull();
+  });
+});
+
+describe('numbers', () => {
+  it('progress says 100 only when it is done', () => {
+    expect(format.percent(0.999)).toBe('99 %');
+    expect(format.percent(1)).toBe('100 %');
+    expect(format.percent(-1)).toBe('0 %');
+  });
+
+  it('sizes carry their unit', () => {
+    expect([0, 999, 1000, 2_100_000, 14_000_000].map(format.size)).toEqual([
+      '0 B',
+      '999 B',
+      '1.0 kB',
+      '2.1 MB',
+      '14 MB'
+    ]);
+  });
+
+  it('whole numbers are written as ranges', () => {
+    expect(format.ranges([4, 1, 2, 7, 6, 6])).toBe('1-2, 4, 6-7');
+    expect(format.ranges([])).toBe('');
+  });
+
+  it('GPUs of a gang name workers and GPUs of each', () => {
+    expect(format.gpusOf({ gpus: 1, workers: 1 })).toBe('1 GPU');
+    expect(format.gpusOf({ gpus: 2, workers: 4 })).toBe('8 GPUs (4 × 2)');
+  });
+});
+
+describe('words about a job', () => {
+  it('every state has its actions, and none can be cancelled once it has ended', () => {
+    for (const state of STATES) {
+      expect(format.ACTIONS[state].length).toBeGreaterThan(0);
+      expect(format.ACTIONS[state].includes('cancel')).toBe(!format.isTerminal(state));
+    }
+  });
+
+  it('a confirmation says how long the job ran and on how many GPUs', () => {
+    expect(format.lossOf(job(), NOW)).toContain('20 min on 4 GPUs');
+  });
+
+  it('a row says for how long it runs, or how long it took', () => {
+    expect(format.timing(job(), NOW)).toBe('for 20 min');
+    expect(format.timing(job({ state: 'queued' }), NOW)).toBe('sent 30 min ago');
+    expect(format.timing(job({ state: 'succeeded', ended: at(-5) }), NOW)).toBe(
+      '15 min, ended 5 min ago'
+    );
+    expect(format.timing(job({ state: 'cancelled', started: null, ended: at(-5) }), NOW)).toBe(
+      'ended 5 min ago'
+    );
+  });
+
+  it('a pause for somebody else names whom, rule and cost', () => {
+    const line = format.preemptionLine(
+      { at: at(-10), for: 'joe', rule: 'R15', lost_gpu_s: 480, resumed_at: null },
+      NOW
+    );
+    expect(line).toBe(
+      'paused 10 min ago for joe (rule R15), cost 8 min of one GPU, resumes by itself'
+    );
+  });
+
+  it('an attempt says why it ended', () => {
+    const attempt = {
+      attempt: 1,
+      started: at(-9),
+      ended: at(-1),
+      exit_code: 1,
+      ended_by: 'itself',
+      gpus: [],
+      nodes: []
+    };
+    expect(format.endedBy(attempt)).toBe('ended by itself, exit status 1');
+    expect(format.endedBy({ ...attempt, exit_code: null, ended_by: 'preempt' })).toBe(
+      'paused for others'
+    );
+    expect(format.endedBy({ ...attempt, ended: null })).toBe('running');
+  });
+
+  it('a screen reader hears the reason of a waiting job', () => {
+    const reason = { code: 'quota', text: '2 GPUs: 1 free', numbers: {}, remedy: '' };
+    expect(format.announcement(job({ state: 'queued', reason }))).toBe(
+      'resnet is queued: 2 GPUs: 1 free'
+    );
+  });
+});
+
+describe('use and quota', () => {
+  it('the status bar counts my jobs and bench GPUs only', () => {
+    const jobs = [
+      job(),
+      job({ state: 'starting' }),
+      job({ state: 'queued' }),
+      job({ user: 'joe' })
+    ];
+    expect(format.statusLine(quota(), jobs)).toBe('bench 1/2 · train 2 running, 1 waiting');
+    expect(format.statusLine(null, [])).toBe('train 0 running, 0 waiting');
+  });
+
+  it('a project shows use against its guarantee', () => {
+    const [project] = quota().projects;
+    expect(format.quotaLine({ ...project!, limit: 4, waiting: 1 })).toBe(
+      '2 of 2 guaranteed in use, at most 4, 1 waiting'
+    );
+    expect(format.quotaLine({ ...project!, quota: null })).toContain('no bound');
+  });
+});

@@ -1,0 +1,105 @@
+import { ApiError } from '../api';
+import { REST_MS, Sending } from '../sending';
+import type { ISendRequest } from '../tokens';
+import { job, preparation, settle } from './builders';
+
+const REFUSED = new ApiError(422, 'never-fits', 'It has 8 GPUs.', 'gpus');
+const LOST = new ApiError(0, 'unreachable', 'No answer.');
+
+interface ISetup {
+  sending: Sending;
+  prepared: ISendRequest[];
+  keys: string[];
+  answers: Error[];
+}
+
+function setup(change = {}): ISetup {
+  const prepared: ISendRequest[] = [];
+  const keys: string[] = [];
+  const answers: Error[] = [];
+  let made = 0;
+  const sending = new Sending({
+    api: {
+      prepare: request => {
+        prepared.push(request);
+        return Promise.resolve(preparation(change));
+      },
+      send: (_, key) => {
+        keys.push(key);
+        const error = answers.shift();
+        return error ? Promise.reject(error) : Promise.resolve(job());
+      }
+    },
+    subject: { path: 'a.py', kernelName: null, cells: null },
+    kind: 'script',
+    memory: null,
+    newKey: () => `key-${(made += 1)}`
+  });
+  return { sending, prepared, keys, answers };
+}
+
+beforeEach(() => jest.useFakeTimers());
+afterEach(() => jest.useRealTimers());
+
+describe('sending', () => {
+  it('makes one job of a double click', async () => {
+    const { sending, keys } = setup();
+    const [first, second] = await Promise.all([sending.send(), sending.send()]);
+    expect(first).toBe(second);
+    expect(await sending.send()).toBe(first);
+    expect(keys).toEqual(['key-1']);
+  });
+
+  it('keeps its key after a lost answer, and takes another after a refusal', async () => {
+    const { sending, keys, answers } = setup();
+    answers.push(LOST, REFUSED);
+    await sending.send();
+    await sending.send();
+    await sending.send();
+    expect(keys).toEqual(['key-1', 'key-1', 'key-2']);
+  });
+
+  it('says why it was refused, until the answers change', async () => {
+    const { sending, answers } = setup();
+    answers.push(REFUSED);
+    expect(await sending.send()).toBeNull();
+    expect(sending.error).toBe(REFUSED);
+    expect(sending.sending).toBe(false);
+    sending.update({ gpus: 4 });
+    expect(sending.error).toBeNull();
+  });
+});
+
+describe('preparing', () => {
+  it('waits until the answers rest, and asks once', async () => {
+    const { sending, prepared } = setup();
+    sending.update({ gpus: 2 });
+    sending.update({ gpus: 3 });
+    await settle(REST_MS - 1);
+    expect(prepared).toHaveLength(0);
+    await settle(1);
+    expect(prepared.map(request => request.gpus)).toEqual([3]);
+  });
+
+  it('may be overtaken: Send needs no answer that is not there yet', () => {
+    expect(setup().sending.ready).toBe(true);
+  });
+
+  it('stops Send where the answer is known to be no', async () => {
+    const problem = { level: 'error' as const, text: 'no file', cell: null, line: null };
+    const { sending } = setup({ problems: [problem] });
+    await sending.prepare();
+    expect(sending.ready).toBe(false);
+    sending.update({ args: 'x' });
+    expect(sending.ready).toBe(true);
+  });
+
+  it('asks nothing for answers with a fault', async () => {
+    const { sending, prepared } = setup();
+    sending.update({ gpus: NaN });
+    await settle(REST_MS);
+    expect(prepared).toHaveLength(0);
+    expect(sending.ready).toBe(false);
+    expect(sending.preparing).toBe(false);
+  });
+});
