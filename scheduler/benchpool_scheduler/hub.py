@@ -2,9 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, TypeVar
+
+import httpx
+from msgspec import DecodeError, Struct
+from msgspec import json as msgspec_json
+
+from benchpool_scheduler.errors import Unavailable
+
+SCOPES = ("list:users", "read:users", "read:servers", "list:groups", "read:groups")
+"""What the service's token must be allowed to ask."""
+
+PAGE = 200
+TIMEOUT_S = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,3 +71,142 @@ class StaticDirectory:
     def servers(self) -> tuple[HubServer, ...] | None:
         """Return the servers it was given."""
         return self.known_servers
+
+
+# --------------------------------------------------------------------------- the Hub itself
+
+
+class _Server(Struct):
+    ready: bool = False
+    pending: str | None = None
+    stopped: bool = False
+
+
+class _User(Struct):
+    name: str
+    admin: bool = False
+    groups: list[str] = []
+    servers: dict[str, _Server] = {}
+
+
+class _Group(Struct):
+    name: str
+    properties: dict[str, object] = {}
+
+
+class _Next(Struct):
+    offset: int
+
+
+class _Pagination(Struct):
+    next: _Next | None = None
+
+
+class _Users(Struct):
+    items: list[_User]
+    _pagination: _Pagination
+
+
+class _Groups(Struct):
+    items: list[_Group]
+    _pagination: _Pagination
+
+
+Page = TypeVar("Page", _Users, _Groups)
+
+
+class HubDirectory:
+    """The users and servers of a JupyterHub, by its REST API.
+
+    Args:
+        api_url: The Hub's API, e.g. ``http://127.0.0.1:8081/hub/api``.
+        token: The service's token; it needs ``SCOPES``.
+    """
+
+    def __init__(
+        self, api_url: str, token: str, *, transport: httpx.AsyncBaseTransport | None = None
+    ) -> None:
+        self._http = httpx.AsyncClient(
+            base_url=api_url.rstrip("/") + "/",
+            headers={
+                "Authorization": f"token {token}",
+                "Accept": "application/jupyterhub-pagination+json",
+            },
+            timeout=TIMEOUT_S,
+            transport=transport,
+            # The Hub is a neighbour: no proxy of the environment lies between.
+            trust_env=False,
+        )
+        self._users: tuple[HubUser, ...] = ()
+        self._servers: tuple[HubServer, ...] | None = None
+
+    async def refresh(self) -> None:
+        """Ask the Hub again. Errors: Unavailable; the last answer then stays."""
+        quotas = {
+            group.name: _quota(group)
+            for page in await self._pages("groups", _Groups)
+            for group in page.items
+        }
+        users = [user for page in await self._pages("users", _Users) for user in page.items]
+        self._users = tuple(
+            HubUser(user.name, user.admin, {name: quotas.get(name) for name in user.groups})
+            for user in users
+        )
+        self._servers = tuple(_servers(users))
+
+    def users(self) -> tuple[HubUser, ...]:
+        """Return all users as of the last refresh."""
+        return self._users
+
+    def servers(self) -> tuple[HubServer, ...] | None:
+        """Return all active servers as of the last refresh, None while nothing is known."""
+        return self._servers
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._http.aclose()
+
+    async def _pages(self, path: str, kind: type[Page]) -> list[Page]:
+        pages: list[Page] = []
+        offset: int | None = 0
+        while offset is not None:
+            page = await self._page(path, kind, offset)
+            pages.append(page)
+            following = page._pagination.next
+            offset = None if following is None or following.offset <= offset else following.offset
+        return pages
+
+    async def _page(self, path: str, kind: type[Page], offset: int) -> Page:
+        try:
+            answer = await self._http.get(path, params={"offset": offset, "limit": PAGE})
+            answer.raise_for_status()
+            return msgspec_json.decode(answer.content, type=kind)
+        except httpx.HTTPStatusError as error:
+            status = error.response.status_code
+            raise Unavailable(
+                f"The Hub refuses to list its {path} (HTTP {status}); give the service benchpool "
+                f"the scopes {', '.join(SCOPES)}.",
+                code="hub-refuses",
+                numbers={"status": status},
+            ) from None
+        except (httpx.HTTPError, DecodeError) as error:
+            raise Unavailable(
+                f"The Hub does not answer ({type(error).__name__}); its users and servers are "
+                "taken as they were. Check that JupyterHub runs.",
+                code="hub-unreachable",
+            ) from None
+
+
+def _quota(group: _Group) -> int | None:
+    """Return the property ``benchpool.build_quota``; one that is no count is as if not set."""
+    ours = group.properties.get("benchpool")
+    found = ours.get("build_quota") if isinstance(ours, dict) else None
+    is_count = isinstance(found, int) and not isinstance(found, bool) and found >= 0
+    return found if is_count else None
+
+
+def _servers(users: Iterable[_User]) -> Iterable[HubServer]:
+    for user in users:
+        for name, server in user.servers.items():
+            if server.ready or server.pending or not server.stopped:
+                yield HubServer(user.name, name, server.ready)

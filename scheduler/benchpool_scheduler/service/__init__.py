@@ -3,8 +3,18 @@
 from benchpool_scheduler.service.caller import Caller
 from benchpool_scheduler.service.clock import Clock, SystemClock
 from benchpool_scheduler.service.events import Event
+from benchpool_scheduler.service.launching import allowed_environment
 from benchpool_scheduler.service.metrics import Metrics
 from benchpool_scheduler.service.objects import ObjectWriter
 from benchpool_scheduler.service.pool import Pool
 
-__all__ = ["Caller", "Clock", "Event", "Metrics", "ObjectWriter", "Pool", "SystemClock"]
+__all__ = [
+    "Caller",
+    "Clock",
+    "Event",
+    "Metrics",
+    "ObjectWriter",
+    "Pool",
+    "SystemClock",
+    "allowed_environment",
+]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Coroutine, Iterable
+from collections.abc import Collection, Coroutine, Iterable
 from pathlib import Path
 
 import msgspec
@@ -126,18 +126,24 @@ class Engine:
 
     # ------------------------------------------------------------------ news
 
-    def _jobs_changed(self, jobs: Iterable[str]) -> None:
+    def _jobs_changed(self, jobs: Collection[str]) -> None:
         for job in jobs:
             record = self.ledger.job(job)
             if record is not None:
                 self.tally.see(record)
+        self._tell(jobs)
+
+    def _tell(self, jobs: Iterable[str]) -> None:
+        for job in jobs:
+            record = self.ledger.job(job)
+            if record is not None:
                 self.feed.add("job", record.id, record.user, record.project)
 
     def _job_dropped(self, job: JobRecord) -> None:
         self.feed.add("deleted", job.id, job.user, job.project)
 
     def _decided(self, jobs: Iterable[str]) -> None:
-        self._jobs_changed(jobs)
+        self._tell(jobs)
         self.auditor.audit()
         told = self.pool_event()
         if told != self._told:

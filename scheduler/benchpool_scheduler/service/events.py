@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -96,7 +96,7 @@ class Feed:
             found.append(entry)
         return found[::-1]
 
-    async def follow(self, after: int | None, render: Render) -> AsyncIterator[Event]:
+    async def follow(self, after: int | None, render: Render) -> AsyncGenerator[Event, None]:
         """Yield what a reader may see, for ever or until the feed is closed."""
         cursor = self._seq if after is None else after
         while not self._closed:

@@ -9,7 +9,7 @@ needs no turn. Progress is the exception: it is only remembered, and saved with 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 
 import msgspec
@@ -46,7 +46,7 @@ class Ledger:
     def __init__(self, store: Store) -> None:
         self.store = store
         self.turn = asyncio.Lock()
-        self.changed: Callable[[Iterable[str]], None] = lambda ids: None
+        self.changed: Callable[[Collection[str]], None] = lambda ids: None
         self.dropped: Callable[[JobRecord], None] = lambda job: None
         self._jobs: dict[str, JobRecord] = {}
         self._live: dict[str, None] = {}

@@ -8,7 +8,7 @@ pool is opened again.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Mapping
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -235,7 +235,7 @@ class Pool:
 
     # ------------------------------------------------------------------ events
 
-    def events(self, caller: Caller, after: int | None = None) -> AsyncIterator[Event]:
+    def events(self, caller: Caller, after: int | None = None) -> AsyncGenerator[Event, None]:
         """Yield what the caller may see of what happens, from after ``after``; None from now.
 
         Starts with an event ``reset`` when the events after ``after`` are no longer known: the

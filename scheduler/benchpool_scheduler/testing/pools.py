@@ -1,0 +1,124 @@
+"""Pools for tests: real store, real or scripted workers, and waiting without sleeping."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import sys
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+from benchpool_scheduler.configuration import Configuration, load
+from benchpool_scheduler.contract import CommandEntry, Job, JobSubmission, State
+from benchpool_scheduler.hub import Directory, StaticDirectory
+from benchpool_scheduler.runtime import Runtime
+from benchpool_scheduler.runtime.local import LocalRuntime, simulated
+from benchpool_scheduler.service import Caller, Clock, Pool, allowed_environment
+from benchpool_scheduler.store.sqlite import SqliteStore
+
+PATIENCE_S = 30.0
+
+SUSAN = Caller("susan")
+JOE = Caller("joe")
+JEMMA = Caller("jemma")
+ADMIN = Caller("ada", admin=True)
+HUB = Caller("jupyterhub", kind="service")
+
+STORY = """
+version: 1
+build: {users: {susan: 1, joe: 1, jemma: 1}}
+projects:
+  - {name: research, quota: 6}
+  - {name: susan, parent: research, quota: 2, members: [susan]}
+  - {name: joe, parent: research, quota: 2, members: [joe]}
+  - {name: jemma, parent: research, quota: 2, members: [jemma]}
+policy: {grace_s: 20}
+"""
+"""Nine GPUs: a bench GPU for each of three people, six in the pool of which each has two."""
+
+
+def story(text: str = STORY) -> Configuration:
+    """Return a configuration, by default that of the story."""
+    return load(text, "benchpool.yaml")
+
+
+def make_pool(
+    state: Path,
+    *,
+    configuration: Configuration | None = None,
+    runtime: Runtime | None = None,
+    gpus: int = 9,
+    directory: Directory | None = None,
+    clock: Clock | None = None,
+    **more: Any,
+) -> Pool:
+    """Return a pool that is not open yet, by default with real processes and simulated GPUs."""
+    return Pool(
+        SqliteStore(state / "scheduler"),
+        LocalRuntime(state, simulated(gpus)) if runtime is None else runtime,
+        story() if configuration is None else configuration,
+        state=state,
+        directory=StaticDirectory() if directory is None else directory,
+        clock=clock,
+        environment=allowed_environment(os.environ),
+        base_url="http://pool.test/services/benchpool",
+        **more,
+    )
+
+
+@contextlib.asynccontextmanager
+async def opened(pool: Pool) -> AsyncIterator[Pool]:
+    """Open a pool; at the end cancel what runs, so that no test leaves a process, and close it."""
+    await pool.open()
+    try:
+        yield pool
+    finally:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(PATIENCE_S):
+                await cancel_everything(pool)
+        await pool.close()
+
+
+async def cancel_everything(pool: Pool) -> None:
+    """Cancel all jobs and wait until they have ended."""
+    for job in pool.jobs(ADMIN, all=True):
+        if job.ended is None:
+            await pool.cancel(ADMIN, job.id)
+    for job in pool.jobs(ADMIN, all=True):
+        await until(pool, job.id, lambda now: now.ended is not None)
+
+
+def python_job(code: str, **more: Any) -> JobSubmission:
+    """Return a job that runs a small Python program."""
+    return JobSubmission(entry=CommandEntry([sys.executable, "-u", "-c", code]), **more)
+
+
+def sleeper(**more: Any) -> JobSubmission:
+    """Return a job that runs until it is told to stop."""
+    return JobSubmission(entry=CommandEntry(["sleep", "1000"]), **more)
+
+
+async def until(pool: Pool, job: str, holds: Callable[[Job], bool]) -> Job:
+    """Wait until something holds of a job; return the job as it then is."""
+    async with asyncio.timeout(PATIENCE_S):
+        now = pool.job(ADMIN, job).job
+        if holds(now):
+            return now
+        async with contextlib.aclosing(pool.events(ADMIN)) as events:
+            async for _ in events:
+                now = pool.job(ADMIN, job).job
+                if holds(now):
+                    return now
+    raise AssertionError(f"the pool was closed; the job is {now}")
+
+
+async def reached(pool: Pool, job: str, *states: State) -> Job:
+    """Wait until a job is in one of these states."""
+    return await until(pool, job, lambda now: now.state in states)
+
+
+async def decided(pool: Pool, job: str) -> Job:
+    """Wait until a pass has decided about a queued job."""
+    return await until(pool, job, lambda now: now.reason is None or now.reason.code != "next-pass")
