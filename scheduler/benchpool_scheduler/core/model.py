@@ -95,8 +95,8 @@ class Job:
         gpus: GPUs per worker. ``cpus`` and ``memory_gib`` are per worker too.
         held: The workers it has now; empty while queued.
         ran_s: Time since its last start. ``since_checkpoint_s``: progress that a pause would lose.
-        earmarked: It was promised the GPUs that victims are giving back (R20): a plan held a
-            ``Start`` of it with ``after``, and it has not started yet.
+        earmarked: It was promised the GPUs that victims are giving back (R20): the last plan held
+            a ``Start`` of it with ``after``.
         promised: The places of that ``Start``, kept for it while they can be had.
         preemptions_last_hour: How often it was preempted in the last hour (R19).
         fraction: A single worker's part of one GPU in thousandths, else None.
@@ -180,8 +180,8 @@ class Start:
     Attributes:
         after: Jobs that are leaving some of these GPUs and must be gone first; empty when the
             start can happen now. Until then the job stays queued: give it back to the next pass
-            with ``earmarked`` and ``promised=workers`` (R20), and start it when a later plan says
-            so with an empty ``after``.
+            with ``earmarked`` and ``promised=workers`` (R20). Every plan repeats the promise while
+            it stands; the one with an empty ``after`` starts it.
     """
 
     job: JobId

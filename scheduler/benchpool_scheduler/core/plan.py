@@ -223,10 +223,7 @@ class Pass:
         """Return what was decided, and why the others wait."""
         commands: list[Command] = [*self.preempts]
         for job, entry in self.board.decided.items():
-            workers, after = tuple(entry.workers), tuple(entry.after)
-            if after and entry.work.job.earmarked and entry.work.job.promised == workers:
-                continue  # said before; a second pass does nothing (R20)
-            commands.append(Start(job, workers, after))
+            commands.append(Start(job, tuple(entry.workers), tuple(entry.after)))
         waiting = [work for work, workers in self.blocked if not workers]
         return Plan(
             commands=tuple(commands),

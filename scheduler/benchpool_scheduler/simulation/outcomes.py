@@ -29,9 +29,7 @@ def try_case(case: Case) -> Outcome:
     differences = list(_differences(case, played))
     keep_still(played, case.stable)
     if played.restless is not None:
-        differences.append(
-            f"pass {played.restless} changed something although nothing happened"
-        )
+        differences.append(f"pass {played.restless} changed something although nothing happened")
     elif not differences:
         differences = list(_differences(case, played))
     return Outcome(case, "FAIL" if differences else "ok", tuple(differences), played)

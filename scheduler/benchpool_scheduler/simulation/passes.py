@@ -41,8 +41,9 @@ def play(snapshot: Snapshot, rounds: int) -> Played:
 def keep_still(played: Played, passes: int) -> None:
     """Run further passes and note whether one of them does anything (R20)."""
     for _ in range(passes):
+        before = played.snapshot
         step(played)
-        if played.plan is not None and played.plan.commands and played.restless is None:
+        if played.snapshot != before and played.restless is None:
             played.restless = played.passes
 
 
