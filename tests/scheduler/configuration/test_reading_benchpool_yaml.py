@@ -1,0 +1,133 @@
+"""What benchpool.yaml means, and what its errors say."""
+
+from __future__ import annotations
+
+import pytest
+from benchpool_scheduler.configuration import compare, default_configuration, load
+from benchpool_scheduler.errors import InvalidInput
+
+EXAMPLE = """\
+version: 1
+build:
+  default: 0
+  groups: {staff: 1}
+  users: {susan: 2}
+  reserve: auto
+  oversubscribe: false
+  lend_idle: false
+projects:
+  - {name: research, quota: 6}
+  - {name: susan, parent: research, quota: 2, weight: 1, limit: null, priority: 0,
+     members: [susan], leads: [susan]}
+  - {name: joe, parent: research, quota: 2, members: [joe, "group:staff"]}
+  - {name: open, quota: unlimited, min_runtime_s: 60, cpus: {quota: 8, limit: 16}}
+pools:
+  - {name: big, nodes: {gpu.model: A100}, serves: [train]}
+policy: {grace_s: 20, preemptions_per_hour: 2}
+"""
+
+
+def test_the_example_of_the_reference_is_read_as_it_says() -> None:
+    found = load(EXAMPLE)
+    research, susan, joe, free = found.projects
+    assert (found.build.groups, found.build.users) == ({"staff": 1}, {"susan": 2})
+    assert found.build.reserve is None
+    assert (research.project.quota, research.project.weight) == (6, None)
+    assert (susan.project.parent, susan.project.limit, susan.leads) == (
+        "research",
+        None,
+        ("susan",),
+    )
+    assert joe.members == ("joe", "group:staff")
+    assert (free.project.quota, free.project.cpus.quota, free.project.min_runtime_s) == (
+        None,
+        8,
+        60,
+    )
+    assert (found.pools[0].nodes, found.pools[0].serves) == ({"gpu.model": "A100"}, {"train"})
+    assert (found.policy.grace_s, found.policy.preemptions_per_hour) == (20, 2)
+
+
+ERRORS = [
+    ("", "is empty"),
+    ("{}", "has no `version`"),
+    ("version: 2", "line 1: version must be 1"),
+    ("version: 1\nprojcts: []", "line 2: projcts is not a known key; did you mean `projects`?"),
+    ("version: 1\nbuild:\n  defualt: 1", "line 3: build.defualt is not a known key"),
+    ("version: 1\nbuild: {default: -1}", "build.default is -1; it must be between 0 and"),
+    ("version: 1\nbuild: {default: 1.5}", "build.default must be a whole number, not '1.5'"),
+    ("version: 1\nbuild: {default: true}", "build.default must be a whole number"),
+    ("version: 1\nbuild: {reserve: all}", "build.reserve must be `auto` or a number"),
+    ("version: 1\nbuild: {lend_idle: 1}", "build.lend_idle must be true or false"),
+    ("version: 1\nbuild: [1]", "build must be a mapping of keys to values, not a list"),
+    ("version: 1\nbuild: {default: 1, default: 2}", "build.default is written twice"),
+    ("version: 1\nprojects: {a: 1}", "projects must be a list, not a mapping"),
+    ("version: 1\nprojects: [{quota: 1}]", "projects[0] has no `name`"),
+    (
+        "version: 1\nprojects: [{name: a, quota: many}]",
+        "projects[0].quota must be a number of GPUs",
+    ),
+    ("version: 1\nprojects: [{name: a, quota: -2}]", "projects[0].quota is -2"),
+    ("version: 1\nprojects: [{name: a, weight: -1}]", "projects[0].weight is -1"),
+    ("version: 1\nprojects: [{name: a, weight: .nan}]", "projects[0].weight must be a number"),
+    ("version: 1\nprojects:\n- name: a\n- name: a", "line 4: projects[1] has the name 'a' of the"),
+    ("version: 1\nprojects: [{name: lab}, {name: c, parent: lap}]", "did you mean `lab`?"),
+    (
+        "version: 1\nprojects: [{name: a, parent: b}, {name: b, parent: a}]",
+        "is its own ancestor (a in b in a)",
+    ),
+    ("version: 1\nprojects: [{name: a, members: ['team:x']}]", "members[0] is 'team:x'"),
+    ("version: 1\nprojects: [{name: a, members: joe}]", "projects[0].members must be a list"),
+    ("version: 1\npools: [{name: a, serves: [trian]}]", "did you mean `train`?"),
+    ("version: 1\npools: [{name: a}, {name: a}]", "pools[1] has the name 'a' of another pool"),
+    ("version: 1\npolicy: {grace: 3}", "did you mean `grace_s`?"),
+    ("version: 1\npolicy: {preemptions_per_hour: 0.5}", "must be a whole number"),
+    ("version: 1\npolicy: {grace_s: 1e9}", "policy.grace_s must be a number, not '1e9'"),
+    ("version: 1\npolicy: {grace_s: 100000}", "it must be between 0 and 86400"),
+    ("version: [1", "line 1: this is not YAML"),
+    ("version: 1\nbuild: {default: !!python/name:os.system x}", "build.default cannot be"),
+]
+
+
+@pytest.mark.parametrize(("text", "expected"), ERRORS, ids=[text for _, text in ERRORS])
+def test_an_error_names_file_line_key_and_what_to_do(text: str, expected: str) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        load(text, "pool.yaml")
+    assert expected in caught.value.message
+    assert caught.value.message.startswith("pool.yaml")
+    assert caught.value.code == "configuration"
+
+
+def test_children_that_are_promised_more_than_their_parent_has_are_a_warning() -> None:
+    found = load(
+        "{version: 1, projects: [{name: p, quota: 3}, {name: a, parent: p, quota: 2},"
+        " {name: b, parent: p, quota: 2}]}"
+    )
+    assert found.warnings == (
+        "The projects below p are guaranteed 4 GPUs together, p itself 3: they cannot all have "
+        "theirs at once.",
+    )
+
+
+def test_a_user_name_of_any_signs_survives_the_first_configuration() -> None:
+    for name in ("susan", "o'neil", "[ann]", "zoë", "- #"):
+        found = load(default_configuration(name, 4))
+        assert found.build.users == {name: 1}
+        assert found.projects[0].members == (name,)
+        assert found.projects[0].project.quota == 3
+
+
+def test_a_comparison_says_who_gets_what() -> None:
+    before = load(EXAMPLE)
+    after = load(
+        EXAMPLE.replace("users: {susan: 2}", "users: {susan: 1, eve: 1}")
+        .replace("{name: joe, parent: research, quota: 2", "{name: joe, parent: research, quota: 3")
+        .replace("grace_s: 20", "grace_s: 30")
+    )
+    assert compare(before, before) == []
+    assert compare(before, after) == [
+        "Build quota of user eve: not set → 1 GPUs.",
+        "Build quota of user susan: 2 → 1 GPUs.",
+        "Project joe (joe, group:staff): guaranteed quota 2 → 3.",
+        "Policy for everybody: grace_s 20 → 30.",
+    ]

@@ -1,0 +1,205 @@
+"""What the SQLite store promises: all or nothing, one holder, one owner, found again."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sqlite3
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from benchpool_scheduler.core.states import JobState
+from benchpool_scheduler.errors import Unavailable
+from benchpool_scheduler.store import Conflict
+from benchpool_scheduler.store.diagnosis import sqlite_verdict
+from benchpool_scheduler.store.records import (
+    AddJob,
+    AddObject,
+    AttemptRecord,
+    DropJob,
+    JobRecord,
+    LeaseRecord,
+    PreemptionRecord,
+    SaveAttempt,
+    SaveJob,
+    SaveLease,
+    SavePreemption,
+    WorkerRecord,
+)
+from benchpool_scheduler.store.sqlite import SqliteStore
+
+
+def job(name: str, **more: object) -> JobRecord:
+    facts: dict[str, object] = {
+        "id": name.ljust(26, "a"),
+        "name": name,
+        "project": "p",
+        "user": "susan",
+        "state": JobState.QUEUED,
+        "submitted": 1.0,
+        "queued_since": 1.0,
+        **more,
+    }
+    return JobRecord(**facts)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+async def store(tmp_path: Path) -> AsyncIterator[SqliteStore]:
+    found = SqliteStore(tmp_path)
+    await found.open()
+    yield found
+    await found.close()
+
+
+async def test_everything_is_found_again_in_order(tmp_path: Path) -> None:
+    first = SqliteStore(tmp_path)
+    await first.open()
+    one, two = job("one"), job("two", key="k")
+    attempt = AttemptRecord(one.id, 1, 2.0, (WorkerRecord(0, "n", ("g1", "g2")),))
+    preemption = PreemptionRecord(one.id, 1, 3.0, two.id, "p/two", "R15", 12.5, 2)
+    lease = LeaseRecord("lease", "joe", "", "s1", ("g3",), 4.0)
+    await first.commit(AddJob(two, b"{}"), AddJob(one, b'{"x": 1}'))
+    await first.commit(SaveAttempt(attempt), SavePreemption(preemption), SaveLease(lease))
+    await first.close()
+    second = SqliteStore(tmp_path)
+    contents = await second.open()
+    assert contents.jobs == (two, one)
+    assert contents.attempts == (attempt,)
+    assert contents.preemptions == (preemption,)
+    assert contents.leases == (lease,)
+    assert second.submission(one.id) == b'{"x": 1}'
+    await second.close()
+
+
+async def test_a_commit_is_all_or_nothing(store: SqliteStore) -> None:
+    await store.commit(AddJob(job("one"), b"{}"))
+    with pytest.raises(Conflict):
+        await store.commit(AddJob(job("two"), b"{}"), AddJob(job("one"), b"{}"))
+    assert store.submission(job("two").id) is None
+
+
+async def test_a_bad_commit_fails_alone_and_not_those_in_its_group(store: SqliteStore) -> None:
+    commits = [store.commit(AddJob(job(f"n{i % 9}"), b"{}")) for i in range(10)]
+    answers = await asyncio.gather(*commits, return_exceptions=True)
+    assert [type(answer) for answer in answers] == [type(None)] * 9 + [Conflict]
+
+
+async def test_a_gpu_has_one_holder_whatever_the_service_believes(store: SqliteStore) -> None:
+    one, two = job("one"), job("two")
+    await store.commit(AddJob(one, b"{}"), AddJob(two, b"{}"))
+    held = AttemptRecord(one.id, 1, 1.0, (WorkerRecord(0, "n", ("g1",)),))
+    await store.commit(SaveAttempt(held))
+    with pytest.raises(Conflict):
+        await store.commit(SaveLease(LeaseRecord("lease", "joe", "", "s", ("g1",), 1.0)))
+    with pytest.raises(Conflict):
+        other = AttemptRecord(two.id, 1, 1.0, (WorkerRecord(0, "n", ("g1",)),))
+        await store.commit(SaveAttempt(other))
+    ended = AttemptRecord(one.id, 1, 1.0, (WorkerRecord(0, "n", ("g1",), ended=2.0),))
+    await store.commit(SaveAttempt(ended))
+    await store.commit(SaveLease(LeaseRecord("lease", "joe", "", "s", ("g1",), 1.0)))
+
+
+async def test_a_key_is_unique_for_its_user_only(store: SqliteStore) -> None:
+    await store.commit(AddJob(job("one", key="k"), b"{}"))
+    await store.commit(AddJob(job("two", key="k", user="joe"), b"{}"))
+    with pytest.raises(Conflict):
+        await store.commit(AddJob(job("three", key="k"), b"{}"))
+
+
+async def test_a_second_service_is_told_who_has_the_folder(
+    store: SqliteStore, tmp_path: Path
+) -> None:
+    with pytest.raises(Unavailable, match=f"in use by process {os.getpid()}"):
+        await SqliteStore(tmp_path).open()
+
+
+async def test_a_damaged_file_is_refused_in_words(tmp_path: Path) -> None:
+    (tmp_path / "pool.sqlite").write_bytes(b"this is no database, " * 100)
+    with pytest.raises(Unavailable, match="is damaged") as caught:
+        await SqliteStore(tmp_path).open()
+    assert caught.value.code == "store-damaged"
+
+
+async def test_a_file_of_a_newer_release_is_not_touched(tmp_path: Path) -> None:
+    first = SqliteStore(tmp_path)
+    await first.open()
+    await first.close()
+    with sqlite3.connect(tmp_path / "pool.sqlite") as connection:
+        connection.execute("PRAGMA user_version = 99")
+    with pytest.raises(Unavailable, match="has version 99; this release of benchpool knows up to"):
+        await SqliteStore(tmp_path).open()
+
+
+async def test_a_full_disk_refuses_in_words_and_heals_by_itself(store: SqliteStore) -> None:
+    await store.commit(AddJob(job("one"), b"{}"))
+
+    def limit(pages: int):  # type: ignore[no-untyped-def]
+        return lambda db: db.execute(f"PRAGMA max_page_count = {pages}").close()
+
+    # A transaction cannot change the bound, so it is set on the writer's connection around one.
+    await store._writer.run(limit(1))
+    with pytest.raises(Unavailable, match=r"is full: nothing can be accepted") as caught:
+        await store.commit(AddJob(job("two"), b"x" * 1_000_000))
+    assert caught.value.code == "store-full"
+    assert store.submission(job("one").id) == b"{}"
+    await store._writer.run(limit(100_000))
+    await store.commit(AddJob(job("two"), b"x" * 1_000_000))
+
+
+async def test_objects_belong_to_who_uploaded_them_and_are_forgotten_when_unused(
+    store: SqliteStore,
+) -> None:
+    used, unused, fresh = "a" * 64, "b" * 64, "c" * 64
+    for sha256, at in ((used, 1.0), (unused, 1.0), (fresh, 9.0)):
+        await store.commit(AddObject(sha256, "susan", 3, at))
+    await store.commit(AddJob(job("one"), b"{}", objects=(used,)))
+    assert store.objects_of("susan", [used, unused, "d" * 64]) == {used, unused}
+    assert store.objects_of("joe", [used]) == frozenset()
+    assert store.unused_objects(before=5.0) == (unused,)
+    await store.forget_objects([unused])
+    assert store.objects_of("susan", [unused]) == frozenset()
+    await store.commit(DropJob(job("one").id))
+    assert store.unused_objects(before=5.0) == (used,)
+
+
+async def test_the_file_is_set_up_for_durable_commits(store: SqliteStore, tmp_path: Path) -> None:
+    found: dict[str, object] = {}
+
+    def look(db: sqlite3.Connection) -> None:
+        for name in ("journal_mode", "synchronous", "foreign_keys", "trusted_schema"):
+            found[name] = db.execute(f"PRAGMA {name}").fetchone()[0]
+
+    await store._writer.run(look)
+    assert found == {
+        "journal_mode": "wal",
+        "synchronous": 2,
+        "foreign_keys": 1,
+        "trusted_schema": 0,
+    }
+
+
+async def test_a_saved_job_replaces_what_was_known(store: SqliteStore, tmp_path: Path) -> None:
+    await store.commit(AddJob(job("one"), b"{}"))
+    await store.commit(SaveJob(job("one", state=JobState.CANCELLED, ended=5.0)))
+    await store.close()
+    contents = await SqliteStore(tmp_path).open()
+    assert contents.jobs[0].state is JobState.CANCELLED
+
+
+@pytest.mark.parametrize(
+    ("version", "ok", "words"),
+    [
+        ((3, 36, 0), False, "too old"),
+        ((3, 40, 1), True, "single writer"),
+        ((3, 51, 2), True, "single writer"),
+        ((3, 51, 3), True, "no known fault"),
+        ((3, 52, 0), True, "single writer"),
+        ((3, 53, 0), True, "no known fault"),
+    ],
+)
+def test_the_doctor_judges_the_library_by_its_version(
+    version: tuple[int, int, int], ok: bool, words: str
+) -> None:
+    verdict = sqlite_verdict(version)
+    assert (verdict.ok, words in verdict.text) == (ok, True)
