@@ -1,0 +1,203 @@
+"""People at the screen: what they click and what they read, for tests in a real browser.
+
+Every step goes by what the screen shows; nothing here talks to the scheduler directly.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from playwright.sync_api import Browser, Locator, Page, expect, sync_playwright
+
+from benchpool_scheduler.testing.browser import ARGUMENTS, CHROMIUM
+
+PATIENCE_MS = 60_000
+"""How long a person waits for the screen: servers and kernels start on a busy machine."""
+
+
+@contextmanager
+def screen() -> Iterator[Browser]:
+    """Run a headless Chromium."""
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(ARGUMENTS))
+        try:
+            yield browser
+        finally:
+            browser.close()
+
+
+class Person:
+    """Somebody with a browser window of their own.
+
+    Args:
+        browser: The browser; the person gets a fresh context in it.
+        url: Where the Hub answers.
+        name: The user name, which is also the name of the person's project.
+        password: The shared password.
+        home: The person's home folder, where notebooks lie.
+        context: Settings of the browser context, e.g. ``color_scheme``.
+    """
+
+    def __init__(
+        self, browser: Browser, url: str, name: str, password: str, home: Path, **context: object
+    ) -> None:
+        settings = {"viewport": {"width": 1440, "height": 900}, **context}
+        self._context = browser.new_context(**settings)  # type: ignore[arg-type]
+        self._context.set_default_timeout(PATIENCE_MS)
+        self.page: Page = self._context.new_page()
+        self.url = url.rstrip("/")
+        self.name = name
+        self.home = home
+        self._password = password
+
+    def leave(self) -> None:
+        """Close the window; servers and jobs run on."""
+        self._context.close()
+
+    def look(self, name: str) -> None:
+        """Keep a picture of the screen when a folder for pictures is named."""
+        folder = os.environ.get("BENCHPOOL_SCREENSHOTS")
+        if folder:
+            Path(folder).mkdir(parents=True, exist_ok=True)
+            self.page.screenshot(path=Path(folder) / f"{name}.png")
+
+    # ------------------------------------------------------------------ Hub
+
+    def log_in(self) -> None:
+        """Log in on the Hub's page with the shared password."""
+        self.page.goto(f"{self.url}/hub/login")
+        self.page.fill("#username_input", self.name)
+        self.page.fill("#password_input", self._password)
+        self.page.click("#login_submit")
+        self.page.wait_for_url(re.compile(r"/hub/(home|spawn)|/user/"))
+
+    def open_start_form(self) -> None:
+        """Open the form on which a server is started."""
+        self.page.goto(f"{self.url}/hub/spawn/{self.name}")
+        expect(self.page.locator("input[name=gpus]").first).to_be_visible()
+
+    def start_server(self, gpus: int) -> None:
+        """Choose a number of GPUs and start; returns when JupyterLab is there."""
+        self.open_start_form()
+        self.page.locator(f"input[name=gpus][value='{gpus}']").check()
+        self.page.locator("input[type=submit], button[type=submit]").last.click()
+        self.page.wait_for_url(re.compile(rf"/user/{self.name}/"))
+        self.wait_for_lab()
+
+    # ------------------------------------------------------------------ JupyterLab
+
+    def wait_for_lab(self) -> None:
+        """Wait until JupyterLab has drawn itself."""
+        expect(self.page.locator("#jp-main-dock-panel")).to_be_visible(timeout=PATIENCE_MS)
+        expect(self.page.locator("#jupyterlab-splash")).to_have_count(0, timeout=PATIENCE_MS)
+
+    def open_file(self, name: str) -> None:
+        """Open a file of the home folder in JupyterLab by its link."""
+        self.page.goto(f"{self.url}/user/{self.name}/lab/tree/{name}")
+        self.wait_for_lab()
+
+    @property
+    def notebook(self) -> Locator:
+        """The notebook in front."""
+        return self.page.locator(".jp-NotebookPanel:not(.lm-mod-hidden)")
+
+    def cell(self, number: int) -> Locator:
+        """One cell of the notebook in front, counted from 0."""
+        return self.notebook.locator(".jp-Cell").nth(number)
+
+    def wait_for_kernel(self) -> None:
+        """Wait until the kernel is idle."""
+        idle = self.notebook.locator(".jp-Notebook-ExecutionIndicator[data-status=idle]")
+        expect(idle).to_be_visible(timeout=PATIENCE_MS)
+
+    def run_cell(self, number: int) -> None:
+        """Run one cell and wait for its number."""
+        self.select_cell(number)
+        self.page.keyboard.press("Control+Enter")
+        prompt = self.cell(number).locator(".jp-InputPrompt")
+        expect(prompt).to_have_text(re.compile(r"\[\d+\]"), timeout=PATIENCE_MS)
+
+    def select_cell(self, number: int) -> None:
+        """Make one cell the selection, in command mode."""
+        self.cell(number).locator(".jp-InputArea-editor").click()
+        self.page.keyboard.press("Escape")
+
+    # ------------------------------------------------------------------ sending
+
+    @property
+    def dialog(self) -> Locator:
+        """The dialog "Send to training"."""
+        return self.page.get_by_test_id("benchpool-send-dialog")
+
+    def press_send_button(self) -> None:
+        """Press the notebook's toolbar button; returns when the dialog is there."""
+        self.notebook.locator("[data-jp-item-name='benchpool-send'] >> visible=true").click()
+        expect(self.dialog).to_be_visible()
+
+    def choose_gpus(self, gpus: int) -> None:
+        """Set the number of GPUs in the dialog and wait for what it says about the start."""
+        self.dialog.get_by_test_id("benchpool-gpus").fill(str(gpus))
+        expect(self.dialog.get_by_test_id("benchpool-send")).to_be_enabled(timeout=PATIENCE_MS)
+
+    def send(self) -> None:
+        """Press Enter in the dialog; returns when it is gone."""
+        expect(self.dialog.get_by_test_id("benchpool-send")).to_be_enabled(timeout=PATIENCE_MS)
+        self.dialog.get_by_test_id("benchpool-gpus").press("Enter")
+        expect(self.dialog).to_have_count(0, timeout=PATIENCE_MS)
+
+    def open_file_dialog(self, name: str) -> None:
+        """Choose "Send to Training…" in the file browser's menu of a file."""
+        self.page.locator(f".jp-DirListing-item[title^='Name: {name}']").click(button="right")
+        self.page.locator(".lm-Menu-item[data-command='benchpool:send-file']").click()
+        expect(self.dialog).to_be_visible()
+
+    def send_file(self, name: str, *, gpus: int) -> None:
+        """Send a script from the file browser's menu."""
+        self.open_file_dialog(name)
+        self.choose_gpus(gpus)
+        self.send()
+
+    # ------------------------------------------------------------------ following
+
+    @property
+    def panel(self) -> Locator:
+        """The side panel with the jobs."""
+        return self.page.locator("[aria-label='Training jobs'].lm-Widget >> visible=true").first
+
+    def open_panel(self) -> None:
+        """Bring the side panel to the front."""
+        if self.panel.count() == 0:
+            self.page.get_by_test_id("benchpool-status").click()
+        expect(self.panel).to_be_visible()
+
+    def row(self, name: str) -> Locator:
+        """The panel's newest row of a job by its name."""
+        named = self.page.locator(f".bp-Row-name:text-is('{name}')")
+        return self.page.locator(".bp-Row", has=named).first
+
+    def expect_state(self, name: str, state: str) -> None:
+        """Wait until the panel shows a job in a state."""
+        mark = self.row(name).get_by_test_id("benchpool-state").first
+        expect(mark).to_have_text(state, timeout=2 * PATIENCE_MS)
+
+    def open_row(self, name: str) -> Locator:
+        """Unfold a job in the panel; return its details."""
+        row = self.row(name)
+        button = row.locator(".bp-Row-main")
+        if button.get_attribute("aria-expanded") != "true":
+            button.click()
+        details = row.get_by_test_id("benchpool-details")
+        expect(details).to_be_visible()
+        return details
+
+    def badge(self, cell: int) -> Locator:
+        """The badge of a cell."""
+        return self.cell(cell).get_by_test_id("benchpool-badge")
+
+    def act(self, name: str, action: str) -> None:
+        """Press one of a row's buttons: pause, resume, cancel or again."""
+        self.row(name).locator(f"[data-action='{action}']").click()
