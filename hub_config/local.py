@@ -9,7 +9,8 @@ import os
 from pathlib import Path
 
 c = get_config()  # noqa: F821
-load_subconfig("roles.py")  # noqa: F821
+# With its folder: a sub-configuration that is not found is passed over without a word.
+load_subconfig("roles.py", path=str(Path(__file__).parent))  # noqa: F821
 
 facts = json.loads(Path(os.environ["BENCHPOOL_HUB_FACTS"]).read_text())
 paths, ports, secrets = facts["paths"], facts["ports"], facts["secrets"]
@@ -82,5 +83,7 @@ c.JupyterHub.services = [
         "oauth_no_confirm": True,
         "oauth_client_allowed_scopes": ["read:users:groups!user", "read:users:name!user"],
     },
-    {"name": "benchpool-hub", "api_token": secrets["hub_token"], "display": False},
+    # By `admin`, and not by a role in load_roles: naming the role there would take it from every
+    # administrator made on the Hub's admin page at the next start.
+    {"name": "benchpool-hub", "api_token": secrets["hub_token"], "admin": True, "display": False},
 ]

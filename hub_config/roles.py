@@ -19,7 +19,6 @@ else:
 
 c.JupyterHub.load_roles = [
     *roles,
-    {"name": "admin", "services": ["benchpool-hub"]},
     {
         "name": "benchpool-service",
         "description": "What the scheduler asks the Hub",
