@@ -109,6 +109,16 @@ class Listener:
         """Return the worker's first progress."""
         return await self._first(worker, WorkerProgress)
 
+    async def next_progress(self, worker: WorkerId, after: WorkerProgress) -> WorkerProgress:
+        """Return the progress that follows another one."""
+        async with asyncio.timeout(PATIENCE_S), self._news:
+            while True:
+                later = self.seen[self.seen.index(after) + 1 :]
+                for event in later:
+                    if event.worker == worker and isinstance(event, WorkerProgress):
+                        return event
+                await self._news.wait()
+
     async def exit_of(self, worker: WorkerId) -> tuple[int | None, EndedBy]:
         """Return exit code and ended-by."""
         event = await self.ended(worker)

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+
 from benchpool_scheduler.runtime.local import LocalRuntime, simulated
 from benchpool_scheduler.testing.workers import Listener
 

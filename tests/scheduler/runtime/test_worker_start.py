@@ -100,8 +100,9 @@ async def test_the_worker_has_an_own_session_empty_input_private_files_and_no_ot
     launch = python_launch(
         "import os, sys\n"
         "fds = sorted(os.listdir('/proc/self/fd'), key=int)\n"
+        "more = [f'/proc/self/fd/{fd}' for fd in fds[3:]]  # the listing itself is closed again\n"
         "print(os.getsid(0) == os.getpid(), sys.stdin.read() == '', oct(os.umask(0)), fds[:3],"
-        " [os.readlink(f'/proc/self/fd/{fd}') for fd in fds[3:] if os.path.exists(f'/proc/self/fd/{fd}')],"
+        " [os.readlink(path) for path in more if os.path.exists(path)],"
         " os.getcwd())",
         working_dir=tmp_path,
     )
@@ -187,4 +188,3 @@ async def test_a_gang_on_one_machine_finds_its_rendezvous(
         await listener.ended(launch.worker)
         said = (await whole_log(runtime, launch.worker)).decode().strip()
         assert said == f"127.0.0.1 2 {index} 0 {index} 2 1"
-

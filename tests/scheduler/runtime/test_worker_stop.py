@@ -9,6 +9,7 @@ import time
 from datetime import UTC, datetime
 
 import pytest
+
 from benchpool_scheduler.runtime import EndedBy, WorkerId, WorkerStarted
 from benchpool_scheduler.runtime.local import LocalRuntime
 from benchpool_scheduler.runtime.local.supervisor import records
@@ -263,8 +264,7 @@ async def test_an_end_by_the_kernel_for_want_of_memory_is_told_as_such(
         with open(f"{limited}/memory.limit_in_bytes", "w") as file:
             file.write(str(64 * 1024 * 1024))
         launch = python_launch(
-            f"import os; open('{limited}/cgroup.procs', 'w').write('0')\n"
-            "data = b'x' * (512 << 20)"
+            f"import os; open('{limited}/cgroup.procs', 'w').write('0')\ndata = b'x' * (512 << 20)"
         )
         await runtime.start(launch)
         ended = await listener.ended(launch.worker)

@@ -143,16 +143,17 @@ class NvmlSource:
         for index in range(pynvml.nvmlDeviceGetCount()):
             try:
                 handle = pynvml.nvmlDeviceGetHandleByIndex(index)
-                found += self._slices(handle, index) or [self._device(handle, index)]
+                slices = self._slices(handle, index)
+                found += [self._device(handle, index)] if slices is None else slices
             except pynvml.NVMLError as error:
                 found += self._broken(index, str(error))
         return found
 
-    def _slices(self, parent: Any, index: int) -> list[Device]:
-        """Return the MIG slices of a GPU; none when it is not divided (R1: each is a GPU)."""
+    def _slices(self, parent: Any, index: int) -> list[Device] | None:
+        """Return the MIG slices of a GPU, each a GPU of its own (R1); None when not divided."""
         mode = _quiet(pynvml.nvmlDeviceGetMigMode, parent)
         if mode is None or mode[0] != pynvml.NVML_DEVICE_MIG_ENABLE:
-            return []
+            return None
         most = _quiet(pynvml.nvmlDeviceGetMaxMigDeviceCount, parent) or 0
         # Slice numbers have holes.
         handles = [

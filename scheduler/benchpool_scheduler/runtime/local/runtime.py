@@ -83,6 +83,11 @@ class LocalRuntime:
         self._tasks: set[asyncio.Task[None]] = set()
         self._ticker: asyncio.Task[None] | None = None
 
+    @property
+    def state(self) -> Path:
+        """The state folder."""
+        return self._folders.state
+
     # --------------------------------------------------------------------------- life
 
     async def open(self, expected: Sequence[WorkerId]) -> None:

@@ -69,14 +69,17 @@ def spawn(
     output: int,
     account: Account | None,
     group: str | None,
+    reach: str,
 ) -> int:
     """Start the command in an own session and return its pid.
 
     Standard input is empty, both outputs go to the descriptor ``output``; every other descriptor
     is closed, signals are at their defaults, no core is dumped, new files are the owner's only.
 
+    ``reach`` is a folder of the state folder that the worker must be able to use.
+
     Raises:
-        StartFailed: The folder or the command cannot be used.
+        StartFailed: A folder or the command cannot be used.
     """
     failure_read, failure_write = os.pipe2(os.O_CLOEXEC)
     pid = os.fork()
@@ -87,6 +90,8 @@ def spawn(
             _isolate(output, failure_write, group)
             if account is not None:
                 account.drop_to()
+            stage = "state"
+            os.listdir(reach)
             stage = "folder"
             os.chdir(cwd)
             stage = "command"
@@ -102,7 +107,7 @@ def spawn(
     if failure:
         os.waitpid(pid, 0)
         where, reason = failure.split()
-        raise _explain(where, int(reason), argv[0], cwd)
+        raise _explain(where, int(reason), argv[0], reach if where == "state" else cwd)
     return pid
 
 
@@ -138,10 +143,16 @@ def _offer_to_oom_killer() -> None:
         pass
 
 
-def _explain(stage: str, number: int, command: str, cwd: str) -> StartFailed:
+def _explain(stage: str, number: int, command: str, folder: str) -> StartFailed:
     why = os.strerror(number) if number else "not possible"
+    if stage == "state":
+        return StartFailed(
+            f"the job's account cannot reach {folder}: {why}; let others pass through the state "
+            "folder (chmod o+x) and all folders above it",
+            126,
+        )
     if stage == "folder":
-        return StartFailed(f"the working folder {cwd} cannot be used: {why}", 126)
+        return StartFailed(f"the working folder {folder} cannot be used: {why}", 126)
     if stage == "command":
         code = 127 if number == 2 else 126
         return StartFailed(f"the command {command!r} cannot be started: {why}", code)

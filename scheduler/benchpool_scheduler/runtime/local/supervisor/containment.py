@@ -194,7 +194,10 @@ def out_of_memory_kills(group: str | None) -> int:
         return _counter(own, "oom_kill")
     files = [
         os.path.join(folder, name)
-        for folder, name in ((_folder(""), "memory.events"), (_folder("memory"), "memory.oom_control"))
+        for folder, name in (
+            (_folder(""), "memory.events"),
+            (_folder("memory"), "memory.oom_control"),
+        )
         if folder is not None
     ]
     return sum(_counter(file, "oom_kill") for file in [*files, "/proc/vmstat"])

@@ -8,13 +8,18 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import stat
 
+from .child import Account
 from .snapshot import copy_bytes
 
 MOST_FILES = 10_000
 MOST_BYTES = 4 * 1024**3
 """Bounds of what one worker brings home."""
+
+SECONDS = 1800
+"""Time that copying may take."""
 
 SKIPPED_FOLDERS = frozenset({"__pycache__", ".ipynb_checkpoints", ".git"})
 
@@ -58,7 +63,10 @@ class Carrier:
                 f"{self._limits}; they are still in the job's folder on the server"
             )
         if self.links:
-            said.append(f"{self.links} links among the results were left out")
+            said.append(
+                f"{self.links} links or special files among the results were left out; copy the "
+                "files themselves into the output folder"
+            )
         if self.failed:
             shown = "; ".join(self.failed[:3])
             said.append(f"{len(self.failed)} result files could not be copied: {shown}")
@@ -91,6 +99,48 @@ class Carrier:
             self.copied += 1
         finally:
             os.close(folder)
+
+
+def send_home(
+    account: Account | None, output: str, files: str | None, after_ns: int, goal: str | None
+) -> list[str]:
+    """Copy results to ``goal`` in a process of the worker's account; return what to tell.
+
+    ``files`` is the worker's copy of the snapshot, or None when it ran elsewhere: what changed in
+    it goes first, so that the output folder wins. Once all is home the copy is removed.
+    """
+    if goal is None:
+        return []
+    reader, writer = os.pipe2(os.O_CLOEXEC)
+    pid = os.fork()
+    if pid == 0:
+        try:
+            signal.signal(signal.SIGALRM, signal.SIG_DFL)
+            signal.alarm(SECONDS)
+            if account is not None:
+                account.drop_to()
+            os.write(writer, "\n".join(_carry_all(goal, output, files, after_ns)).encode())
+        except BaseException as error:
+            os.write(writer, f"the results could not be copied: {error}".encode())
+        finally:
+            os._exit(0)
+    os.close(writer)
+    with os.fdopen(reader, "rb") as file:
+        said = file.read().decode(errors="replace")
+    _, status = os.waitpid(pid, 0)
+    if status:
+        return [f"the results could not be copied within {SECONDS} s"]
+    return said.splitlines()
+
+
+def _carry_all(goal: str, output: str, files: str | None, after_ns: int) -> list[str]:
+    carrier = Carrier(goal)
+    if files is not None:
+        carrier.copy(files, after_ns)
+    carrier.copy(output)
+    if files is not None and not carrier.over and not carrier.failed:
+        remove_tree(files)
+    return carrier.sentences()
 
 
 def open_below(goal: str, relative: str) -> int:

@@ -12,7 +12,6 @@ A held lock on the inherited descriptor says that we live. SIGUSR1 means: look a
 
 from __future__ import annotations
 
-import json
 import os
 import select
 import signal
@@ -21,7 +20,8 @@ import time
 import traceback
 
 from . import child, containment, records, results, schedule, snapshot
-from .logfile import BOUND, BURST, RATE, Bucket, LogWriter
+from .logfile import BURST, RATE, Bucket, LogWriter
+from .orders import Order, Wish
 
 LOCK_FD = 3
 READY_FD = 4
@@ -31,29 +31,25 @@ CHUNK = 64 * 1024
 KILL_PAUSE_S = (0.01, 1.0)
 """Time between two rounds of killing: at first, and at most."""
 
-RESULTS_S = 1800
-"""Seconds that copying results may take."""
-
 
 def main(arguments: list[str]) -> None:
     """Supervise the worker whose folder is the argument."""
     with os.fdopen(0, "rb", closefd=False) as file:
-        launch = json.loads(file.read())
+        order = Order(file.read())
     os.dup2(os.open("/dev/null", os.O_RDONLY | os.O_CLOEXEC), 0)
     for descriptor in (LOCK_FD, READY_FD):
         os.set_inheritable(descriptor, False)
     os.umask(0o077)
     os.chdir("/")
-    Supervisor(arguments[0], launch).run()
+    Supervisor(arguments[0], order).run()
 
 
 class Supervisor:
     """One worker from its start to its end."""
 
-    def __init__(self, folder: str, launch: dict[str, object]) -> None:
+    def __init__(self, folder: str, order: Order) -> None:
         self._folder = folder
-        self._launch = launch
-        self._tag = str(launch["tag"])
+        self._order = order
         self._exchange = os.path.join(folder, records.EXCHANGE)
         self._files = os.path.join(folder, records.FILES)
         self._account: child.Account | None = None
@@ -72,7 +68,7 @@ class Supervisor:
         self._poll = select.poll()
         self._wakeup = self._catch_signals()
         self._output = -1
-        self._log = LogWriter(folder, _whole(launch["log_bytes"], BOUND))
+        self._log = LogWriter(folder, order.log_bytes)
         self._bucket = Bucket(RATE, BURST, time.monotonic())
 
     def run(self) -> None:
@@ -116,22 +112,22 @@ class Supervisor:
             "start_ticks": records.start_ticks(os.getpid()),
             "started": self._started,
             "group": self._group,
-            "tag": self._tag,
+            "tag": self._order.tag,
         }
         records.write(self._folder, records.PROCESS, record, durable=False)
 
     def _prepare(self) -> None:
         """Make the folders that the worker may write to, and lay out its files."""
-        self._account = child.find_account(_text(self._launch["account"]))
+        self._account = child.find_account(self._order.account)
         owner = None if self._account is None else (self._account.uid, self._account.gid)
-        for folder in [*_texts(self._launch["folders"]), self._exchange]:
+        for folder in [*self._order.folders, self._exchange]:
             os.makedirs(folder, mode=0o700, exist_ok=True)
             if owner is not None:
                 os.chown(folder, *owner, follow_symlinks=False)
-        if self._launch["cwd"] is None:
+        if self._order.cwd is None:
             os.mkdir(self._files, 0o700)
-            files = self._launch.pop("files")
-            snapshot.lay_out(self._files, str(self._launch["objects"]), files, owner)  # type: ignore[arg-type]
+            snapshot.lay_out(self._files, self._order.objects, self._order.files, owner)
+            self._order.files.clear()
             self._after_ns = self._instant()
 
     def _instant(self) -> int:
@@ -147,26 +143,27 @@ class Supervisor:
                 return first
 
     def _start(self) -> None:
-        self._group = containment.make_group(str(self._launch["name"]))
+        self._group = containment.make_group(self._order.name)
         self._oom_before = containment.out_of_memory_kills(self._group)
         self._output, writer = os.pipe2(os.O_CLOEXEC)
         os.set_blocking(self._output, False)
         try:
             self._leader = child.spawn(
-                _texts(self._launch["argv"]),
-                dict(self._launch.pop("env")),  # type: ignore[call-overload]
-                _text(self._launch["cwd"]) or self._files,
+                self._order.argv,
+                self._order.env,
+                self._order.cwd or self._files,
                 writer,
                 self._account,
                 self._group,
+                self._exchange,
             )
         finally:
             os.close(writer)
         self._poll.register(self._output, select.POLLIN)
         self._started = time.time()
-        limit = self._launch["time_limit_s"]
-        if isinstance(limit, int | float):
-            self._limit_at = time.monotonic() + limit
+        self._order.env.clear()
+        if self._order.time_limit_s is not None:
+            self._limit_at = time.monotonic() + self._order.time_limit_s
         self._introduce()
 
     # --------------------------------------------------------------------------- watch
@@ -237,34 +234,35 @@ class Supervisor:
     def _heed(self, signals: bytes) -> None:
         self._told = self._told or signal.SIGUSR1 in signals
         if signal.SIGTERM in signals and self._stop is None:
-            self._begin("pause", "lost", _number(self._launch["grace_s"]), "the machine", "")
+            text = "the machine is being shut down"
+            self._begin(Wish("pause", self._order.grace_s, "the machine", text), "lost")
 
     def _look_for_stop(self, now: float) -> None:
         """Heed ``stop.json``; it may come before the start, and a cancel after a pause."""
         if not self._told or self._status is not None:
             return
         self._told = False
-        wish = records.read(self._folder, records.STOP)
-        if wish is None:
+        record = records.read(self._folder, records.STOP)
+        if record is None:
             return
-        kind, grace_s = str(wish["kind"]), _number(wish["grace_s"])
+        wish = Wish.of(record)
         if self._stop is None:
-            self._begin(kind, "notice", grace_s, str(wish["for"]), str(wish["text"]))
-        elif kind == "cancel" and self._stop.kind == "pause":
-            self._stop.hasten(grace_s, now)
-            self._tell(kind, grace_s, str(wish["for"]), str(wish["text"]))
+            self._begin(wish, "notice")
+        elif wish.kind == "cancel" and self._stop.kind == "pause":
+            self._stop.hasten(wish.grace_s, now)
+            self._tell(wish)
 
-    def _begin(self, kind: str, by: str, grace_s: float, for_: str, text: str) -> None:
-        self._tell(kind, grace_s, for_, text)
-        self._stop = schedule.Stop(kind, by, grace_s, time.monotonic())
+    def _begin(self, wish: Wish, by: str) -> None:
+        self._tell(wish)
+        self._stop = schedule.Stop(wish.kind, by, wish.grace_s, time.monotonic())
 
-    def _tell(self, kind: str, grace_s: float, for_: str, text: str) -> None:
+    def _tell(self, wish: Wish) -> None:
         """Write the notice file; a worker that made it impossible gets the signals all the same."""
         notice: dict[str, object] = {
-            "kind": kind,
-            "deadline": _rfc3339(time.time() + grace_s),
-            "for": for_,
-            "text": text,
+            "kind": wish.kind,
+            "deadline": _rfc3339(time.time() + wish.grace_s),
+            "for": wish.for_,
+            "text": wish.text,
         }
         uid = None if self._account is None else self._account.uid
         try:
@@ -278,8 +276,8 @@ class Supervisor:
             if self._status is not None:
                 self._stop = schedule.Stop("cancel", "itself", schedule.LEFTOVER_S, now)
             elif self._limit_at is not None and now >= self._limit_at:
-                text = f"the time limit of {self._launch['time_limit_s']} s is reached"
-                self._begin("cancel", "time-limit", _number(self._launch["grace_s"]), "", text)
+                text = f"the time limit of {self._order.time_limit_s:g} s is reached"
+                self._begin(Wish("cancel", self._order.grace_s, "", text), "time-limit")
         if self._stop is None:
             return
         if now >= self._stop.kill_at:
@@ -289,7 +287,7 @@ class Supervisor:
             containment.send(self._all(), signal.SIGTERM)
 
     def _all(self) -> containment.Processes:
-        return list({*containment.descendants(os.getpid()), *containment.tagged(self._tag)})
+        return list({*containment.descendants(os.getpid()), *containment.tagged(self._order.tag)})
 
     def _kill(self) -> None:
         """One round of SIGKILL to everything, with growing pauses; it ends when nothing is left.
@@ -313,7 +311,7 @@ class Supervisor:
         """Kill what escaped the tree, until nothing was found twice."""
         clean = 0
         while clean < 2:
-            clean = clean + 1 if containment.sweep(self._tag, self._group) else 0
+            clean = clean + 1 if containment.sweep(self._order.tag, self._group) else 0
             if clean < 2:
                 time.sleep(KILL_PAUSE_S[0])
 
@@ -332,7 +330,7 @@ class Supervisor:
             )
             return code, "out-of-memory", text
         if by == "time-limit":
-            text = f"it was ended at its time limit of {self._launch['time_limit_s']} s"
+            text = f"it was ended at its time limit of {self._order.time_limit_s:g} s"
             return code, by, text
         if by != "itself" and self._killed:
             return code, by, "it did not end within its grace period and was killed"
@@ -356,67 +354,23 @@ class Supervisor:
         if self._group is not None:
             containment.remove_group(self._group)
         if self._started is not None:
-            paused = self._stop is not None and self._stop.kind == "pause" and code != 0
-            self._bring_home(copy=not paused)
+            self._bring_home(code)
         self._log.close()
 
-    def _bring_home(self, *, copy: bool) -> None:
-        """Copy the results, as the worker's account, and clear its copy of the files."""
-        reader, writer = os.pipe2(os.O_CLOEXEC)
-        pid = os.fork()
-        if pid == 0:
-            try:
-                signal.signal(signal.SIGALRM, signal.SIG_DFL)
-                signal.alarm(RESULTS_S)
-                if self._account is not None:
-                    self._account.drop_to()
-                os.write(writer, "\n".join(self._carry() if copy else []).encode())
-            except BaseException as error:
-                os.write(writer, f"the results could not be copied: {error}".encode())
-            finally:
-                os._exit(0)
-        os.close(writer)
-        with os.fdopen(reader, "rb") as file:
-            said = file.read().decode(errors="replace")
-        os.waitpid(pid, 0)
-        for sentence in said.splitlines():
+    def _bring_home(self, code: int | None) -> None:
+        """Copy the results, as the worker's account; a paused worker has none yet."""
+        if self._stop is not None and self._stop.kind == "pause" and code != 0:
+            return
+        files = self._files if self._after_ns else None
+        for sentence in results.send_home(
+            self._account, self._order.output, files, self._after_ns, self._order.output_dir
+        ):
             self._log.say(sentence)
-
-    def _carry(self) -> list[str]:
-        goal = _text(self._launch["output_dir"])
-        said: list[str] = []
-        if goal is not None:
-            carrier = results.Carrier(goal)
-            if self._after_ns:
-                carrier.copy(self._files, self._after_ns)
-            carrier.copy(str(self._launch["output"]))
-            said = carrier.sentences()
-            if carrier.over or carrier.failed:
-                return said
-        if self._after_ns and goal is not None:
-            results.remove_tree(self._files)
-        return said
 
 
 def _rfc3339(at: float) -> str:
     whole = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(at))
     return f"{whole}.{int(at % 1 * 1000):03d}+00:00"
-
-
-def _text(value: object) -> str | None:
-    return None if value is None else str(value)
-
-
-def _texts(value: object) -> list[str]:
-    return [str(item) for item in value] if isinstance(value, list) else []
-
-
-def _number(value: object) -> float:
-    return float(value) if isinstance(value, int | float) else 0.0
-
-
-def _whole(value: object, default: int) -> int:
-    return value if isinstance(value, int) else default
 
 
 if __name__ == "__main__":

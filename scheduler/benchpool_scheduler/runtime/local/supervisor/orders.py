@@ -1,0 +1,77 @@
+"""What a supervisor is told at its start: one JSON object, read once."""
+
+from __future__ import annotations
+
+import json
+
+from .logfile import BOUND
+
+
+class Order:
+    """The worker to supervise; the attributes are those of the runtime port's ``Launch``.
+
+    Attributes:
+        cwd: Folder to run in; None runs in a copy of ``files``, laid out from ``objects``.
+        folders: What the worker may write to besides; made where missing.
+        output: The folder whose content goes to ``output_dir`` at the end.
+        tag: The variable, ``NAME=value``, that every process of the worker carries.
+        name: Name of its cgroup.
+    """
+
+    __slots__ = (
+        "account",
+        "argv",
+        "cwd",
+        "env",
+        "files",
+        "folders",
+        "grace_s",
+        "log_bytes",
+        "name",
+        "objects",
+        "output",
+        "output_dir",
+        "tag",
+        "time_limit_s",
+    )
+
+    def __init__(self, text: bytes) -> None:
+        told = json.loads(text)
+        self.argv: list[str] = list(told["argv"])
+        self.env: dict[str, str] = dict(told["env"])
+        self.cwd: str | None = told["cwd"]
+        self.files: list[tuple[str, str, bool]] = [tuple(file) for file in told["files"]]
+        self.objects: str = told["objects"]
+        self.folders: list[str] = list(told["folders"])
+        self.output: str = told["output"]
+        self.output_dir: str | None = told["output_dir"]
+        self.account: str | None = told["account"]
+        self.grace_s = float(told["grace_s"])
+        limit = told["time_limit_s"]
+        self.time_limit_s: float | None = None if limit is None else float(limit)
+        self.log_bytes = int(told.get("log_bytes", BOUND))
+        self.tag: str = told["tag"]
+        self.name: str = told["name"]
+
+
+class Wish:
+    """The content of ``stop.json``; a damaged one is a plain cancel without grace."""
+
+    __slots__ = ("for_", "grace_s", "kind", "text")
+
+    def __init__(self, kind: str, grace_s: float, for_: str, text: str) -> None:
+        self.kind = kind
+        self.grace_s = grace_s
+        self.for_ = for_
+        self.text = text
+
+    @classmethod
+    def of(cls, record: dict[str, object]) -> Wish:
+        """Return the wish that a record holds."""
+        grace = record.get("grace_s")
+        return cls(
+            "pause" if record.get("kind") == "pause" else "cancel",
+            float(grace) if isinstance(grace, int | float) else 0.0,
+            str(record.get("for", "")),
+            str(record.get("text", "")),
+        )

@@ -1,0 +1,168 @@
+"""What a worker writes is read with distrust: links, pipes, nonsense and floods do no harm."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from benchpool_scheduler.runtime import EndedBy
+from benchpool_scheduler.runtime.local import LocalRuntime, logs
+from benchpool_scheduler.runtime.local.folders import Folders
+from benchpool_scheduler.runtime.local.progress import (
+    METRICS_LIMIT,
+    TEXT_LIMIT,
+    Progress,
+    read_progress,
+)
+from benchpool_scheduler.runtime.local.supervisor import records
+from benchpool_scheduler.testing.workers import Listener, cancel, log_says, pause, python_launch
+
+
+def say(folder: Path, text: str | bytes) -> Path:
+    (folder / "progress.json").write_bytes(text.encode() if isinstance(text, str) else text)
+    return folder
+
+
+async def test_progress_and_checkpoints_of_a_worker_are_told(
+    runtime: LocalRuntime, listener: Listener
+) -> None:
+    launch = python_launch(
+        "import json, os, time\n"
+        "open(os.environ['BENCHPOOL_CHECKPOINT_DIR'] + '/state', 'w').write('1')\n"
+        "new = os.environ['BENCHPOOL_PROGRESS_FILE'] + '.new'\n"
+        "open(new, 'w').write(json.dumps({'fraction': 0.25, 'text': 'epoch 1',"
+        " 'metrics': {'loss': 0.5}}))\n"
+        "os.rename(new, os.environ['BENCHPOOL_PROGRESS_FILE'])\n"
+        "time.sleep(60)"
+    )
+    await runtime.start(launch)
+    said = await listener.progress(launch.worker)
+    assert (said.fraction, said.text, said.metrics) == (0.25, "epoch 1", {"loss": 0.5})
+    while said.checkpoint_at is None:
+        said = await listener.next_progress(launch.worker, after=said)
+    assert abs(said.checkpoint_at - said.at) < 10
+
+
+async def test_the_last_progress_of_a_short_worker_is_told_before_its_end(
+    runtime: LocalRuntime, listener: Listener
+) -> None:
+    launch = python_launch(
+        "import os; open(os.environ['BENCHPOOL_PROGRESS_FILE'], 'w').write('{\"fraction\": 1}')"
+    )
+    await runtime.start(launch)
+    await listener.ended(launch.worker)
+    assert [type(event).__name__ for event in listener.seen] == [
+        "WorkerStarted",
+        "WorkerProgress",
+        "WorkerEnded",
+    ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "nonsense", "[1]", "null", "[" * 100_000, b"\xff\xfe", '{"fraction": ' + "9" * 70_000],
+)
+def test_nonsense_in_the_progress_file_is_no_progress(tmp_path: Path, text: str | bytes) -> None:
+    assert read_progress(say(tmp_path, text)) is None
+
+
+def test_values_of_progress_are_bounded(tmp_path: Path) -> None:
+    metrics = {f"m{n}": n for n in range(METRICS_LIMIT + 5)} | {"bad": "x", "flag": True}
+    text = json.dumps({"fraction": 17, "text": "x" * 10_000, "metrics": metrics, "other": 1})
+    found = read_progress(say(tmp_path, text))
+    assert found is not None
+    assert found.fraction == 1.0
+    assert found.text is not None
+    assert len(found.text) == TEXT_LIMIT
+    assert len(found.metrics) == METRICS_LIMIT
+
+
+def test_numbers_that_are_none_are_left_out(tmp_path: Path) -> None:
+    text = '{"fraction": NaN, "text": 5, "metrics": {"a": Infinity, "b": 1e999, "c": 2}}'
+    assert read_progress(say(tmp_path, text)) == Progress(None, None, {"c": 2.0})
+
+
+@given(st.binary(max_size=300))
+def test_no_bytes_in_the_progress_file_raise(data: bytes) -> None:
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as folder:
+        read_progress(say(Path(folder), data))
+
+
+def test_a_link_in_place_of_a_record_is_not_followed(tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text('{"fraction": 0.5, "text": "secret"}')
+    (tmp_path / "progress.json").symlink_to(secret)
+    assert read_progress(tmp_path) is None
+
+
+def test_a_pipe_in_place_of_a_record_does_not_hang(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "progress.json")
+    assert read_progress(tmp_path) is None
+
+
+def test_a_link_in_place_of_a_log_is_not_read(tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("secret")
+    (tmp_path / "log").symlink_to(secret)
+    assert logs.read(tmp_path, 0, 100) == (0, b"")
+
+
+def test_a_record_replaces_a_link_and_leaves_its_goal_alone(tmp_path: Path) -> None:
+    goal = tmp_path / "goal"
+    goal.write_text("mine")
+    (tmp_path / "notice.json").symlink_to(goal)
+    records.write(str(tmp_path), "notice.json", {"kind": "pause"}, durable=True)
+    assert goal.read_text() == "mine"
+    assert records.read(str(tmp_path), "notice.json") == {"kind": "pause"}
+
+
+async def test_a_worker_that_swaps_its_files_for_links_is_stopped_all_the_same(
+    runtime: LocalRuntime, listener: Listener, tmp_path: Path
+) -> None:
+    goal = tmp_path / "goal"
+    goal.write_text("mine")
+    launch = python_launch(
+        "import os, time\n"
+        "for name in ('BENCHPOOL_NOTICE_FILE', 'BENCHPOOL_PROGRESS_FILE'):\n"
+        f"    os.symlink({str(goal)!r}, os.environ[name])\n"
+        "folder = os.path.dirname(os.path.dirname(os.environ['BENCHPOOL_NOTICE_FILE']))\n"
+        f"os.unlink(folder + '/log'); os.symlink({str(goal)!r}, folder + '/log')\n"
+        "print('hidden', flush=True); open(folder + '/up', 'w').close(); time.sleep(60)"
+    )
+    await runtime.start(launch)
+    folder = Folders(Path(runtime.state)).worker(launch.worker)
+    await listener.started(launch.worker)
+    while not (folder / "up").exists():
+        await runtime.wait_log(launch.worker, 1 << 30, 0.05)
+    assert (await runtime.read_log(launch.worker, 0, 100)).data == b""
+    await runtime.stop(launch.worker, cancel(5))
+    assert (await listener.ended(launch.worker)).by is EndedBy.NOTICE
+    assert goal.read_text() == "mine"
+
+
+async def test_a_worker_that_makes_its_notice_impossible_gets_the_signal(
+    runtime: LocalRuntime, listener: Listener
+) -> None:
+    launch = python_launch(
+        "import os, time\n"
+        "os.makedirs(os.environ['BENCHPOOL_NOTICE_FILE'] + '/full')\n"
+        "print('up'); time.sleep(60)"
+    )
+    await runtime.start(launch)
+    await log_says(runtime, launch.worker, b"up")
+    await runtime.stop(launch.worker, pause(1))
+    assert await listener.exit_of(launch.worker) == (143, EndedBy.NOTICE)
+    await log_says(runtime, launch.worker, b"benchpool: the notice could not be written")
+
+
+@pytest.mark.parametrize("job", ["", "..", "a/b", "A", "a\n", "a" * 65, "job-1"])
+def test_an_id_that_could_lead_elsewhere_is_refused(tmp_path: Path, job: str) -> None:
+    with pytest.raises(ValueError, match="is not a job id"):
+        Folders(tmp_path).job(job)

@@ -1,0 +1,173 @@
+"""The log of a worker: live, bounded, and the same bytes at the same offsets for ever."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from benchpool_scheduler.runtime import WorkerId
+from benchpool_scheduler.runtime.local import LocalRuntime, logs, simulated
+from benchpool_scheduler.runtime.local.supervisor.logfile import SEGMENTS, Bucket, LogWriter
+from benchpool_scheduler.testing.workers import (
+    Listener,
+    log_says,
+    python_launch,
+    whole_log,
+    worker_id,
+)
+
+
+async def follow(
+    runtime: LocalRuntime, worker: WorkerId, limit: int = 1000
+) -> list[tuple[int, bytes]]:
+    """Follow a log to its end as a client does; return (offset, bytes) of each chunk."""
+    found: list[tuple[int, bytes]] = []
+    offset = 0
+    async with asyncio.timeout(60):
+        while True:
+            await runtime.wait_log(worker, offset, 30)
+            chunk = await runtime.read_log(worker, offset, limit)
+            assert chunk.offset == offset + chunk.skipped
+            if chunk.data:
+                found.append((chunk.offset, chunk.data))
+            offset = chunk.next_offset
+            if chunk.ended:
+                return found
+
+
+async def test_both_outputs_are_in_the_log_in_order(
+    runtime: LocalRuntime, listener: Listener
+) -> None:
+    launch = python_launch(
+        "import sys\nfor n in range(3): print('out', n); print('err', n, file=sys.stderr)"
+    )
+    await runtime.start(launch)
+    await listener.ended(launch.worker)
+    assert await whole_log(runtime, launch.worker) == (
+        b"out 0\nerr 0\nout 1\nerr 1\nout 2\nerr 2\n"
+    )
+
+
+async def test_following_gives_every_byte_once_in_order_and_then_the_end(
+    runtime: LocalRuntime, listener: Listener
+) -> None:
+    launch = python_launch("for n in range(5000): print('line', n)")
+    await runtime.start(launch)
+    chunks = await follow(runtime, launch.worker)
+    assert b"".join(data for _, data in chunks) == b"".join(b"line %d\n" % n for n in range(5000))
+
+
+async def test_a_line_is_readable_while_the_worker_still_runs(
+    runtime: LocalRuntime, listener: Listener
+) -> None:
+    launch = python_launch("import time; print('first'); time.sleep(60)")
+    await runtime.start(launch)
+    assert await runtime.wait_log(launch.worker, 0, 10)
+    chunk = await runtime.read_log(launch.worker, 0, 100)
+    assert (chunk.data, chunk.ended) == (b"first\n", False)
+
+
+async def test_waiting_for_more_is_false_when_nothing_comes(
+    runtime: LocalRuntime, listener: Listener
+) -> None:
+    launch = python_launch("import time; print('first'); time.sleep(60)")
+    await runtime.start(launch)
+    await log_says(runtime, launch.worker, b"first\n")
+    assert not await runtime.wait_log(launch.worker, 6, 0.2)
+
+
+async def test_a_log_that_is_not_there_yet_is_empty_and_not_ended(runtime: LocalRuntime) -> None:
+    chunk = await runtime.read_log(worker_id(), 0, 100)
+    assert (chunk.offset, chunk.data, chunk.ended) == (0, b"", False)
+
+
+@pytest.mark.parametrize("bound", [64 * 1024])
+async def test_a_flood_keeps_head_and_tail_within_the_bound_and_says_what_it_dropped(
+    state: Path, bound: int
+) -> None:
+    runtime = LocalRuntime(state, simulated(1), log_bytes=bound)
+    await runtime.open([])
+    listener = Listener(runtime)
+    launch = python_launch("import sys\nfor n in range(100_000): sys.stdout.write(f'{n:09d}\\n')")
+    await runtime.start(launch)
+    await listener.ended(launch.worker)
+    folder = state / "jobs" / launch.worker.job / "attempts" / "1" / "worker-0"
+    on_disk = sum(path.stat().st_size for path in folder.glob("log*"))
+    chunks = await follow(runtime, launch.worker, limit=1 << 20)
+    assert on_disk <= bound
+    assert chunks[0][0] == 0
+    assert chunks[0][1].startswith(b"000000000\n")
+    assert chunks[-1][1].endswith(b"000099999\n")
+    for offset, data in chunks:  # each line of ten bytes tells its own offset
+        start = -offset % 10
+        assert int(data[start : start + 9]) * 10 == offset + start
+    assert chunks[-1][0] + len(chunks[-1][1]) == 1_000_000
+    gap = await runtime.read_log(launch.worker, bound // 2 + 1, 100)
+    assert gap.skipped > 0
+    await listener.close()
+    await runtime.close()
+
+
+async def test_a_flooding_worker_does_not_delay_the_log_of_another(
+    runtime: LocalRuntime, listener: Listener
+) -> None:
+    flood = python_launch("while True: print('x' * 60_000)")
+    quiet = python_launch("import time\nfor n in range(5): print(time.time()); time.sleep(0.2)")
+    await runtime.start(flood)
+    assert await runtime.wait_log(flood.worker, 1 << 20, 10)
+    await runtime.start(quiet)
+    offset, delays = 0, []
+    while True:
+        await runtime.wait_log(quiet.worker, offset, 30)
+        chunk = await runtime.read_log(quiet.worker, offset, 1000)
+        delays += [time.time() - float(line) for line in chunk.data.split()]
+        offset = chunk.next_offset
+        if chunk.ended:
+            break
+    assert len(delays) == 5
+    assert max(delays) < 1.0
+
+
+@given(
+    bound=st.integers(2 * SEGMENTS, 200),
+    writes=st.lists(st.binary(max_size=60), max_size=40),
+    limit=st.integers(1, 100),
+)
+def test_whatever_is_written_is_read_back_at_its_offset_with_head_and_tail_kept(
+    bound: int, writes: list[bytes], limit: int
+) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        writer = LogWriter(folder, bound)
+        for data in writes:
+            writer.write(data)
+        writer.close()
+        stream = b"".join(writes)
+        assert logs.size(Path(folder)) == len(stream)
+        offset, kept = 0, 0
+        while True:
+            start, data = logs.read(Path(folder), offset, limit)
+            if not data:
+                break
+            assert data == stream[start : start + len(data)]
+            kept += len(data)
+            offset = start + len(data)
+        assert offset == len(stream)
+        assert kept <= bound
+        assert logs.read(Path(folder), 0, bound // 2)[1] == stream[: bound // 2]
+
+
+@given(st.lists(st.tuples(st.integers(1, 1000), st.floats(0, 10)), max_size=50))
+def test_a_bucket_lets_through_its_burst_and_then_its_rate(steps: list[tuple[int, float]]) -> None:
+    rate, burst, now, taken = 100.0, 500.0, 0.0, 0
+    bucket = Bucket(rate, burst, now)
+    for amount, pause in steps:
+        now += pause + bucket.wait(now + pause)
+        bucket.take(amount, now)
+        taken += amount
+        assert taken <= burst + rate * now + amount
