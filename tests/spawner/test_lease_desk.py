@@ -86,7 +86,12 @@ async def test_a_refusal_is_passed_on_at_once(scheduler: Scheduler) -> None:
 async def test_a_lease_that_a_killed_hub_left_to_the_same_server_is_in_nobodys_way(
     scheduler: Scheduler,
 ) -> None:
-    error: dict[str, Any] = {"code": "build-quota", "message": "Full.", "numbers": {}}
+    error: dict[str, Any] = {
+        "code": "build-quota",
+        "message": "Full.",
+        "field": None,
+        "numbers": {},
+    }
     scheduler.answers = [(409, {"error": error})]
     scheduler.held = [{**LEASE, "spawn": "old"}, {**LEASE, "id": "l2", "server": "other"}]
     lease = await LeaseDesk(scheduler.credentials).reserve(ASK, lambda: None)
