@@ -1,0 +1,194 @@
+"""What calls change, followed through the functions that the notebook itself defines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from benchpool.cells import known
+from benchpool.cells.facts import Called, Footprint, Summary
+
+
+@dataclass(slots=True)
+class Effect:
+    """What a call changes: names where it stands, and settings that hold for all that follows."""
+
+    names: set[str] = field(default_factory=set)
+    setting: str | None = None
+
+
+class Effects:
+    """The functions of a notebook and what calling them does, and what its imports are.
+
+    Functions are known by their bare names; two with one name count as both.
+    """
+
+    def __init__(self, footprints: Iterable[Footprint]) -> None:
+        self.functions: dict[str, list[Summary]] = {}
+        self.imports: dict[str, str] = {}
+        for each in footprints:
+            self.imports.update(each.imports)
+            for name, found in each.functions.items():
+                self.functions.setdefault(name, []).extend(found)
+        self._parameters: dict[int, set[str]] = {}
+        self._outer: dict[int, Effect] = {}
+        self._settle()
+
+    def of_cell(self, cell: Footprint) -> Effect:
+        """Return all that running a cell changes."""
+        effect = Effect(set(cell.changes) - set(self.imports))
+        for name in cell.changes & set(self.imports):
+            effect.setting = effect.setting or f"{name}…"
+        for call in cell.calls:
+            self._add(effect, self.of_call(call))
+        effect.setting = next(iter(cell.ambient), None) or effect.setting
+        return effect
+
+    def of_call(self, call: Called) -> Effect:
+        """Return what one call changes, in the names of the place where it stands."""
+        first, last = call.chain[0], call.chain[-1]
+        if first in self.imports:
+            return self._of_imported(call, self.imports[first])
+        mine = self.functions.get(first if len(call.chain) == 1 else f".{last}")
+        if mine:
+            return self._of_own(call, mine)
+        names = set()
+        if len(call.chain) == 1:
+            if not known.leaves_arguments(None, last):
+                names = self._given(call)
+        elif last not in known.READING_METHODS or self._in_place(call):
+            names = self._given(call) | {first}
+        return Effect(names - set(self.imports))
+
+    def _of_imported(self, call: Called, module: str) -> Effect:
+        if known.is_ambient(call.chain):
+            words = [word for word in call.chain if word not in {"()", "[]"}]
+            return Effect(setting=".".join(words))
+        whole = module if len(call.chain) > 1 else module.rpartition(".")[0]
+        if known.leaves_arguments(whole, call.chain[-1]) and not self._in_place(call):
+            return Effect()
+        return Effect(self._given(call) - set(self.imports))
+
+    def _of_own(self, call: Called, mine: list[Summary]) -> Effect:
+        effect = Effect()
+        if len(call.chain) > 1:
+            effect.names.add(call.chain[0])  # a method of the notebook may change its object
+        for each in mine:
+            self._add(effect, self._outer.get(id(each), Effect()))
+            effect.names |= self._passed(call, each, self._parameters.get(id(each), set()))
+        effect.names -= set(self.imports)
+        return effect
+
+    @staticmethod
+    def _passed(call: Called, function: Summary, changed: set[str]) -> set[str]:
+        names: set[str] = set()
+        for position, held in enumerate(call.arguments):
+            inside = position < len(function.parameters)
+            parameter = function.parameters[position] if inside else function.rest
+            if parameter in changed:
+                names |= held
+        for word, held in call.keywords:
+            if word is None or word in changed or word not in function.parameters:
+                names |= held
+        return names
+
+    @staticmethod
+    def _given(call: Called) -> set[str]:
+        held = [*call.arguments, *[names for _, names in call.keywords]]
+        return set().union(*held)
+
+    @staticmethod
+    def _in_place(call: Called) -> bool:
+        return any(word in {"inplace", "out"} for word, _ in call.keywords)
+
+    @staticmethod
+    def _add(effect: Effect, more: Effect) -> None:
+        effect.names |= more.names
+        effect.setting = effect.setting or more.setting
+
+    def _settle(self) -> None:
+        """Follow calls of functions by functions until nothing new is found."""
+        every = [each for found in self.functions.values() for each in found]
+        for each in every:
+            self._split(each, set(each.changes), None)
+        for _ in range(len(every) + 1):
+            grew = [self._grow(each) for each in every]
+            if not any(grew):
+                return
+
+    def _grow(self, function: Summary) -> bool:
+        before = self._size(function)
+        effect = Effect()
+        for call in function.calls:
+            self._add(effect, self.of_call(call))
+        self._split(function, _with_sources(effect.names, function.aliases), effect.setting)
+        return self._size(function) > before
+
+    def _size(self, function: Summary) -> int:
+        outer = self._outer[id(function)]
+        return len(self._parameters[id(function)]) + len(outer.names) + (outer.setting is not None)
+
+    def _split(self, function: Summary, changed: set[str], setting: str | None) -> None:
+        parameters = {*function.parameters, function.rest} - {None}
+        mine = self._parameters.setdefault(id(function), set())
+        mine |= {name for name in changed if name in parameters}
+        outer = self._outer.setdefault(id(function), Effect())
+        outer.names |= {name for name in changed if name in function.needs}
+        outer.names |= function.changes - parameters
+        outer.setting = outer.setting or setting
+
+
+def _with_sources(names: set[str], aliases: set[tuple[str, str]]) -> set[str]:
+    """Return the names and everything that they may be made of."""
+    found, waiting = set(names), list(names)
+    while waiting:
+        name = waiting.pop()
+        more = {source for target, source in aliases if target == name} - found
+        found |= more
+        waiting += more
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Families:
+    """Names whose objects may be the same, or one inside the other.
+
+    Imported and built-in names join nobody: they are in nearly everything. Nor do functions and
+    classes of the notebook: two objects of a class are two; ``holds`` keeps who may call them.
+    """
+
+    members: Mapping[str, frozenset[str]]
+    holds: Mapping[str, frozenset[str]]
+
+    def of(self, name: str) -> frozenset[str]:
+        """Return the family of a name, itself included."""
+        return self.members.get(name, frozenset((name,)))
+
+    def functions_of(self, name: str) -> frozenset[str]:
+        """Return the functions and classes that its objects may call, itself included."""
+        held = [self.holds[each] for each in self.of(name) if each in self.holds]
+        return frozenset((name,)).union(*held)
+
+
+def families(footprints: Iterable[Footprint], effects: Effects) -> Families:
+    """Join what is assigned from one another anywhere in the notebook."""
+    outside = effects.imports.keys() | known.PROVIDED
+    joined: dict[str, set[str]] = {}
+    holds: dict[str, set[str]] = {}
+    for footprint in footprints:
+        for target, source in footprint.aliases:
+            if target in outside or source in outside:
+                continue
+            if source in effects.functions:
+                holds.setdefault(target, set()).add(source)
+                continue
+            mine, other = joined.setdefault(target, {target}), joined.setdefault(source, {source})
+            if mine is not other:
+                larger, smaller = sorted((mine, other), key=len, reverse=True)
+                larger |= smaller
+                joined.update(dict.fromkeys(smaller, larger))
+    frozen = {id(family): frozenset(family) for family in joined.values()}
+    return Families(
+        {name: frozen[id(family)] for name, family in joined.items()},
+        {name: frozenset(held) for name, held in holds.items()},
+    )

@@ -1,0 +1,168 @@
+"""IPython's own syntax in cells: what is kept, left out, unwrapped or refused.
+
+``read`` gives two texts with the same number of lines: ``python`` for the analysis, ``run`` for
+the job. Left out are installs (the job runs in the notebook's own environment) and what only
+concerns a screen. Nothing is executed here.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import warnings
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal
+
+from IPython.core.inputtransformer2 import TransformerManager
+
+Level = Literal["error", "warning"]
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """Something to say about a line of a cell (from 1)."""
+
+    level: Level
+    text: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """A cell's text as understood.
+
+    Attributes:
+        tree: The Python in it; None when there is none to analyse.
+        run: What the job runs.
+        opaque: It holds another language, or a magic of which nothing is known.
+        sends: It uses our own magic.
+    """
+
+    tree: ast.Module | None
+    run: str
+    notes: tuple[Note, ...] = ()
+    opaque: bool = False
+    sends: bool = False
+
+
+_UNWRAPPED = frozenset({"time", "timeit", "capture", "prun", "memit", "mprun", "snakeviz"})
+_SHELLS = frozenset({"bash", "sh", "script", "cmd", "powershell", "system", "sx", "!", "zsh"})
+_SHOWN = frozenset({"html", "HTML", "javascript", "js", "latex", "markdown", "svg", "SVG"})
+_OTHER = _SHOWN | {"writefile", "file", "perl", "ruby", "R", "sql", "cython", "pypy", "python2"}
+OWN = "train"
+
+_INSTALL = re.compile(
+    r"^(\s*)(?:[%!]{1,2}\s*)?(?:(?:python3?|\{sys\.executable\})\s+-m\s+)?"
+    r"((?:uv\s+)?pip3?|conda|mamba|micromamba|uv)\s+(?:install|uninstall|update|add)\b(.*)$"
+)
+_SCREEN = re.compile(
+    r"^(\s*)%(?:matplotlib\b|config\s+(?:InlineBackend|ZMQ)|load_ext\s+(?:autoreload|benchpool|"
+    r"tensorboard|nb_black|lab_black|line_profiler|memory_profiler)\b|autoreload\b|aimport\b|"
+    r"tensorboard\b|xmode\b|precision\b|pdb\b|debug\b|who|history\b|lsmagic\b|ls\b|pwd\b|clear\b)"
+)
+_FIRST_WORD = re.compile(r"^\s*%%(!|[A-Za-z_]\w*)[^\n]*")
+
+
+@lru_cache(maxsize=2048)
+def read(source: str) -> Read:
+    """Understand the text of a code cell."""
+    tree = _parsed(source)
+    if tree is not None:
+        return Read(tree, source)
+    first = _first_line(source)
+    magic = _FIRST_WORD.match(source.split("\n")[first - 1]) if first else None
+    if magic is not None:
+        return _cell_magic(source, magic.group(1), first)
+    run, notes = _without_left_out(source)
+    return _transformed(run, notes)
+
+
+def _cell_magic(source: str, name: str, line: int) -> Read:
+    if name == OWN:
+        text = "this cell sends itself with %%train: take that line away, or run the cell instead"
+        return Read(None, source, (Note("error", text, line),), opaque=True, sends=True)
+    if name in _UNWRAPPED:
+        lines = source.split("\n")
+        inner = read("\n".join([*[""] * line, *lines[line:]]))
+        return Read(inner.tree, source, inner.notes, inner.opaque, inner.sends)
+    if name in _SHELLS:
+        text = f"%%{name} runs again in the job, with this machine's tools"
+        return Read(None, source, (Note("warning", text, line),), opaque=True)
+    if name in _OTHER:
+        return Read(None, source, opaque=True)
+    text = f"what %%{name} defines is not known here; the job runs the cell as it stands"
+    return Read(None, source, (Note("warning", text, line),), opaque=True)
+
+
+def _without_left_out(source: str) -> tuple[str, tuple[Note, ...]]:
+    lines, notes = source.split("\n"), []
+    number = 0
+    while number < len(lines):
+        line = lines[number]
+        install, screen = _INSTALL.match(line), _SCREEN.match(line)
+        if install is not None and _is_command(line):
+            notes.append(Note("warning", _installed(install), number + 1))
+        found = install if install is not None and _is_command(line) else screen
+        if found is None:
+            number += 1
+            continue
+        while True:
+            continues = lines[number].endswith("\\")
+            lines[number] = f"{found.group(1)}pass  # left out by benchpool: {line.strip()}"
+            number += 1
+            if not continues or number == len(lines):
+                break
+            line = lines[number]
+    return "\n".join(lines), tuple(notes)
+
+
+def _is_command(line: str) -> bool:
+    """Tell ``pip install x`` (automagic) from Python that begins alike, which would not be here."""
+    return _parsed(line.strip()) is None
+
+
+def _installed(found: re.Match[str]) -> str:
+    packages = " ".join(word for word in found.group(3).split() if not word.startswith("-"))
+    return (
+        f"the install of {packages or 'packages'} is left out: the job runs in this notebook's "
+        "environment and finds what is installed there"
+    )
+
+
+def _transformed(source: str, notes: tuple[Note, ...]) -> Read:
+    text = _MANAGER.transform_cell(source)
+    tree = _parsed(text)
+    if tree is not None:
+        return Read(tree, source, notes)
+    try:
+        ast.parse(text)
+    except (SyntaxError, ValueError) as bad:
+        line = getattr(bad, "lineno", None) or 1
+        said = getattr(bad, "msg", None) or str(bad)
+        return Read(None, source, (*notes, Note("error", f"this is not Python: {said}", line)))
+    raise AssertionError("it parses now")
+
+
+_MANAGER = TransformerManager()
+
+
+_FLAGS = ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT  # a cell may await
+
+
+def _parsed(text: str) -> ast.Module | None:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the kernel says them to the user
+            tree = compile(text, "<cell>", "exec", _FLAGS)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+    return tree if isinstance(tree, ast.Module) else None
+
+
+def _first_line(source: str) -> int:
+    """Return the number of the first line with something in it; 0 when there is none."""
+    for number, line in enumerate(source.split("\n"), start=1):
+        if line.strip():
+            return number
+    return 0

@@ -1,0 +1,300 @@
+"""Which cells a job runs so that the selected ones find what they need, and why each.
+
+Visible order, from above: from each name that a cell needs, back to the cell that surely defines
+it, with every cell in between that perhaps defines it or may change it. Cells that set something
+for all that follows (seeds, environment, plot settings) always go along. Cells below the last
+selected one never do. An extra cell costs seconds, a missing one a night in the queue.
+"""
+
+from __future__ import annotations
+
+import ast
+import bisect
+import difflib
+import functools
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from benchpool.cells import footprints, known, magics
+from benchpool.cells.effects import Effect, Effects, families
+from benchpool.cells.facts import Footprint
+from benchpool.cells.magics import Level, Read
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A cell as it stands in the notebook; ``execution_count`` is None where it never ran."""
+
+    id: str
+    source: str
+    selected: bool = False
+    cell_type: str = "code"
+    execution_count: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What happens to one cell. ``run`` is what the job runs of it."""
+
+    id: str
+    index: int
+    included: bool
+    selected: bool
+    why: str | None
+    run: str
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something that would fail, or may; ``cell`` is an id, ``line`` counts from 1."""
+
+    level: Level
+    text: str
+    cell: str | None = None
+    line: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """The answer: one choice for each cell, and the problems, errors first."""
+
+    cells: tuple[Choice, ...]
+    problems: tuple[Problem, ...]
+
+
+def choose(cells: Sequence[Cell]) -> Selection:
+    """Choose the cells that a job needs for the selected ones.
+
+    >>> done = choose([
+    ...     Cell("a", "import math"),
+    ...     Cell("b", "unused = 1"),
+    ...     Cell("c", "print(math.pi)", selected=True),
+    ... ])
+    >>> [(each.id, each.why) for each in done.cells if each.included]
+    [('a', 'imports `math`'), ('c', 'selected')]
+    """
+    code = [number for number, cell in enumerate(cells) if cell.cell_type == "code"]
+    selected = [number for number in code if cells[number].selected]
+    last = max(selected, default=-1)
+    reads = {number: magics.read(cells[number].source) for number in code}
+    search = _Search(reads, last)
+    for number in selected:
+        search.include(number, "selected")
+    search.run()
+    problems = [*_general(cells, selected, search), *search.problems(cells)]
+    chosen = tuple(
+        Choice(
+            cell.id,
+            number,
+            number in search.why,
+            cell.selected,
+            search.why.get(number),
+            reads[number].run if number in reads else cell.source,
+        )
+        for number, cell in enumerate(cells)
+    )
+    return Selection(chosen, tuple(sorted(problems, key=lambda each: each.level != "error")))
+
+
+class _Search:
+    """Goes back from what is needed to who gives it. Numbers are positions in the notebook."""
+
+    def __init__(self, reads: dict[int, Read], last: int) -> None:
+        self.reads = reads
+        self.last = last
+        self.prints = {
+            number: _footprint(read.tree)
+            for number, read in reads.items()
+            if read.tree is not None and not read.sends
+        }
+        self.above = [number for number in self.prints if number <= last]
+        known_prints = [self.prints[number] for number in self.above]
+        self.effects = Effects(known_prints)
+        self.changes: dict[int, Effect] = {
+            number: self.effects.of_cell(self.prints[number]) for number in self.above
+        }
+        self.families = families(known_prints, self.effects)
+        self.givers: dict[str, list[int]] = {}
+        self.changers: dict[str, list[int]] = {}
+        for number in self.above:
+            for name in self.prints[number].gives_perhaps:
+                self.givers.setdefault(name, []).append(number)
+            for name in self.changes[number].names:
+                self.changers.setdefault(name, []).append(number)
+        self._changers_of: dict[frozenset[str], list[int]] = {}
+        self.why: dict[int, str] = {}
+        self.missing: dict[tuple[int, str], int] = {}
+        self._asked: set[tuple[str, int]] = set()
+        self._waiting: list[int] = []
+
+    def include(self, number: int, why: str) -> None:
+        """Take a cell along; its own needs are followed by ``run``."""
+        if number not in self.why:
+            self.why[number] = why
+            self._waiting.append(number)
+
+    def run(self) -> None:
+        """Follow all needs."""
+        for number in self.above:
+            setting = self.changes[number].setting
+            if setting is not None:
+                self.include(number, _setting(setting))
+            elif self.prints[number].gives_unknown is not None:
+                self.include(number, f"may define anything: {self.prints[number].gives_unknown}")
+        while self._waiting:
+            number = self._waiting.pop()
+            footprint = self.prints.get(number)
+            if footprint is None:
+                continue
+            for name, line in footprint.needs.items():
+                self._need(name, number, number, line)
+            self._needs_of_own(number, footprint)
+
+    def _needs_of_own(self, number: int, footprint: Footprint) -> None:
+        """Functions that the cell defines: their needs count here where the cell uses them.
+
+        Elsewhere they count where the function is used, so that names may stand below it.
+        """
+        used = _words_used(footprint)
+        for owner, found in footprint.functions.items():
+            for each in found:
+                for name, line in each.needs.items():
+                    if name in footprint.gives:
+                        continue
+                    if owner.lstrip(".") in used:
+                        self._need(name, number, number, line)
+                    elif name not in self.givers and name not in known.PROVIDED:
+                        self.missing.setdefault((number, name), line)
+
+    def _need(self, name: str, at: int, blamed: int, line: int) -> None:
+        """Find who gives ``name`` to cell ``at``; ``blamed`` and ``line`` use it."""
+        if (name, at) in self._asked:
+            return
+        self._asked.add((name, at))
+        family = self.families.of(name)
+        givers = self.givers.get(name, [])
+        above = givers[: bisect.bisect_left(givers, at)]
+        sure = next((each for each in reversed(above) if name in self.prints[each].gives), -1)
+        for number in above:
+            if number >= sure:
+                self.include(number, _defines(name, self.prints[number]))
+                self._needs_of_functions(name, number, at)
+        for number in self._changing(family, sure, at):
+            changed = family & self.changes[number].names
+            said = name if name in changed else min(changed)
+            self.include(number, f"may change `{said}`")
+        found = above or name in self.prints[at].gives_perhaps
+        if not found and name not in known.PROVIDED:
+            self.missing.setdefault((blamed, name), line)
+
+    def _changing(self, family: frozenset[str], after: int, before: int) -> list[int]:
+        """Return the cells between two that may change one of a family."""
+        numbers = self._changers_of.get(family)
+        if numbers is None:
+            every = {number for name in family for number in self.changers.get(name, ())}
+            numbers = self._changers_of[family] = sorted(every)
+        return numbers[bisect.bisect_right(numbers, after) : bisect.bisect_left(numbers, before)]
+
+    def _needs_of_functions(self, name: str, defined: int, at: int) -> None:
+        """A function may be called where it is needed: its own needs count there."""
+        callable_ = self.families.functions_of(name) & self.effects.functions.keys()
+        for function in callable_:
+            for each in self.effects.functions[function]:
+                for inner, line in each.needs.items():
+                    if inner not in self.prints[at].gives:
+                        self._need(inner, at, defined, line)
+
+    # ------------------------------------------------------------------ problems
+
+    def problems(self, cells: Sequence[Cell]) -> Iterator[Problem]:
+        """Yield what is wrong with the chosen cells."""
+        for number in sorted(self.why):
+            read, footprint = self.reads[number], self.prints.get(number)
+            for note in read.notes:
+                yield Problem(note.level, note.text, cells[number].id, note.line)
+            if footprint is not None and footprint.asks is not None:
+                text = "asks for input, and nobody answers in a job: give the value in the code"
+                yield Problem("error", text, cells[number].id, footprint.asks)
+        for (number, name), line in sorted(self.missing.items()):
+            yield self._missing(cells, number, name, line)
+
+    def _missing(self, cells: Sequence[Cell], number: int, name: str, line: int) -> Problem:
+        here = cells[number].id
+        if known.is_earlier_output(name):
+            text = f"`{name}` is what an earlier cell printed; in a job it may be another"
+            return Problem("warning", text, here, line)
+        unknown = [each.gives_unknown for each in self.prints.values() if each.gives_unknown]
+        if unknown:
+            text = f"`{name}` is defined in no cell; it must come from `{unknown[0]}`"
+            return Problem("warning", text, here, line)
+        opaque = [each for each, read in self.reads.items() if read.opaque and each in self.why]
+        level: Level = "warning" if opaque or not self._sure(number, name) else "error"
+        later = [each for each, made in self.prints.items() if name in made.gives_perhaps]
+        if later:
+            order = "below the selection" if min(later) > self.last else "further down"
+            text = f"`{name}` is used before the cell that defines it, which stands {order}"
+            return Problem(level, text, here, line)
+        text = f"`{name}` is defined in no cell of this notebook{self._similar(name)}"
+        return Problem(level, text, here, line)
+
+    def _sure(self, number: int, name: str) -> bool:
+        """Say whether the name is surely needed: by the cell itself, or by what some cell calls."""
+        footprint = self.prints[number]
+        if name in footprint.needs:
+            return True
+        owners = {
+            owner.lstrip(".")
+            for owner, found in footprint.functions.items()
+            if any(name in each.needs for each in found)
+        }
+        called = {word for each in self.why for word in self._words_of(each)}
+        return not owners.isdisjoint(called)
+
+    def _words_of(self, number: int) -> set[str]:
+        footprint = self.prints.get(number)
+        return set() if footprint is None else _words_used(footprint)
+
+    def _similar(self, name: str) -> str:
+        names = {each for made in self.prints.values() for each in made.gives_perhaps}
+        close = difflib.get_close_matches(name, sorted(names), n=1, cutoff=0.75)
+        return f"; did you mean `{close[0]}`?" if close else ""
+
+
+@functools.lru_cache(maxsize=2048)
+def _footprint(tree: ast.Module) -> Footprint:
+    # Trees come from the cache of ``magics.read``, so that an unchanged cell is read once.
+    return footprints.of(tree)
+
+
+def _words_used(footprint: Footprint) -> set[str]:
+    """Return the words by which a cell may call something, in its functions too."""
+    inner = [each for found in footprint.functions.values() for each in found]
+    calls = [*footprint.calls, *[call for each in inner for call in each.calls]]
+    words = {word for call in calls for word in call.chain}
+    for call in calls:
+        words.update(*call.arguments, *[held for _, held in call.keywords])
+    return words | {source for _, source in footprint.aliases}
+
+
+def _defines(name: str, footprint: Footprint) -> str:
+    return f"imports `{name}`" if name in footprint.imports else f"defines `{name}`"
+
+
+def _setting(setting: str) -> str:
+    return f"sets `{setting}` for what follows"
+
+
+def _general(cells: Sequence[Cell], selected: list[int], search: _Search) -> Iterator[Problem]:
+    if not any(cells[number].source.strip() for number in selected):
+        yield Problem("error", "no cell with code is selected: select what the job shall run")
+        return
+    ran = [cells[number] for number in sorted(search.why) if cells[number].execution_count]
+    for before, after in itertools.pairwise(ran):
+        if (before.execution_count or 0) > (after.execution_count or 0):
+            text = (
+                "here the cells ran in another order than they stand in; "
+                "the job runs them from top to bottom"
+            )
+            yield Problem("warning", text, after.id)
+            return
