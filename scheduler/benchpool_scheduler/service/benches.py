@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
+from benchpool_scheduler.core.build import effective_quota, keep_free
 from benchpool_scheduler.runtime import Device, DeviceState
 from benchpool_scheduler.service.ledger import Ledger
 from benchpool_scheduler.service.site import Site
@@ -16,33 +17,40 @@ def quota_of(site: Site, user: str, groups: Mapping[str, int | None]) -> tuple[i
     ``groups`` maps each group of the user to its group property, None without one.
     """
     build = site.configuration.build
-    if user in build.users:
-        return build.users[user], f"user {user}"
-    properties = {name: quota for name, quota in groups.items() if quota is not None}
-    if properties:
-        best = max(properties, key=lambda name: (properties[name], name))
-        return properties[best], f"property of group {best}"
-    settings = {name: build.groups[name] for name in groups if name in build.groups}
-    if settings:
-        best = max(settings, key=lambda name: (settings[name], name))
-        return settings[best], f"group {best}"
-    return build.default, "default"
+    found = effective_quota(
+        user,
+        groups,
+        user_settings=build.users,
+        group_settings=build.groups,
+        default=build.default,
+    )
+    return found.quota, found.rule
+
+
+def quotas(site: Site) -> list[int]:
+    """Return the build quotas of all who may start servers: the Hub's users and those named."""
+    users = {user.name: user.groups for user in site.directory.users() if user.may_start_servers}
+    names = users.keys() | site.configuration.build.users.keys()
+    return [quota_of(site, name, users.get(name, {}))[0] for name in names]
 
 
 def reserve(site: Site) -> int:
     """Return how many GPUs are set aside for benches, held or not (R3)."""
-    build = site.configuration.build
-    if build.reserve is not None:
-        return build.reserve
-    users = {user.name: user.groups for user in site.directory.users() if user.may_start_servers}
-    names = users.keys() | build.users.keys()
-    return sum(quota_of(site, name, users.get(name, {}))[0] for name in names)
+    return _keep(site, leased=0)
 
 
 def kept(ledger: Ledger, site: Site) -> int:
     """Return how many GPUs train must leave free for benches now: set aside and not leased."""
-    leased = sum(len(lease.gpus) for lease in ledger.leases())
-    return max(0, min(reserve(site), build_gpus(site)) - leased)
+    return _keep(site, leased=sum(len(lease.gpus) for lease in ledger.leases()))
+
+
+def _keep(site: Site, leased: int) -> int:
+    # What does not fit was refused before, or has come about since: keep what there is.
+    build = site.configuration.build
+    gpus = build_gpus(site)
+    return keep_free(
+        quotas(site), reserve=build.reserve, leased=leased, gpus=gpus, oversubscribe=True
+    )
 
 
 def build_gpus(site: Site) -> int:
@@ -86,11 +94,13 @@ def serves(site: Site, devices: Sequence[Device], what: Literal["build", "train"
     return False
 
 
-def capacity_fault(site: Site, reserved: int, gpus: int) -> str | None:
-    """Return the sentence that refuses a configuration whose benches do not fit (R3)."""
-    if reserved <= gpus or site.configuration.build.oversubscribe:
-        return None
-    return (
-        f"The build quotas add up to {reserved} GPUs and the pool has {gpus}; lower them, or set "
-        "build.oversubscribe to true if they are never all used at once."
+def refuse_what_does_not_fit(site: Site) -> None:
+    """Refuse benches that add up to more than the pool has (R3). Errors: InvalidInput."""
+    build = site.configuration.build
+    keep_free(
+        quotas(site),
+        reserve=build.reserve,
+        leased=0,
+        gpus=build_gpus(site),
+        oversubscribe=build.oversubscribe,
     )

@@ -10,10 +10,8 @@ from pathlib import Path
 
 import msgspec
 
-from benchpool_scheduler.core.plan import decide
-from benchpool_scheduler.errors import InvalidInput
 from benchpool_scheduler.runtime import Runtime
-from benchpool_scheduler.service import reconfiguration, recovery
+from benchpool_scheduler.service import recovery
 from benchpool_scheduler.service.actions import Actions
 from benchpool_scheduler.service.auditor import Auditor
 from benchpool_scheduler.service.commands import Commands
@@ -59,7 +57,7 @@ class Engine:
         actions = Actions(self.ledger, site, runtime, watcher.tell)
         watcher.actions = actions
         self.watcher, self.actions = watcher, actions
-        self.passes = Passes(self.ledger, site, actions, self.outcome, self._decided, decide)
+        self.passes = Passes(self.ledger, site, actions, self.outcome, self._decided)
         self.intake = Intake(self.ledger, site, self.objects, self.want_pass)
         self.previews = Previews(self.ledger, site, self.intake)
         self.commands = Commands(self.ledger, site, actions, self.want_pass)
@@ -118,11 +116,10 @@ class Engine:
 
     def _refuse_benches_that_do_not_fit(self) -> None:
         """Refuse to start with what R3 forbids, unless there is work that must be watched over."""
-        fault = reconfiguration.reserve_fault(self.site, self.site.configuration)
-        self.site.report("reserve", fault)
+        fault = self.upkeep.check_reserve()
         busy = any(job.live for job in self.ledger.jobs()) or bool(self.ledger.leases())
         if fault is not None and not busy:
-            raise InvalidInput(fault, code="build-over-capacity", field="build")
+            raise fault
 
     # ------------------------------------------------------------------ news
 

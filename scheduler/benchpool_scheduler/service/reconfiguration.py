@@ -68,9 +68,8 @@ class Reconfiguration:
     def _read(self, text: str) -> Configuration:
         source = "benchpool.yaml" if self._file is None else self._file.name
         new = load(text, source)
-        fault = reserve_fault(self._site, new)
-        if fault is not None:
-            raise InvalidInput(fault, code="build-over-capacity", field="build")
+        if self._site.devices:
+            benches.refuse_what_does_not_fit(replace(self._site, configuration=new))
         return new
 
     def _difference(self, new: Configuration, *, applied: bool) -> contract.ConfigurationChange:
@@ -90,14 +89,6 @@ class Reconfiguration:
             "preempted and do not start again."
             for name, count in counts.items()
         ]
-
-
-def reserve_fault(site: Site, configuration: Configuration) -> str | None:
-    """Return why the benches of a configuration do not fit this pool (R3), None when they do."""
-    if not site.devices:
-        return None
-    there = replace(site, configuration=configuration)
-    return benches.capacity_fault(there, benches.reserve(there), benches.build_gpus(there))
 
 
 def _write_whole(file: Path, text: str) -> None:

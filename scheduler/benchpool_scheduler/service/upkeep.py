@@ -7,9 +7,9 @@ import logging
 from collections.abc import Awaitable, Callable
 
 from benchpool_scheduler.core.states import JobState
-from benchpool_scheduler.errors import BenchpoolError
+from benchpool_scheduler.errors import BenchpoolError, InvalidInput
 from benchpool_scheduler.runtime import DeviceState, Runtime
-from benchpool_scheduler.service import reconfiguration
+from benchpool_scheduler.service import benches
 from benchpool_scheduler.service.leases import Leases
 from benchpool_scheduler.service.ledger import Ledger
 from benchpool_scheduler.service.objects import Objects
@@ -77,12 +77,21 @@ class Upkeep:
             self._site.report("hub", str(error))
             return
         self._site.report("hub", None)
-        self._site.report(
-            "reserve", reconfiguration.reserve_fault(self._site, self._site.configuration)
-        )
+        self.check_reserve()
         await self._leases.reconcile()
         if self._site.directory.users() != before:
             self._want_pass()
+
+    def check_reserve(self) -> InvalidInput | None:
+        """See whether benches still fit as users and GPUs come and go; report it if not (R3)."""
+        try:
+            if self._site.devices:
+                benches.refuse_what_does_not_fit(self._site)
+        except InvalidInput as error:
+            self._site.report("reserve", error.message)
+            return error
+        self._site.report("reserve", None)
+        return None
 
     async def clean(self) -> None:
         """Remove what is old: ended jobs with their files, contents that nothing names."""

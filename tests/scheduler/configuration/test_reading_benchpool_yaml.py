@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from benchpool_scheduler.configuration import compare, default_configuration, load
+
+from benchpool_scheduler.configuration import NodePool, compare, default_configuration, load
 from benchpool_scheduler.errors import InvalidInput
 
 EXAMPLE = """\
@@ -44,7 +45,7 @@ def test_the_example_of_the_reference_is_read_as_it_says() -> None:
         8,
         60,
     )
-    assert (found.pools[0].nodes, found.pools[0].serves) == ({"gpu.model": "A100"}, {"train"})
+    assert found.pools == (NodePool("big", {"gpu.model": "A100"}, frozenset({"train"})),)
     assert (found.policy.grace_s, found.policy.preemptions_per_hour) == (20, 2)
 
 

@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+
 from benchpool_scheduler.core.states import JobState
 from benchpool_scheduler.errors import Unavailable
 from benchpool_scheduler.store import Conflict
@@ -92,8 +93,8 @@ async def test_a_gpu_has_one_holder_whatever_the_service_believes(store: SqliteS
     await store.commit(SaveAttempt(held))
     with pytest.raises(Conflict):
         await store.commit(SaveLease(LeaseRecord("lease", "joe", "", "s", ("g1",), 1.0)))
+    other = AttemptRecord(two.id, 1, 1.0, (WorkerRecord(0, "n", ("g1",)),))
     with pytest.raises(Conflict):
-        other = AttemptRecord(two.id, 1, 1.0, (WorkerRecord(0, "n", ("g1",)),))
         await store.commit(SaveAttempt(other))
     ended = AttemptRecord(one.id, 1, 1.0, (WorkerRecord(0, "n", ("g1",), ended=2.0),))
     await store.commit(SaveAttempt(ended))
