@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from benchpool_scheduler.contract import Health, Job, Quota, State, Status
+from benchpool_scheduler.contract import Attempt, Health, Job, Quota, State, Status
 from benchpool_scheduler.errors import NotFound
 from benchpool_scheduler.service import Caller, Pool
 from benchpool_scheduler.web.benches_view import benches_view
@@ -28,7 +28,7 @@ class DashboardHandler(PageHandler):
         reader = Reader(caller.name, caller.admin)
         status = pool.status(caller)
         seen = visible_jobs(pool, caller)
-        jobs = jobs_view(seen, status.gpus, reader, now)
+        jobs = jobs_view(seen, attempts_of(pool, caller, seen), status.gpus, reader, now)
         leases = pool.leases(caller)
         users = {lease.user for lease in leases} | (
             {caller.name} if caller.kind == "user" else set()
@@ -56,6 +56,11 @@ def visible_jobs(pool: Pool, caller: Caller) -> list[Job]:
             caller, all=True, state=state, limit=ENDED_SHOWN if state in ENDED_STATES else MOST_JOBS
         )
     ]
+
+
+def attempts_of(pool: Pool, caller: Caller, jobs: Sequence[Job]) -> Mapping[str, Sequence[Attempt]]:
+    """Return the starts of each job that has any."""
+    return {job.id: pool.job(caller, job.id).attempts for job in jobs if job.attempt > 0}
 
 
 def quotas(pool: Pool, caller: Caller, users: Sequence[str] | set[str]) -> list[Quota]:

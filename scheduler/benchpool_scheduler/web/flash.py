@@ -7,7 +7,6 @@ so no address can put words into a page.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
 
 from benchpool_scheduler.contract import Job, State
 from benchpool_scheduler.errors import NotFound
@@ -47,13 +46,13 @@ def flash(handler: PageHandler, caller: Caller) -> Flash | None:
         job = handler.site.pool.job(caller, job_id).job
     except NotFound:
         return None
-    return message(verb, job, Reader(caller.name, caller.admin), handler.site.now())
+    return message(verb, job, Reader(caller.name, caller.admin))
 
 
-def message(verb: str, job: Job, reader: Reader, now: datetime) -> Flash:
+def message(verb: str, job: Job, reader: Reader) -> Flash:
     """Return what ``verb`` did to ``job``, judged by the state it is in."""
     text = _TEXTS.get((verb, job.state), "{} is " + job.state + " now.").format(job.name)
     undo = None
     if verb == "pause":
-        undo = next((one for one in actions(job, reader, now) if one.verb == "resume"), None)
+        undo = next((one for one in actions(job, reader, "") if one.verb == "resume"), None)
     return Flash(text, job, undo)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from benchpool_scheduler.contract import Gpu, Job, State
+from benchpool_scheduler.contract import Attempt, Gpu, Job, State
 from benchpool_scheduler.web.pool_view import gpu_places
 from benchpool_scheduler.web.words import (
     ACTIVE_STATES,
@@ -83,12 +83,24 @@ class JobsView:
     left_out: int
 
 
-def jobs_view(jobs: Sequence[Job], gpus: Sequence[Gpu], reader: Reader, now: datetime) -> JobsView:
-    """Return the jobs a reader may see, sorted into tables; the queue in the order of its turn."""
+def jobs_view(
+    jobs: Sequence[Job],
+    attempts: Mapping[str, Sequence[Attempt]],
+    gpus: Sequence[Gpu],
+    reader: Reader,
+    now: datetime,
+) -> JobsView:
+    """Return the jobs a reader may see, sorted into tables; the queue in the order of its turn.
+
+    ``attempts`` has the starts of each job that has any, by job id.
+    """
     positions = queue_positions(jobs, reader)
 
     def rows(chosen: Iterable[Job]) -> tuple[JobRow, ...]:
-        return tuple(job_row(job, gpus, reader, now, positions.get(job.id, "")) for job in chosen)
+        return tuple(
+            job_row(job, attempts.get(job.id, ()), gpus, reader, now, positions.get(job.id, ""))
+            for job in chosen
+        )
 
     waiting = sorted((job for job in jobs if job.state is State.QUEUED), key=_turn)
     running = sorted((job for job in jobs if job.state in ACTIVE_STATES), key=_started)
@@ -121,9 +133,16 @@ def queue_positions(jobs: Sequence[Job], reader: Reader) -> Mapping[str, str]:
 
 
 def job_row(
-    job: Job, gpus: Sequence[Gpu], reader: Reader, now: datetime, position: str = ""
+    job: Job,
+    attempts: Sequence[Attempt],
+    gpus: Sequence[Gpu],
+    reader: Reader,
+    now: datetime,
+    position: str = "",
 ) -> JobRow:
-    """Return one job as a row."""
+    """Return one job as a row; ``started`` is its last start, ``ran`` the sum of all attempts."""
+    ran = run_time(attempts, now)
+    since = attempts[-1].started if attempts else job.started
     percent = None if job.progress is None else _percent(job.progress.fraction)
     return JobRow(
         job=job,
@@ -133,26 +152,37 @@ def job_row(
         remedy="" if job.reason is None else job.reason.remedy,
         estimate=estimate(job.estimated_start, now),
         submitted=moment(job.submitted, now),
-        started=optional_moment(job.started, now),
+        started=optional_moment(since, now),
         ended=optional_moment(job.ended, now),
-        ran="" if job.started is None else _ran(job, now),
+        ran=ran,
         position=position,
         gpus=gpu_places([gpu for gpu in gpus if gpu.job == job.id]),
         percent=percent,
         progress="" if job.progress is None else job.progress.text or "",
-        actions=actions(job, reader, now),
+        actions=actions(job, reader, ran),
     )
 
 
-def actions(job: Job, reader: Reader, now: datetime) -> tuple[Action, ...]:
+def run_time(attempts: Sequence[Attempt], now: datetime) -> str:
+    """Return how long a job has run in all its attempts together; empty when it has not."""
+    runs = [
+        ((attempt.ended or now) - attempt.started).total_seconds()
+        for attempt in attempts
+        if attempt.started is not None
+    ]
+    return duration(sum(runs)) if runs else ""
+
+
+def actions(job: Job, reader: Reader, ran: str) -> tuple[Action, ...]:
     """Return what the reader can ask of a job; who may see a job may also stop it.
 
-    An intervention on somebody else's job asks for a short reason, which its owner sees.
+    ``ran`` is how long it has run. An intervention on somebody else's job asks for a short reason,
+    which its owner sees.
     """
     if job.state in ENDED_STATES:
         return ()
     foreign = job.user != reader.name
-    cancel = Action("cancel", "Cancel", foreign, _loss(job, now))
+    cancel = Action("cancel", "Cancel", foreign, _loss(job, ran))
     if job.state is State.PAUSED:
         return (Action("resume", "Resume", foreign, ""), cancel)
     if job.state is State.PAUSING:
@@ -160,12 +190,12 @@ def actions(job: Job, reader: Reader, now: datetime) -> tuple[Action, ...]:
     return (Action("pause", "Pause", foreign, ""), cancel)
 
 
-def _loss(job: Job, now: datetime) -> str:
+def _loss(job: Job, ran: str) -> str:
     if job.started is None:
         return ""
-    if job.state in ACTIVE_STATES:
+    if job.state in ACTIVE_STATES and ran:
         return (
-            f"It has run {_ran(job, now)} on {count(job.gpus * job.workers, 'GPU')}; "
+            f"It has run {ran} on {count(job.gpus * job.workers, 'GPU')}; "
             "what it has not saved is lost, and it does not resume."
         )
     return "It ends for good: what it has done so far will not be resumed."
@@ -173,11 +203,6 @@ def _loss(job: Job, now: datetime) -> str:
 
 def _percent(fraction: float | None) -> int | None:
     return None if fraction is None else round(100 * min(1.0, max(0.0, fraction)))
-
-
-def _ran(job: Job, now: datetime) -> str:
-    start = job.started or now
-    return duration(((job.ended or now) - start).total_seconds())
 
 
 def _turn(job: Job) -> tuple[int, datetime, str]:

@@ -49,6 +49,7 @@ class JobView:
     """Everything of the job's page but its log."""
 
     row: JobRow
+    reason_name: str
     facts: tuple[Fact, ...]
     attempts: tuple[AttemptRow, ...]
     pauses: tuple[PauseRow, ...]
@@ -65,11 +66,20 @@ _ENDED_BY = {
 }
 
 
+_REASON_NAMES = {
+    State.QUEUED: "Why it waits",
+    State.PAUSED: "Why it is paused",
+    State.FAILED: "What happened",
+    State.CANCELLED: "What happened",
+}
+
+
 def job_view(detail: JobDetail, gpus: Sequence[Gpu], reader: Reader, now: datetime) -> JobView:
     """Return the page of one job."""
     job = detail.job
     return JobView(
-        row=job_row(job, gpus, reader, now),
+        row=job_row(job, detail.attempts, gpus, reader, now),
+        reason_name=_REASON_NAMES.get(job.state, "What goes on"),
         facts=_facts(job, now),
         attempts=tuple(_attempt(attempt, gpus, now) for attempt in reversed(detail.attempts)),
         pauses=tuple(_pause(pause, now) for pause in reversed(job.preemptions)),
@@ -88,7 +98,7 @@ def _facts(job: Job, now: datetime) -> tuple[Fact, ...]:
     if job.min_workers != job.workers:
         facts.insert(2, Fact("Workers", f"{job.min_workers} to {job.workers}"))
     if job.started is not None:
-        facts.append(Fact("Started", at=moment(job.started, now)))
+        facts.append(Fact("First started", at=moment(job.started, now)))
     if job.ended is not None:
         facts.append(Fact("Ended", at=moment(job.ended, now)))
     if job.exit_code is not None:

@@ -85,6 +85,7 @@ class PageHandler(RequestHandler):
 
     def set_default_headers(self) -> None:
         """Set the browser's strictest posture; also on error pages."""
+        self.clear_header("Server")
         self.set_header("Content-Security-Policy", POLICY)
         self.set_header("X-Content-Type-Options", "nosniff")
         self.set_header("Referrer-Policy", "same-origin")

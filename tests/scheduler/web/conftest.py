@@ -26,22 +26,22 @@ def staged() -> StagedPool:
     return StagedPool()
 
 
-@pytest_asyncio.fixture
+@pytest_asyncio.fixture(loop_scope="module")
 async def site(staged: StagedPool) -> AsyncIterator[str]:
     """The address of API and dashboard over the staged pool."""
     with served(lambda: application(staged, PEOPLE)) as url:
         yield url
 
 
-@pytest_asyncio.fixture
+@pytest_asyncio.fixture(loop_scope="module", scope="module")
 async def browser() -> AsyncIterator[Browser]:
-    """A browser of its own for each test."""
+    """One browser for a module; each visit has its own cookies."""
     async with chromium() as running:
         yield running
 
 
-@pytest_asyncio.fixture
-async def visit(browser: Browser, site: str) -> Callable[..., Awaitable[Seen]]:
+@pytest_asyncio.fixture(loop_scope="module")
+async def visit(browser: Browser, site: str) -> AsyncIterator[Callable[..., Awaitable[Seen]]]:
     """Open a page as somebody: ``await visit("susan", "jobs/...", width=375)``."""
 
     async def visit(reader: str, path: str = "", *, width: int = 1280, **options: Any) -> Seen:
@@ -52,4 +52,6 @@ async def visit(browser: Browser, site: str) -> Callable[..., Awaitable[Seen]]:
         await seen.page.goto(site + path)
         return seen
 
-    return visit
+    yield visit
+    for context in browser.contexts:
+        await context.close()

@@ -23,6 +23,8 @@ from benchpool_scheduler.testing.browser import Seen
 from benchpool_scheduler.testing.stage import StagedPool, gpu, job, reason
 from benchpool_scheduler.web import words
 
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
 Visit = Callable[..., Awaitable[Seen]]
 
 NOW = datetime.now(UTC)
@@ -63,6 +65,9 @@ def full_stage(staged: StagedPool) -> None:
     staged.attempts[MINE.id] = [
         Attempt(1, NOW - timedelta(hours=1), NOW, 143, "notice", [], ["lab1"]),
         Attempt(2, NOW, None, None, None, [staged.gpus[0].uuid], ["lab1"]),
+    ]
+    staged.attempts[THEIRS.id] = [
+        Attempt(1, NOW - timedelta(minutes=12), None, None, None, [], ["lab1"])
     ]
     staged.logs[MINE.id] = b"".join(b"step %d\n" % number for number in range(200))
 
@@ -207,6 +212,7 @@ async def test_an_administrator_cancels_with_a_reason_by_keyboard(
     await page.keyboard.press("Escape")
     assert await focused(page) == "Cancel bert …"
     await page.keyboard.press("Enter")
+    await expect(page.locator("input[name=reason]:focus")).to_have_count(1)
     await page.keyboard.type("power cut")
     await page.keyboard.press("Enter")
     await expect(page.locator("#flash")).to_contain_text("bert is cancelled.")

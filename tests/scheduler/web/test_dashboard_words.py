@@ -139,7 +139,7 @@ def test_the_queue_stands_in_the_order_of_its_turn_with_the_place_in_each_projec
     new = job("new", submitted=NOW - minutes(1))
     urgent = job("urgent", submitted=NOW, priority=90)
     other = job("other", project="joe", user="joe", submitted=NOW - minutes(5))
-    rows = jobs_view([new, old, urgent, other], [], ADA, NOW).waiting
+    rows = jobs_view([new, old, urgent, other], {}, [], ADA, NOW).waiting
     assert [(row.job.name, row.position) for row in rows] == [
         ("urgent", "1st of 3"),
         ("old", "2nd of 3"),
@@ -149,7 +149,7 @@ def test_the_queue_stands_in_the_order_of_its_turn_with_the_place_in_each_projec
 
 
 def test_a_place_among_the_jobs_one_may_see_is_said_to_be_that() -> None:
-    rows = jobs_view([job("a"), job("b")], [], SUSAN, NOW).waiting
+    rows = jobs_view([job("a"), job("b")], {}, [], SUSAN, NOW).waiting
     assert [row.position for row in rows] == ["1st of 2 you see", "2nd of 2 you see"]
 
 
@@ -158,7 +158,7 @@ def test_jobs_are_sorted_by_what_they_do_and_only_the_last_ended_ones_are_shown(
         job(f"e{number}", State.SUCCEEDED, ended=NOW - minutes(number)) for number in range(30)
     ]
     jobs = [job("r", State.RUNNING), job("s", State.STARTING), job("z", State.PAUSED), *ended]
-    view = jobs_view(jobs, [], SUSAN, NOW)
+    view = jobs_view(jobs, {}, [], SUSAN, NOW)
     assert {row.job.name for row in view.running} == {"r", "s"}
     assert [row.job.name for row in view.paused] == ["z"]
     assert [row.job.name for row in view.ended] == [f"e{n}" for n in range(ENDED_SHOWN)]
@@ -166,7 +166,7 @@ def test_jobs_are_sorted_by_what_they_do_and_only_the_last_ended_ones_are_shown(
 
 def test_a_waiting_job_shows_its_reason_and_what_would_help() -> None:
     row = jobs_view(
-        [job("w", reason=reason("Waits for 2 GPUs: 1 free.", "Ask for 1."))], [], SUSAN, NOW
+        [job("w", reason=reason("Waits for 2 GPUs: 1 free.", "Ask for 1."))], {}, [], SUSAN, NOW
     )
     assert (row.waiting[0].reason, row.waiting[0].remedy) == (
         "Waits for 2 GPUs: 1 free.",
@@ -188,20 +188,20 @@ def test_a_waiting_job_shows_its_reason_and_what_would_help() -> None:
     ],
 )
 def test_a_job_offers_what_its_state_allows(state: State, verbs: list[str]) -> None:
-    assert [action.verb for action in actions(job("j", state), SUSAN, NOW)] == verbs
+    assert [action.verb for action in actions(job("j", state), SUSAN, "")] == verbs
 
 
 def test_cancelling_says_what_is_lost_only_where_something_is() -> None:
-    waits = actions(job("w"), SUSAN, NOW)[-1]
-    runs = actions(job("r", State.RUNNING, gpus=4, started=NOW - minutes(12)), SUSAN, NOW)[-1]
+    waits = actions(job("w"), SUSAN, "")[-1]
+    runs = actions(job("r", State.RUNNING, gpus=4), SUSAN, "12 min")[-1]
     assert waits.confirm == ""
     assert runs.confirm.startswith("It has run 12 min on 4 GPUs;")
 
 
 def test_interventions_in_other_peoples_jobs_ask_for_a_reason() -> None:
     theirs = job("theirs", State.RUNNING, user="joe")
-    assert all(action.asks_reason for action in actions(theirs, ADA, NOW))
-    assert not any(action.asks_reason for action in actions(theirs, Reader("joe", False), NOW))
+    assert all(action.asks_reason for action in actions(theirs, ADA, "1 min"))
+    assert not any(action.asks_reason for action in actions(theirs, Reader("joe", False), "1 min"))
 
 
 def test_a_jobs_page_has_its_attempts_newest_first_and_what_each_pause_cost() -> None:
@@ -227,6 +227,9 @@ def test_a_jobs_page_has_its_attempts_newest_first_and_what_each_pause_cost() ->
         ("joe: bert", "R15", "24 min of one GPU")
     ]
     assert view.row.percent == 100
+    assert view.row.ran == "1 h 12 min"
+    assert view.row.started is not None
+    assert view.row.started.relative == "42 min ago"
 
 
 # --------------------------------------------------------------------------- benches, projects

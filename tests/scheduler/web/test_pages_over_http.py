@@ -15,11 +15,13 @@ from benchpool_scheduler.contract import State
 from benchpool_scheduler.errors import Unavailable
 from benchpool_scheduler.testing.stage import StagedPool, gpu, job
 
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
 MINE = job("mine", State.RUNNING)
 THEIRS = job("theirs", State.RUNNING, user="joe", project="joe")
 
 
-@pytest_asyncio.fixture
+@pytest_asyncio.fixture(loop_scope="module")
 async def http(site: str, staged: StagedPool) -> AsyncIterator[httpx.AsyncClient]:
     """A client that follows nothing by itself."""
     staged.add(MINE, THEIRS)
@@ -241,7 +243,7 @@ async def test_style_and_scripts_are_asked_for_again_and_never_guessed(
     assert (await http.get("static/../pages.py")).status_code in (302, 403, 404)
 
 
-def test_scripts_never_turn_text_into_markup_and_name_no_other_host() -> None:
+async def test_scripts_never_turn_text_into_markup_and_name_no_other_host() -> None:
     folder = Path(benchpool_scheduler.web.__file__).parent
     for file in [*folder.glob("static/*.js"), *folder.glob("static/*.css")]:
         text = file.read_text()
