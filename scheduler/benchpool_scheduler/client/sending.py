@@ -30,12 +30,15 @@ def client_options(credentials: Credentials, timeout: httpx.Timeout) -> dict[str
     Redirects are not followed: the token goes to this address only. A proxy of the environment
     never sees traffic of this machine with itself.
     """
+    at = urlsplit(credentials.url)
     return {
         "base_url": f"{credentials.url}/api/v1/",
         "headers": {"Authorization": f"token {credentials.token}", "Accept": "application/json"},
         "timeout": timeout,
         "follow_redirects": False,
-        "trust_env": urlsplit(credentials.url).hostname not in _LOOPBACK,
+        "trust_env": at.hostname not in _LOOPBACK,
+        # Loading the certificates takes longer than most calls; plain HTTP has no use for them.
+        "verify": at.scheme == "https",
     }
 
 

@@ -1,0 +1,177 @@
+"""The real API over a real pool, store and local runtime, on a free port of the loopback.
+
+It runs in a thread of its own, so that plain and asynchronous clients, browsers and the command
+line can be tested against it alike. Only the Hub is replaced: people have fixed tokens.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Coroutine, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+from tornado.httpserver import HTTPServer
+from tornado.netutil import bind_sockets
+from tornado.web import Application, RequestHandler
+
+from benchpool_scheduler.api import Api, Rate, Timing
+from benchpool_scheduler.client import Client, Credentials
+from benchpool_scheduler.configuration import load
+from benchpool_scheduler.hub import HubUser, StaticDirectory
+from benchpool_scheduler.runtime.local import LocalRuntime, simulated
+from benchpool_scheduler.service import Caller, Pool
+from benchpool_scheduler.store.sqlite import SqliteStore
+
+T = TypeVar("T")
+
+PREFIX = "/services/benchpool/"
+
+PEOPLE: Mapping[str, Caller] = {
+    "susan": Caller("susan"),
+    "joe": Caller("joe"),
+    "jemma": Caller("jemma"),  # leads susan's project
+    "root": Caller("root", admin=True),
+    "hub": Caller("benchpool-hub", admin=True, kind="service"),
+}
+"""Who there is; a person's token is the name."""
+
+CONFIGURATION = """\
+version: 1
+build:
+  users: {susan: 1}
+projects:
+  - {name: vision, quota: 2, members: [susan], leads: [jemma]}
+  - {name: speech, quota: 2, members: [joe]}
+policy: {grace_s: 1}
+"""
+
+
+@dataclass
+class TokenIdentity:
+    """Identity by fixed tokens; ``revoked`` ones are nobody's any more."""
+
+    people: Mapping[str, Caller] = field(default_factory=lambda: dict(PEOPLE))
+    revoked: set[str] = field(default_factory=set)
+
+    async def authenticate(self, handler: RequestHandler, *, fresh: bool = False) -> Caller | None:
+        """Return whose token the request carries."""
+        token = handler.request.headers.get("Authorization", "").removeprefix("token ")
+        return None if token in self.revoked else self.people.get(token)
+
+    def login_url(self, handler: RequestHandler) -> str:
+        """Return the Hub's login."""
+        return "/hub/login"
+
+    def xsrf_token(self, handler: RequestHandler) -> str:
+        """Return nothing: there are no browser sessions here."""
+        return ""
+
+    def routes(self) -> list[tuple[str, type[RequestHandler]]]:
+        """Return nothing."""
+        return []
+
+
+@dataclass
+class Served:
+    """A running service."""
+
+    url: str
+    pool: Pool
+    api: Api
+    identity: TokenIdentity
+    loop: asyncio.AbstractEventLoop
+
+    def credentials(self, name: str) -> Credentials:
+        """Return address and token for a person."""
+        return Credentials(self.url, name)
+
+    def client(self, name: str, *, patience_s: float = 0.0) -> Client:
+        """Return a client for a person."""
+        return Client(self.credentials(name), patience_s=patience_s)
+
+    def do(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run something in the service's own loop."""
+        return asyncio.run_coroutine_threadsafe(work, self.loop).result(30)
+
+
+@contextmanager
+def served(
+    state: Path,
+    *,
+    gpus: int = 5,
+    configuration: str = CONFIGURATION,
+    timing: Timing | None = None,
+    rate: Rate | None = None,
+    port: int = 0,
+) -> Iterator[Served]:
+    """Serve a pool from a state folder; the same folder again is the same pool again."""
+    begun: dict[str, Any] = {}
+    ready, stop = threading.Event(), asyncio.Event()
+
+    async def life() -> None:
+        identity = TokenIdentity()
+        pool = _pool(state, gpus, configuration)
+        await pool.open()
+        api = Api(pool, identity, rate=rate, timing=timing)
+        server, sockets = (
+            HTTPServer(Application(api.rules(PREFIX))),
+            bind_sockets(port, "127.0.0.1"),
+        )
+        server.add_sockets(sockets)
+        at = f"http://127.0.0.1:{sockets[0].getsockname()[1]}{PREFIX}".rstrip("/")
+        begun["served"] = Served(at, pool, api, identity, asyncio.get_running_loop())
+        ready.set()
+        await stop.wait()
+        server.stop()
+        api.end_streams()
+        await asyncio.wait_for(server.close_all_connections(), 5)
+        await pool.close()
+
+    thread = threading.Thread(target=_run(life, begun, ready), daemon=True)
+    thread.start()
+    ready.wait(30)
+    if "failed" in begun:
+        raise begun["failed"]
+    service: Served = begun["served"]
+    try:
+        yield service
+    finally:
+        service.loop.call_soon_threadsafe(stop.set)
+        thread.join(30)
+        if "failed" in begun:
+            raise begun["failed"]
+
+
+def _run(
+    life: Callable[[], Coroutine[Any, Any, None]], begun: dict[str, Any], ready: threading.Event
+) -> Callable[[], None]:
+    def run() -> None:
+        try:
+            asyncio.run(life())
+        except BaseException as failed:
+            begun["failed"] = failed
+        finally:
+            ready.set()
+
+    return run
+
+
+def _pool(state: Path, gpus: int, configuration: str) -> Pool:
+    users = tuple(HubUser(one.name, one.admin) for one in PEOPLE.values() if one.kind == "user")
+    file = state / "benchpool.yaml"
+    if not file.exists():
+        state.mkdir(parents=True, exist_ok=True)
+        file.write_text(configuration)
+    return Pool(
+        SqliteStore(state / "scheduler"),
+        LocalRuntime(state, simulated(gpus, "A100")),
+        load(file.read_text(), str(file)),
+        state=state,
+        directory=StaticDirectory(users),
+        base_url=PREFIX.rstrip("/"),
+        configuration_file=file,
+    )

@@ -1,0 +1,21 @@
+"""A service of our own for each test, or one for a whole module where nothing is changed."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from benchpool_scheduler.testing.serving import Served, served
+
+
+@pytest.fixture
+def service(tmp_path: Path) -> Iterator[Served]:
+    with served(tmp_path / "state") as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def quiet_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """A service that the tests of a module share."""
+    with served(tmp_path_factory.mktemp("state")) as running:
+        yield running

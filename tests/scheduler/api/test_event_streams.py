@@ -1,0 +1,184 @@
+"""Server-sent events: resumed by id without gap or repeat, ended with the caller's rights."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import httpx
+import msgspec
+import pytest
+
+from benchpool_scheduler.api import Rate, Timing
+from benchpool_scheduler.client.streams import Parser, ServerEvent
+from benchpool_scheduler.contract import CommandEntry, Job, JobSubmission, LogText, State
+from benchpool_scheduler.errors import NotFound, TooMany
+from benchpool_scheduler.testing.serving import Served, served
+
+PRINTER = "for i in range(2000): print(f'line {i} äöü€😀', flush=i % 100 == 0)"
+
+
+def run(program: str) -> JobSubmission:
+    return JobSubmission(entry=CommandEntry([sys.executable, "-c", program]))
+
+
+def read(
+    service: Served, path: str, headers: dict[str, str] | None = None, user: str = "susan"
+) -> Iterator[ServerEvent]:
+    """Open a connection, then yield its events until it is cut or the reader has enough."""
+    http = httpx.Client(timeout=30)
+    known = {"Authorization": f"token {user}", **(headers or {})}
+    request = http.build_request("GET", f"{service.url}/api/v1/{path}", headers=known)
+    answer = http.send(request, stream=True)
+    assert answer.status_code == 200, answer.read()
+    return _events(http, answer)
+
+
+def _events(http: httpx.Client, answer: httpx.Response) -> Iterator[ServerEvent]:
+    parser = Parser()
+    with closing(http), closing(answer):
+        for chunk in answer.iter_raw():
+            yield from parser.feed(chunk)
+
+
+def test_a_log_that_is_cut_at_every_event_arrives_whole(service: Served) -> None:
+    with service.client("susan") as susan:
+        job = susan.submit(run(PRINTER))
+        text, last, ended = "", "0", False
+        while not ended:
+            for event in read(service, f"jobs/{job.id}/logs/stream", {"Last-Event-ID": last}):
+                ended = event.name == "end"
+                if event.name == "log":
+                    text += msgspec.json.decode(event.data, type=LogText).text
+                    last = event.id
+                break
+        whole = susan.log(job.id).data
+    assert text == whole.decode()
+    assert text.count("\n") == 2000
+
+
+def test_a_log_can_be_followed_before_the_job_has_started(service: Served) -> None:
+    with service.client("susan") as susan:
+        blocker = susan.submit(
+            JobSubmission(entry=CommandEntry([sys.executable, "-c", "input()"]), gpus=4)
+        )
+        job = susan.submit(run("print('at last')"))
+        stream = susan.follow_log(job.id)
+        susan.cancel(blocker.id)
+        assert "".join(piece.text for piece in stream) == "at last\n"
+
+
+def test_the_log_of_another_user_does_not_exist(service: Served) -> None:
+    with service.client("susan") as susan, service.client("joe") as joe:
+        job = susan.submit(run("pass"))
+        with pytest.raises(NotFound):
+            next(joe.follow_log(job.id))
+
+
+def test_events_go_on_after_a_cut_without_gap_or_repeat(service: Served) -> None:
+    with service.client("susan") as susan:
+        stream = read(service, "events")
+        jobs = [susan.submit(run("pass")).id for _ in range(5)]
+        for job in jobs:
+            susan.wait(job)
+        everything = list(until_ended(stream, set(jobs)))
+        cut = everything[len(everything) // 2]
+        again = read(service, "events", {"Last-Event-ID": cut.id})
+        rest = list(until_seq(again, everything[-1].id))
+    ids = [int(event.id) for event in everything]
+    assert ids == sorted(set(ids))
+    half = len(everything) // 2
+    assert [event.id for event in rest] == [event.id for event in everything[half + 1 :]]
+
+
+def until_ended(stream: Iterator[ServerEvent], jobs: set[str]) -> Iterator[ServerEvent]:
+    for event in stream:
+        yield event
+        if event.name == "job":
+            job = msgspec.json.decode(event.data, type=Job)
+            if job.state in (State.SUCCEEDED, State.FAILED):
+                jobs.discard(job.id)
+        if not jobs:
+            return
+
+
+def until_seq(stream: Iterator[ServerEvent], last: str) -> Iterator[ServerEvent]:
+    for event in stream:
+        yield event
+        if int(event.id) >= int(last):
+            return
+
+
+def test_events_tell_a_user_nothing_of_the_jobs_of_others(service: Served) -> None:
+    with service.client("susan") as susan, service.client("joe") as joe:
+        stream = read(service, "events", user="joe")
+        hidden = susan.submit(run("pass"))
+        susan.wait(hidden.id)
+        own = joe.submit(run("pass"))
+        seen = list(until_ended(stream, {own.id}))
+    assert all(hidden.id.encode() not in event.data for event in seen)
+    assert any(own.id.encode() in event.data for event in seen)
+
+
+def test_a_silent_stream_has_heartbeats(tmp_path: Path) -> None:
+    timing = Timing(heartbeat_s=0.05)
+    headers = {"Authorization": "token susan"}
+    with served(tmp_path / "state", timing=timing) as service:
+        address = f"{service.url}/api/v1/events"
+        with httpx.stream("GET", address, headers=headers, timeout=10) as answer:
+            got = b""
+            for chunk in answer.iter_raw():
+                got += chunk
+                if got.count(b": still here\n\n") >= 3:
+                    return
+
+
+def test_a_stream_ends_when_its_token_is_revoked(tmp_path: Path) -> None:
+    timing = Timing(heartbeat_s=0.05, recheck_s=0.1)
+    with served(tmp_path / "state", timing=timing) as service:
+        stream = read(service, "events")
+        service.identity.revoked.add("susan")
+        began = time.monotonic()
+        list(stream)
+        assert time.monotonic() - began < 5
+
+
+def test_streams_end_when_the_service_does_and_clients_go_on_afterwards(tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    with served(state) as service:
+        port = int(service.url.split(":")[2].split("/")[0])
+        client = service.client("susan")
+        job = client.submit(run("import time; print('a', flush=True); time.sleep(2); print('b')"))
+        pieces = client.follow_log(job.id)
+        first = next(pieces)
+    with served(state, port=port):
+        text = first.text + "".join(piece.text for piece in pieces)
+    client.close()
+    assert text == "a\nb\n"
+
+
+def test_more_streams_than_the_limit_are_refused(tmp_path: Path) -> None:
+    with served(tmp_path / "state", rate=Rate(streams=2)) as service:
+        with service.client("susan") as susan:
+            streams = [susan.events() for _ in range(3)]
+            for stream in streams[:2]:
+                assert next(stream).kind == "open"
+            with pytest.raises(TooMany):
+                next(streams[2])
+        with service.client("joe") as joe:
+            assert next(joe.events()).kind == "open"
+
+
+def test_more_requests_than_the_limit_are_refused_until_time_passes(tmp_path: Path) -> None:
+    rate = Rate(per_s=5, burst=3)
+    with served(tmp_path / "state", rate=rate) as service, service.client("susan") as susan:
+        for _ in range(3):
+            susan.jobs()
+        with pytest.raises(TooMany):
+            [susan.jobs() for _ in range(3)]
+        with service.client("hub") as hub:
+            for _ in range(20):
+                hub.status()

@@ -1,0 +1,100 @@
+"""Jobs through the real HTTP interface, run by the real local runtime."""
+
+from __future__ import annotations
+
+import sys
+
+import httpx
+import msgspec
+import pytest
+
+from benchpool_scheduler.contract import CommandEntry, Job, JobSubmission, State
+from benchpool_scheduler.errors import NotFound, Refused
+from benchpool_scheduler.testing.serving import Served
+
+
+def command(program: str, **rest: object) -> JobSubmission:
+    entry = CommandEntry([sys.executable, "-c", program])
+    return msgspec.convert({"entry": msgspec.to_builtins(entry), **rest}, JobSubmission)
+
+
+def test_a_submitted_job_runs_and_its_log_and_exit_code_come_back(service: Served) -> None:
+    with service.client("susan") as susan:
+        job = susan.submit(command("print('hello'); raise SystemExit(3)"))
+        ended = susan.wait(job.id)
+        log = susan.log(job.id)
+    assert (ended.state, ended.exit_code) == (State.FAILED, 3)
+    assert log.data == b"hello\n"
+    assert log.ended
+
+
+def test_a_repeat_with_the_same_key_is_the_same_job_and_answers_200(service: Served) -> None:
+    body = msgspec.json.encode(command("pass", key="again"))
+    headers = {"Authorization": "token susan", "Content-Type": "application/json"}
+    first, second = (
+        httpx.post(f"{service.url}/api/v1/jobs", content=body, headers=headers) for _ in range(2)
+    )
+    assert (first.status_code, second.status_code) == (201, 200)
+    assert first.json()["id"] == second.json()["id"]
+
+
+def test_an_id_may_be_cut_to_a_beginning_that_only_one_job_has(service: Served) -> None:
+    with service.client("susan") as susan:
+        job = susan.submit(command("pass"))
+        assert susan.job(job.id[:8]).job.id == job.id
+
+
+def test_jobs_of_others_do_not_exist_for_a_user(service: Served) -> None:
+    with service.client("susan") as susan, service.client("joe") as joe:
+        job = susan.submit(command("pass"))
+        assert joe.jobs(all_=True) == []
+        with pytest.raises(NotFound):
+            joe.job(job.id)
+        with pytest.raises(NotFound):
+            joe.cancel(job.id)
+
+
+def test_a_lead_sees_and_cancels_the_jobs_of_the_project(service: Served) -> None:
+    with service.client("susan") as susan, service.client("jemma") as jemma:
+        job = susan.submit(command("import time; time.sleep(600)"))
+        assert [one.id for one in jemma.jobs(all_=True)] == [job.id]
+        jemma.cancel(job.id, "the reviewers wait")
+        assert susan.wait(job.id).state is State.CANCELLED
+
+
+def test_a_job_that_has_ended_cannot_be_paused(service: Served) -> None:
+    with service.client("susan") as susan:
+        job = susan.submit(command("pass"))
+        susan.wait(job.id)
+        with pytest.raises(Refused):
+            susan.pause(job.id)
+
+
+def test_pause_keeps_a_job_until_it_is_resumed(service: Served) -> None:
+    program = "import os, time; time.sleep(600 if os.environ['BENCHPOOL_ATTEMPT'] == '1' else 0)"
+    with service.client("susan") as susan:
+        job = susan.submit(command(program))
+        wait_for(susan.job, job.id, State.RUNNING, service)
+        susan.pause(job.id)
+        wait_for(susan.job, job.id, State.PAUSED, service)
+        susan.resume(job.id)
+        ended = susan.wait(job.id)
+    assert (ended.state, ended.attempt) == (State.SUCCEEDED, 2)
+
+
+def test_what_was_submitted_can_be_read_back(service: Served) -> None:
+    with service.client("susan") as susan:
+        sent = command("pass", name="mine", env={"A": "1"})
+        job = susan.submit(sent)
+        back = susan.submission(job.id)
+    assert (back.entry, back.name, back.env) == (sent.entry, "mine", {"A": "1"})
+
+
+def wait_for(read: object, id_: str, state: State, service: Served) -> Job:
+    """Wait by events until a job is in a state."""
+    with service.client("susan") as client:
+        for event in client.events():
+            job = event.data if isinstance(event.data, Job) else client.job(id_).job
+            if job.id == id_ and job.state is state:
+                return job
+    raise AssertionError

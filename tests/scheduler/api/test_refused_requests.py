@@ -1,0 +1,184 @@
+"""What is refused, and how: the one error object, a sentence with field and limit, never a 5xx."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import httpx
+import msgspec
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from benchpool_scheduler.contract import ErrorAnswer, ErrorBody
+from benchpool_scheduler.testing.serving import Served
+
+HTTP = httpx.Client(verify=False, timeout=30)  # noqa: S501 (plain HTTP)
+ENTRY = b'"entry": {"kind": "command", "argv": ["true"]}'
+
+
+def send(
+    service: Served, body: bytes, path: str = "preview", kind: str = "application/json"
+) -> httpx.Response:
+    headers = {"Authorization": "token susan", "Content-Type": kind}
+    return HTTP.post(f"{service.url}/api/v1/{path}", content=body, headers=headers)
+
+
+def error_of(answer: httpx.Response) -> ErrorBody:
+    return msgspec.json.decode(answer.content, type=ErrorAnswer).error
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        (b"0", "gpus is 0; it must be a whole number >= 1."),
+        (b"-1", "gpus is -1; it must be a whole number >= 1."),
+        (b"1.0", "gpus is 1.0; it must be a whole number."),
+        (b"1.5", "gpus is 1.5; it must be a whole number."),
+        (b"true", "gpus is true; it must be a whole number."),
+        (b'"4"', 'gpus is "4"; it must be a whole number.'),
+        (b"null", "gpus is null; it must be a whole number."),
+        (b"1025", "gpus is 1025; it must be a whole number <= 1024."),
+        (b"1000000000", "gpus is 1000000000; it must be a whole number <= 1024."),
+        (b"[1]", "gpus is a list; it must be a whole number."),
+        (b'{"a": 1}', "gpus is an object; it must be a whole number."),
+    ],
+)
+def test_a_count_of_gpus_that_is_none_is_refused_with_the_limit(
+    quiet_service: Served, value: bytes, said: str
+) -> None:
+    answer = send(quiet_service, b'{%s, "gpus": %s}' % (ENTRY, value))
+    error = error_of(answer)
+    assert (answer.status_code, error.field, error.message) == (422, "gpus", said)
+
+
+@pytest.mark.parametrize("value", [b"NaN", b"Infinity", b"1e999", b"9" * 5000, b"0x10", b"01"])
+def test_numbers_that_are_none_are_refused(quiet_service: Served, value: bytes) -> None:
+    answer = send(quiet_service, b'{%s, "gpus": %s}' % (ENTRY, value))
+    assert answer.status_code in (400, 422)
+    assert len(error_of(answer).message) < 300
+
+
+def test_an_unknown_key_names_the_nearest_known_one(quiet_service: Served) -> None:
+    answer = send(quiet_service, b'{%s, "gpu": 1}' % ENTRY)
+    error = error_of(answer)
+    assert (error.code, error.field) == ("unknown-key", "gpu")
+    assert "the nearest one is gpus" in error.message
+
+
+def test_an_unknown_parameter_names_the_nearest_known_one(quiet_service: Served) -> None:
+    headers = {"Authorization": "token susan"}
+    answer = httpx.get(f"{quiet_service.url}/api/v1/jobs?projct=a", headers=headers)
+    assert answer.status_code == 422
+    assert "the nearest one is project" in error_of(answer).message
+
+
+@pytest.mark.parametrize(
+    ("body", "kind", "status"),
+    [
+        (b"", "application/json", 400),
+        (b"{", "application/json", 400),
+        (b"\xff\xfe", "application/json", 400),
+        (b'{"entry": {"x": ' + b"[" * 100_000, "application/json", 400),
+        (b"[" * 100_000, "application/json", 422),
+        (b"{}", "application/json", 422),
+        (b"[]", "application/json", 422),
+        (b"{}", "text/plain", 400),
+        (b"gpus=1", "application/x-www-form-urlencoded", 400),
+        (b'{"entry": {"kind": "shell"}}', "application/json", 422),
+        (b'{"entry": {"kind": "module", "module": "a\\n"}}', "application/json", 422),
+    ],
+)
+def test_bodies_that_are_no_submission_are_refused(
+    quiet_service: Served, body: bytes, kind: str, status: int
+) -> None:
+    answer = send(quiet_service, body, kind=kind)
+    assert answer.status_code == status
+    assert error_of(answer).message
+
+
+def test_a_body_over_its_limit_is_refused_with_both_numbers(quiet_service: Served) -> None:
+    answer = send(quiet_service, b" " * 70_000, path="leases/../objects/missing")
+    assert answer.status_code == 400  # within that route's limit: only no JSON
+    answer = send(quiet_service, b" " * (17 * 1024 * 1024))
+    error = error_of(answer)
+    assert (answer.status_code, error.code) == (413, "body-too-large")
+    assert error.numbers == {"bytes": 17 * 1024 * 1024, "limit": 16 * 1024 * 1024}
+
+
+def test_nobody_is_told_apart_from_somebody_without_rights(quiet_service: Served) -> None:
+    address = f"{quiet_service.url}/api/v1/metrics"
+    nobody = httpx.get(address)
+    susan = httpx.get(address, headers={"Authorization": "token susan"})
+    assert (nobody.status_code, susan.status_code) == (401, 403)
+
+
+@pytest.mark.parametrize("method", ["PUT", "DELETE", "PATCH", "OPTIONS", "POST"])
+def test_a_method_that_is_not_there_is_refused_in_the_same_form(
+    quiet_service: Served, method: str
+) -> None:
+    answer = httpx.request(method, f"{quiet_service.url}/api/v1/status")
+    assert (answer.status_code, error_of(answer).code) == (405, "method")
+
+
+@pytest.mark.parametrize(
+    "path", ["", "nothing", "jobs/", "jobs/ABCD", "jobs/abc", "jobs/..%2f..", "leases/x", "v2/jobs"]
+)
+def test_an_address_that_is_not_there_is_refused_in_the_same_form(
+    quiet_service: Served, path: str
+) -> None:
+    headers = {"Authorization": "token susan"}
+    answer = httpx.get(f"{quiet_service.url}/api/v1/{path}", headers=headers)
+    assert (answer.status_code, error_of(answer).code) == (404, "not-found")
+
+
+def test_answers_are_never_read_as_pages_and_never_kept(quiet_service: Served) -> None:
+    for path in ("status", "health", "nothing"):
+        headers = httpx.get(f"{quiet_service.url}/api/v1/{path}").headers
+        assert headers["X-Content-Type-Options"] == "nosniff"
+        assert headers["Cache-Control"] == "no-store"
+        assert "default-src 'none'" in headers["Content-Security-Policy"]
+        assert "Server" not in headers
+
+
+JSON_VALUES: st.SearchStrategy[Any] = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner),
+    max_leaves=8,
+)
+KEYS = st.sampled_from(
+    ["entry", "name", "project", "gpus", "workers", "min_workers", "priority", "preemptible",
+     "time_limit_s", "env", "key", "interpreter", "working_dir", "output_dir", "files", "source"]
+)  # fmt: skip
+ENTRIES = st.one_of(
+    st.fixed_dictionaries(
+        {"kind": st.just("script"), "path": st.text(max_size=20)},
+        optional={"args": st.lists(st.text(max_size=9), max_size=3)},
+    ),
+    st.fixed_dictionaries({"kind": st.just("command"), "argv": st.lists(st.text(max_size=9))}),
+    JSON_VALUES,
+)
+SUBMISSIONS = st.builds(
+    lambda entry, rest: {**rest, "entry": entry}, ENTRIES, st.dictionaries(KEYS, JSON_VALUES)
+)
+
+
+@settings(
+    max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(path=st.sampled_from(["preview", "jobs"]), body=SUBMISSIONS)
+def test_whatever_is_sent_the_answer_is_no_fault(
+    quiet_service: Served, path: str, body: dict[str, Any]
+) -> None:
+    answer = send(quiet_service, msgspec.json.encode(body), path=path)
+    assert answer.status_code < 500, answer.text
+
+
+@settings(
+    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(body=st.binary(max_size=200), path=st.sampled_from(["preview", "objects/missing", "leases"]))
+def test_whatever_bytes_are_sent_the_answer_is_no_fault(
+    quiet_service: Served, path: str, body: bytes
+) -> None:
+    assert send(quiet_service, body, path=path).status_code < 500
