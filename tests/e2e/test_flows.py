@@ -1,0 +1,222 @@
+"""What else people do: scripts, cancel, reload, crashes, keyboard only, dark theme, the page."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import expect
+
+from benchpool_scheduler.testing.people import PATIENCE_MS, Person
+from benchpool_scheduler.testing.workstation import RunningWorkstation
+
+pytestmark = pytest.mark.e2e
+
+WAITS = """\
+import sys
+import time
+from benchpool import checkpoint
+
+print("arguments", sys.argv[1:], flush=True)
+while not checkpoint.should_stop():
+    time.sleep(0.05)
+print("stopping", flush=True)
+raise SystemExit(3)
+"""
+QUICK = """\
+import os
+from pathlib import Path
+
+folder = Path(os.environ["BENCHPOOL_OUTPUT_DIR"])
+(folder / "answer.txt").write_text("forty-two")
+print("wrote the answer", flush=True)
+"""
+
+
+@pytest.fixture(scope="module")
+def joe(person: Callable[..., Person], workstation: RunningWorkstation) -> Iterator[Person]:
+    """Joe with a server without GPUs, for all flows of this file."""
+    one = person("joe")
+    (one.home / "waits.py").write_text(WAITS)
+    (one.home / "quick.py").write_text(QUICK)
+    one.log_in()
+    if workstation.servers("joe"):
+        workstation.stop_server("joe")
+    one.start_server(0)
+    one.open_panel()
+    yield one
+    workstation.stop_server("joe")
+
+
+def test_a_script_is_sent_from_the_file_browser_with_arguments_and_cancelled(joe: Person) -> None:
+    joe.open_file_dialog("waits.py")
+    joe.dialog.get_by_test_id("benchpool-arguments").fill("--epochs 3 'two words'")
+    joe.choose_gpus(1)
+    joe.send()
+    joe.expect_state("waits", "running")
+    details = joe.open_row("waits")
+    expect(details).to_contain_text("arguments ['--epochs', '3', 'two words']")
+    joe.act("waits", "cancel")
+    joe.expect_state("waits", "cancelled")
+    expect(details).to_contain_text("stopping")
+
+
+def test_files_that_a_job_wrote_open_from_its_row(joe: Person) -> None:
+    joe.send_file("quick.py", gpus=1)
+    joe.expect_state("quick", "succeeded")
+    details = joe.open_row("quick")
+    details.get_by_test_id("benchpool-result-file").filter(has_text="answer.txt").click()
+    expect(joe.page.locator(".jp-FileEditor:visible")).to_contain_text("forty-two")
+
+
+def test_a_job_is_paused_and_resumed_by_its_user(joe: Person) -> None:
+    joe.send_file("waits.py", gpus=1)
+    joe.expect_state("waits", "running")
+    joe.act("waits", "pause")
+    joe.expect_state("waits", "paused")
+    joe.act("waits", "resume")
+    joe.expect_state("waits", "running")
+    expect(joe.row("waits")).to_contain_text("attempt 2")
+    joe.act("waits", "cancel")
+    joe.expect_state("waits", "cancelled")
+
+
+def test_a_reload_during_a_run_shows_the_same_job_with_its_whole_log(joe: Person) -> None:
+    joe.send_file("waits.py", gpus=1)
+    joe.expect_state("waits", "running")
+    joe.page.reload()
+    joe.wait_for_lab()
+    joe.open_panel()
+    joe.expect_state("waits", "running")
+    expect(joe.open_row("waits")).to_contain_text("arguments []")
+    joe.act("waits", "cancel")
+    joe.expect_state("waits", "cancelled")
+
+
+def scheduler_pid(state: Path) -> int:
+    """Return the pid of the scheduler's process of one state folder."""
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit():
+            continue
+        try:
+            command = (entry / "cmdline").read_bytes()
+            environment = (entry / "environ").read_bytes()
+        except OSError:
+            continue
+        if (
+            b"benchpool_scheduler.app" in command
+            and f"BENCHPOOL_STATE={state}".encode() in environment
+        ):
+            return int(entry.name)
+    raise AssertionError(f"no scheduler runs for {state}")
+
+
+def test_jobs_go_on_and_are_found_again_when_the_scheduler_is_killed(
+    joe: Person, workstation: RunningWorkstation
+) -> None:
+    joe.send_file("waits.py", gpus=1)
+    joe.expect_state("waits", "running")
+    first = scheduler_pid(workstation.state)
+    os.kill(first, signal.SIGKILL)
+    expect(joe.page.get_by_test_id("benchpool-degraded")).to_be_visible(timeout=PATIENCE_MS)
+    expect(joe.page.get_by_test_id("benchpool-degraded")).to_have_count(0, timeout=2 * PATIENCE_MS)
+    assert scheduler_pid(workstation.state) != first
+    joe.expect_state("waits", "running")
+    expect(joe.row("waits")).not_to_contain_text("attempt 2")
+    joe.act("waits", "cancel")
+    joe.expect_state("waits", "cancelled")
+    expect(joe.open_row("waits")).to_contain_text("stopping")
+
+
+def test_everything_is_done_by_keyboard_alone(joe: Person) -> None:
+    notebook = joe.home / "keys.ipynb"
+    from nbformat import v4, writes
+
+    kernel = {"name": "python3", "display_name": "Python 3 (ipykernel)", "language": "python"}
+    cell = v4.new_code_cell("print('by keyboard')")
+    notebook.write_text(writes(v4.new_notebook(metadata={"kernelspec": kernel}, cells=[cell])))
+    joe.open_file("keys.ipynb")
+    joe.wait_for_kernel()
+    joe.page.keyboard.press("Escape")
+    joe.page.keyboard.press("Control+Shift+Enter")
+    expect(joe.dialog).to_be_visible()
+    focused = joe.page.locator(":focus")
+    expect(focused).to_have_attribute("data-testid", "benchpool-gpus")
+    expect(joe.dialog.get_by_test_id("benchpool-send")).to_be_enabled(timeout=PATIENCE_MS)
+    joe.page.keyboard.press("Enter")
+    expect(joe.dialog).to_have_count(0)
+    expect(joe.badge(0)).to_have_attribute("data-state", "succeeded", timeout=2 * PATIENCE_MS)
+    joe.badge(0).focus()
+    joe.page.keyboard.press("Enter")
+    expect(joe.row("keys").get_by_test_id("benchpool-details")).to_be_visible()
+    expect(joe.row("keys")).to_contain_text("by keyboard")
+
+
+def test_the_badge_survives_a_reload_and_the_death_of_the_kernel(joe: Person) -> None:
+    joe.page.keyboard.press("Control+s")
+    joe.open_file("keys.ipynb")
+    joe.wait_for_kernel()
+    expect(joe.badge(0)).to_have_attribute("data-state", "succeeded", timeout=PATIENCE_MS)
+    joe.page.locator(".jp-NotebookPanel:visible .jp-Notebook-cell").first.click()
+    joe.page.get_by_text("Kernel", exact=True).first.click()
+    joe.page.locator("[data-command='kernelmenu:shutdown']").click()
+    expect(joe.badge(0)).to_have_attribute("data-state", "succeeded")
+
+
+def test_the_dark_theme_is_readable(person: Callable[..., Person]) -> None:
+    jemma = person("jemma", color_scheme="dark")
+    settings = jemma.home / ".jupyter/lab/user-settings/@jupyterlab/apputils-extension"
+    settings.mkdir(parents=True, exist_ok=True)
+    (settings / "themes.jupyterlab-settings").write_text('{"theme": "JupyterLab Dark"}')
+    (jemma.home / "quick.py").write_text(QUICK)
+    jemma.log_in()
+    jemma.start_server(0)
+    jemma.open_panel()
+    jemma.send_file("quick.py", gpus=1)
+    jemma.expect_state("quick", "succeeded")
+    jemma.open_row("quick")
+    expect(jemma.page.locator("body[data-jp-theme-light=false]")).to_have_count(1)
+    for place in (".bp-Row-name", ".bp-State-word", ".bp-Row-second"):
+        assert contrast(jemma, jemma.row("quick").locator(place).first.element_handle()) >= 4.5, (
+            place
+        )
+    jemma.look("dark-panel")
+
+
+CONTRAST = """
+element => {
+  const parse = text => (text.match(/[\\d.]+/g) || []).map(Number);
+  const channel = value => {
+    const part = value / 255;
+    return part <= 0.03928 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4;
+  };
+  const luminance = ([r, g, b]) => 0.2126 * channel(r) + 0.7152 * channel(g) + 0.0722 * channel(b);
+  let behind = element;
+  let back = [0, 0, 0, 0];
+  while (behind && (back.length === 4 && back[3] === 0)) {
+    back = parse(getComputedStyle(behind).backgroundColor);
+    behind = behind.parentElement;
+  }
+  const light = luminance(parse(getComputedStyle(element).color));
+  const dark = luminance(back);
+  return (Math.max(light, dark) + 0.05) / (Math.min(light, dark) + 0.05);
+}
+"""
+
+
+def contrast(person: Person, element: object) -> float:
+    """Return the contrast of an element's text to what is behind it (WCAG 2.2, 1.4.3)."""
+    return float(person.page.evaluate(CONTRAST, element))
+
+
+def test_the_page_in_the_services_menu_shows_pool_queue_and_benches(joe: Person) -> None:
+    joe.page.goto(f"{joe.url}/hub/home")
+    joe.page.get_by_role("button", name=re.compile("Services")).click()
+    joe.page.get_by_role("link", name="benchpool").click()
+    expect(joe.page.get_by_text(re.compile(r"of 9 GPUs"))).to_be_visible()
+    expect(joe.page.get_by_text(re.compile("simulated", re.I)).first).to_be_visible()
+    joe.look("dashboard")
