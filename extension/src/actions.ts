@@ -2,7 +2,7 @@
  * What a user does with a job: pause, resume, cancel, send again, open. Acts at once and offers
  * Undo where that is possible; asks first only where work is lost, and says how much.
  */
-import { Dialog, Notification, showDialog } from '@jupyterlab/apputils';
+import { Dialog, Notification, showDialog, showErrorMessage } from '@jupyterlab/apputils';
 import { UUID } from '@lumino/coreutils';
 import { isOnGpus, JobAction, lossOf } from './format';
 import type { JobsModel } from './model';
@@ -10,7 +10,6 @@ import type { IJob } from './tokens';
 
 /** How long a toast stays, in milliseconds. */
 const TOAST_MS = 6000;
-const ERROR_TOAST_MS = 12_000;
 
 export class JobActions {
   constructor(
@@ -20,11 +19,7 @@ export class JobActions {
   ) {}
 
   async run(action: JobAction, job: IJob): Promise<void> {
-    try {
-      await this._table[action](job);
-    } catch (error) {
-      Notification.error((error as Error).message, { autoClose: ERROR_TOAST_MS });
-    }
+    await orSayWhy(job, () => this._table[action](job));
   }
 
   /** Say that a job was sent, with the way to it and the way back. */
@@ -97,7 +92,7 @@ export class JobActions {
       autoClose: TOAST_MS,
       actions: [
         { label: 'Show', caption: `Show ${job.name}`, callback: () => this._show(job.id) },
-        { label: back.label, caption: back.caption, callback: () => void undo(back.undo) }
+        { label: back.label, caption: back.caption, callback: () => void orSayWhy(job, back.undo) }
       ]
     });
   }
@@ -110,11 +105,12 @@ export class JobActions {
   };
 }
 
-async function undo(act: () => Promise<unknown>): Promise<void> {
+/** A refusal is shown whole, in a dialog: a toast would cut it after 140 characters. */
+async function orSayWhy(job: IJob, act: () => Promise<unknown>): Promise<void> {
   try {
     await act();
   } catch (error) {
-    Notification.error((error as Error).message, { autoClose: ERROR_TOAST_MS });
+    await showErrorMessage(job.name, (error as Error).message);
   }
 }
 

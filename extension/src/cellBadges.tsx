@@ -125,7 +125,7 @@ function BadgeText({ known, now }: { known: Known; now: number }): React.JSX.Ele
     return <span className="bp-Badge-quiet">training job…</span>;
   }
   if (known === 'hidden') {
-    return <span className="bp-Badge-quiet">sent to training; not visible to you, or removed</span>;
+    return <span className="bp-Badge-quiet">training job not visible</span>;
   }
   const fraction = known.progress?.fraction ?? null;
   const done = isTerminal(known.state);

@@ -149,7 +149,7 @@ export function splitArguments(line: string): string[] | null {
       if (c === quote) {
         quote = '';
       } else if (c === '\\' && quote === '"' && /["\\$`]/.test(line[i + 1] ?? '')) {
-        current = (current ?? '') + (line[(i += 1)]!);
+        current = (current ?? '') + line[(i += 1)]!;
       } else {
         current = (current ?? '') + c;
       }
@@ -157,7 +157,7 @@ export function splitArguments(line: string): string[] | null {
       quote = c;
       current ??= '';
     } else if (c === '\\' && i + 1 < line.length) {
-      current = (current ?? '') + (line[(i += 1)]!);
+      current = (current ?? '') + line[(i += 1)]!;
     } else if (/\s/.test(c)) {
       if (current !== null) {
         args.push(current);
@@ -188,7 +188,7 @@ export function parseDuration(input: string): number | null | undefined {
   }
   let total = 0;
   for (const [, amount, unit] of trimmed.matchAll(pattern)) {
-    total += Number(amount) * (UNIT_S[unit!]!);
+    total += Number(amount) * UNIT_S[unit!]!;
   }
   const seconds = Math.round(total);
   return seconds >= 1 && seconds <= MAX_TIME_S ? seconds : undefined;

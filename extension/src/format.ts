@@ -104,8 +104,8 @@ export function startRange(estimate: IEstimatedStart | null, now: number): strin
   if (to === 0) {
     return 'any moment';
   }
-  if (from === null || from === to) {
-    return from === null ? `within ${spell(to)}` : `in about ${spell(to)}`;
+  if (!from || from === to) {
+    return !from ? `within ${spell(to)}` : `in about ${spell(to)}`;
   }
   return to < 60 ? `in ${from}-${to} min` : `in ${spell(from)} to ${spell(to)}`;
 }
@@ -142,7 +142,7 @@ export function ranges(numbers: readonly number[]): string {
   const parts: string[] = [];
   for (let i = 0; i < sorted.length;) {
     let j = i;
-    while (sorted[j + 1] === (sorted[j]!) + 1) {
+    while (sorted[j + 1] === sorted[j]! + 1) {
       j += 1;
     }
     parts.push(i === j ? `${sorted[i]}` : `${sorted[i]}-${sorted[j]}`);

@@ -2,7 +2,7 @@
  * One job of the list: its line, its actions, and what opens below it.
  */
 import * as React from 'react';
-import { ACTIONS, exact, gpusOf, JobAction, percent, timing } from './format';
+import { ACTIONS, exact, gpusOf, isTerminal, JobAction, percent, timing } from './format';
 import { IDetailsProps, JobDetails } from './jobDetails';
 import { ProgressBar, StateMark } from './stateMark';
 import type { IJob } from './tokens';
@@ -13,6 +13,9 @@ export interface IRowProps extends IDetailsProps {
   onToggle: (id: string) => void;
   onAction: (action: JobAction, job: IJob) => void;
 }
+
+/** A separator that stays with what it follows when a line breaks. */
+const DOT = '\u00a0· ';
 
 const SIGNS: Readonly<Record<JobAction, { word: string; path: string }>> = {
   pause: { word: 'Pause', path: 'M4 3h3v10H4zM9 3h3v10H9z' },
@@ -52,7 +55,9 @@ function JobRowView(props: IRowProps): React.JSX.Element {
           ))}
         </span>
       </div>
-      {job.progress && !isOpen && <ProgressBar progress={job.progress} name={job.name} />}
+      {job.progress && !isOpen && !isTerminal(job.state) && (
+        <ProgressBar progress={job.progress} name={job.name} />
+      )}
       {isOpen && <JobDetails job={job} now={props.now} api={props.api} open={props.open} />}
     </li>
   );
@@ -71,7 +76,9 @@ function Summary({ job, now, showUser, isOpen }: IRowProps): React.JSX.Element {
   return (
     <>
       <span className="bp-Row-second">
-        {parts.join(' · ')} · <span title={exact(job.submitted)}>{timing(job, now)}</span>
+        {parts.join(DOT)}
+        {DOT}
+        <span title={exact(job.submitted)}>{timing(job, now)}</span>
       </span>
       {job.reason && !isOpen && <span className="bp-Row-reason">{job.reason.text}</span>}
     </>

@@ -109,7 +109,8 @@ export class JobsModel implements IBenchpool {
 
   async setScope(scope: Scope): Promise<void> {
     this._scope = scope;
-    this._touch();
+    this._sorted = null;
+    this._changed.emit(); // at once: the choice itself shows it
     await this.refresh();
   }
 

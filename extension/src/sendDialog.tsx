@@ -96,9 +96,9 @@ function SendForm({ sending, model, onDone }: IFormProps): React.JSX.Element {
           <SizeRow sending={sending} projects={projects} />
           <StartsRow sending={sending} />
           <SavesRow sending={sending} />
-          <Problems sending={sending} />
           <MoreFold sending={sending} />
           <TwinFold command={sending.preparation?.command ?? ''} />
+          <Problems sending={sending} />
         </div>
         <footer className="bp-Form-buttons">
           <button type="button" className="jp-mod-styled jp-mod-reject" onClick={() => close(null)}>
