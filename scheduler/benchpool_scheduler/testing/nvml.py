@@ -19,9 +19,6 @@ NOT_SUPPORTED = pynvml.NVML_ERROR_NOT_SUPPORTED
 MISMATCH = pynvml.NVML_ERROR_LIB_RM_VERSION_MISMATCH
 UNKNOWN = pynvml.NVML_ERROR_UNKNOWN
 
-PROCESSES_V2 = "nvmlDeviceGetComputeRunningProcesses_v2"
-PROCESSES_V3 = "nvmlDeviceGetComputeRunningProcesses_v3"
-
 
 @dataclass
 class ScriptedGpu:

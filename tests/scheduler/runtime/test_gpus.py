@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shutil
 import subprocess
 import sys
+import threading
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,7 +16,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from benchpool_scheduler.runtime import DeviceState
+from benchpool_scheduler.runtime import Device, DeviceState
 from benchpool_scheduler.runtime.local import LocalRuntime, NvmlSource, simulated
 from benchpool_scheduler.runtime.local.gpus import find_devices, started_by_us
 from benchpool_scheduler.testing.nvml import (
@@ -290,3 +292,31 @@ def test_a_real_shared_library_is_loaded_by_its_name(tmp_path: Path) -> None:
         "GPU-one Scripted GPU 16384 usable",
         "GPU-two Scripted GPU 16384 usable",
     ]
+
+
+async def test_a_driver_that_hangs_keeps_nobody_waiting_for_what_is_known(tmp_path: Path) -> None:
+    class Hanging:
+        note = "hangs from the second question on"
+
+        def __init__(self) -> None:
+            self.free, self.asked = threading.Event(), 0
+
+        def devices(self) -> tuple[Device, ...]:
+            self.asked += 1
+            if self.asked > 1:
+                self.free.wait(30)
+            return simulated(self.asked).devices()
+
+        def processes(self, uuid: str) -> tuple[int, ...]:
+            return ()
+
+    source = Hanging()
+    runtime = LocalRuntime(tmp_path, source, devices_s=0.0, driver_s=0.2)
+    assert len(await runtime.devices()) == 1
+    assert len(await runtime.devices()) == 1
+    assert len(await runtime.devices()) == 1
+    assert source.asked == 2  # it is not asked again while it hangs
+    source.free.set()
+    async with asyncio.timeout(10):
+        while len(await runtime.devices()) == 1:
+            await asyncio.sleep(0)

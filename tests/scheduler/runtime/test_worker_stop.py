@@ -94,6 +94,20 @@ async def test_exit_0_during_a_pause_is_told_as_exit_0(
     assert await listener.exit_of(launch.worker) == (0, EndedBy.NOTICE)
 
 
+async def test_a_shell_that_waits_for_its_child_is_not_taken_for_finished_when_paused(
+    runtime: LocalRuntime, listener: Listener
+) -> None:
+    script = "for n in 1 2 3 4 5 6 7 8; do sleep 60 & done; echo up; wait; echo all done; exit 0"
+    launches = [python_launch("", argv=("sh", "-c", script)) for _ in range(5)]
+    for launch in launches:
+        await runtime.start(launch)
+    for launch in launches:
+        await log_says(runtime, launch.worker, b"up")
+        await runtime.stop(launch.worker, pause(0.3))
+    for launch in launches:
+        assert await listener.exit_of(launch.worker) == (143, EndedBy.NOTICE)
+
+
 async def test_who_ignores_everything_is_killed_when_the_grace_is_over_and_not_before(
     runtime: LocalRuntime, listener: Listener
 ) -> None:

@@ -36,11 +36,10 @@ from .progress import Progress, checkpoint_time, read_progress, signature
 from .supervisor import containment, records
 from .supervisor.logfile import BOUND
 
-DEVICES_S = 2.0
 PROGRESS_S = 1.0
 LOG_S = 0.05
 INTRODUCTION_S = 10.0
-"""How long a device list is good; between looks at progress and logs; for a supervisor's start."""
+"""Seconds between looks at progress, at logs; for a supervisor to introduce itself."""
 
 UNEXPECTED = Notice("cancel", 5.0, "", "the service does not know this job any more")
 LOST_TEXT = "its machine was restarted, or the process that watched over it was killed"
@@ -70,16 +69,28 @@ class LocalRuntime:
         state: The state folder.
         devices: Where the GPUs come from.
         log_bytes: Bound of one worker's log on disk.
+        devices_s: How long a list of devices is good. ``driver_s``: how long the driver may take
+            before the last list is used instead.
     """
 
-    def __init__(self, state: Path, devices: DeviceSource, *, log_bytes: int = BOUND) -> None:
+    def __init__(
+        self,
+        state: Path,
+        devices: DeviceSource,
+        *,
+        log_bytes: int = BOUND,
+        devices_s: float = 2.0,
+        driver_s: float = 3.0,
+    ) -> None:
         self._folders = Folders(state.absolute())
         self._source = devices
         self._log_bytes = log_bytes
+        self._devices_s = devices_s
+        self._driver_s = driver_s
         self._running: dict[WorkerId, Running] = {}
         self._events: asyncio.Queue[WorkerEvent | None] = asyncio.Queue()
-        self._devices: tuple[float, tuple[Device, ...]] | None = None
-        self._devices_lock = asyncio.Lock()
+        self._devices: tuple[float, tuple[Device, ...] | None] = (0.0, None)
+        self._asking: asyncio.Task[None] | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._ticker: asyncio.Task[None] | None = None
 
@@ -122,12 +133,18 @@ class LocalRuntime:
             yield event
 
     async def devices(self) -> tuple[Device, ...]:
-        """Return the GPUs as they are now, not older than two seconds."""
-        async with self._devices_lock:
-            if self._devices is None or time.monotonic() - self._devices[0] > DEVICES_S:
-                found = await asyncio.to_thread(self._source.devices)
-                self._devices = (time.monotonic(), found)
-            return self._devices[1]
+        """Return the GPUs as they are now; what was last seen while the driver hangs."""
+        at, known = self._devices
+        if known is not None and time.monotonic() - at <= self._devices_s:
+            return known
+        if self._asking is None or self._asking.done():
+            self._asking = asyncio.create_task(self._ask_for_devices())
+        await asyncio.wait({self._asking}, timeout=self._driver_s if known is not None else None)
+        return self._devices[1] or ()
+
+    async def _ask_for_devices(self) -> None:
+        found = await asyncio.to_thread(self._source.devices)
+        self._devices = (time.monotonic(), found)
 
     # --------------------------------------------------------------------------- start
 
@@ -136,24 +153,33 @@ class LocalRuntime:
         worker = launch.worker
         if worker in self._running:
             return
+        try:
+            started = self._spawn(launch)
+        except OSError as error:
+            text = f"the machine could not start the worker: {error.strerror}"
+            self._record_end(worker, EndedBy.COULD_NOT_START, text)
+            return
+        if started is None:
+            await self._find(worker, expected=True)
+        else:
+            self._watch(started)
+
+    def _spawn(self, launch: Launch) -> Running | None:
+        """Start a supervisor; None when this worker was started before."""
+        worker = launch.worker
         passable = launch.account is not None and os.geteuid() == 0
         folder = self._folders.make(worker, passable=passable)
         lock = processes.take_lock(folder)
-        if lock is None or _was_started(folder):
-            if lock is not None:
-                os.close(lock)
-            await self._find(worker, expected=True)
-            return
+        if lock is None:
+            return None
         try:
+            if (folder / records.PROCESS).exists() or (folder / records.EXIT).exists():
+                return None
             told = processes.order(launch, self._folders, self._log_bytes)
             handle, ready = processes.spawn(folder, told, lock)
-        except OSError as error:
-            text = f"the machine could not start another process: {error.strerror}"
-            self._record_end(worker, EndedBy.COULD_NOT_START, text)
-            return
+            return Running(worker, folder, handle, ready, expected=True)
         finally:
             os.close(lock)
-        self._watch(Running(worker, folder, handle, ready, expected=True))
 
     async def stop(self, worker: WorkerId, notice: Notice) -> None:
         """Give notice, then SIGTERM, after the grace SIGKILL to all it started."""
@@ -285,7 +311,6 @@ class LocalRuntime:
         self._record_end(worker, EndedBy.LOST, LOST_TEXT)
 
     def _record_end(self, worker: WorkerId, by: EndedBy, text: str) -> None:
-        folder = self._folders.make(worker, passable=False)
         end: dict[str, object] = {
             "version": 1,
             "exit_code": None,
@@ -294,7 +319,10 @@ class LocalRuntime:
             "started": None,
             "ended": time.time(),
         }
-        records.write(str(folder), records.EXIT, end, durable=True)
+        # A disk that takes no record must not keep the service from hearing of the end.
+        with contextlib.suppress(OSError):
+            folder = self._folders.make(worker, passable=False)
+            records.write(str(folder), records.EXIT, end, durable=True)
         self._events.put_nowait(_ended(worker, end))
 
     # --------------------------------------------------------------------------- progress
@@ -328,10 +356,6 @@ class LocalRuntime:
                     run.worker, time.time(), said.fraction, said.text, said.metrics, settled
                 )
             )
-
-
-def _was_started(folder: Path) -> bool:
-    return (folder / records.PROCESS).exists() or (folder / records.EXIT).exists()
 
 
 def _sweep(tag: str, group: str | None) -> None:

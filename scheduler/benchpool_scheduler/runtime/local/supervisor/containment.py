@@ -37,7 +37,7 @@ def _all() -> list[int]:
 
 
 def descendants(root: int) -> Processes:
-    """Return all living processes below ``root``."""
+    """Return all living processes below ``root``, parents before their children."""
     children: dict[int, list[tuple[int, int]]] = {}
     for pid in _all():
         fields = records.stat_fields(pid)
@@ -46,7 +46,7 @@ def descendants(root: int) -> Processes:
     found: Processes = []
     queue = [root]
     while queue:
-        below = children.get(queue.pop(), [])
+        below = children.get(queue.pop(0), [])
         found += below
         queue += [pid for pid, _ in below]
     return [(pid, ticks) for pid, ticks in found if records.start_ticks(pid) == ticks]

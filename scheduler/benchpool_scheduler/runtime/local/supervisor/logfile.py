@@ -7,6 +7,7 @@ needs nothing but the names, and an offset means the same byte for ever.
 
 from __future__ import annotations
 
+import contextlib
 import os
 
 HEAD = "log"
@@ -43,8 +44,9 @@ class LogWriter:
         """Append; a full disk drops the bytes but keeps the worker and the offsets."""
         view = memoryview(data)
         while view:
-            if self._room == 0:
-                self._turn()
+            if self._room == 0 and not self._turn():
+                self._offset += len(view)
+                return
             part = view[: self._room]
             try:
                 done = os.write(self._file, part)
@@ -64,14 +66,21 @@ class LogWriter:
         """Close the file in use."""
         os.close(self._file)
 
-    def _turn(self) -> None:
-        os.close(self._file)
+    def _turn(self) -> bool:
+        """Go on in a new segment, which makes room by dropping the oldest; false if we cannot."""
         name = segment_name(self._offset)
-        self._file = self._create(name)
+        if len(self._kept) >= SEGMENTS:
+            with contextlib.suppress(OSError):
+                os.unlink(os.path.join(self._folder, self._kept.pop(0)))
+        try:
+            file = self._create(name)
+        except OSError:
+            return False
+        os.close(self._file)
+        self._file = file
         self._room = self._segment
         self._kept.append(name)
-        if len(self._kept) > SEGMENTS:
-            os.unlink(os.path.join(self._folder, self._kept.pop(0)))
+        return True
 
     def _create(self, name: str) -> int:
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC

@@ -68,13 +68,12 @@ def write(
                 os.fchown(file, uid, -1)
             if durable:
                 os.fsync(file)
-        finally:
-            os.close(file)
-        try:
             os.rename(temporary, name, src_dir_fd=where, dst_dir_fd=where)
         except OSError:
             os.unlink(temporary, dir_fd=where)
             raise
+        finally:
+            os.close(file)
         if durable:
             os.fsync(where)
     finally:

@@ -12,6 +12,7 @@ A held lock on the inherited descriptor says that we live. SIGUSR1 means: look a
 
 from __future__ import annotations
 
+import errno
 import os
 import select
 import signal
@@ -28,6 +29,9 @@ READY_FD = 4
 """Inherited: the lock that we live, and a pipe that closes when the command has been started."""
 
 CHUNK = 64 * 1024
+DISK_S = 600.0
+"""Seconds that the record of the end waits for a full disk."""
+
 KILL_PAUSE_S = (0.01, 1.0)
 """Time between two rounds of killing: at first, and at most."""
 
@@ -36,7 +40,10 @@ def main(arguments: list[str]) -> None:
     """Supervise the worker whose folder is the argument."""
     with os.fdopen(0, "rb", closefd=False) as file:
         order = Order(file.read())
-    os.dup2(os.open("/dev/null", os.O_RDONLY | os.O_CLOEXEC), 0)
+    os.closerange(READY_FD + 1, 1 << 20)
+    null = os.open("/dev/null", os.O_RDONLY | os.O_CLOEXEC)
+    os.dup2(null, 0)
+    os.close(null)
     for descriptor in (LOCK_FD, READY_FD):
         os.set_inheritable(descriptor, False)
     os.umask(0o077)
@@ -79,6 +86,9 @@ class Supervisor:
             self._look_for_stop(time.monotonic())
             if self._stop is None:
                 self._prepare()
+                self._heed(self._signals())
+                self._look_for_stop(time.monotonic())
+            if self._stop is None:
                 self._start()
             os.close(READY_FD)
             if self._started is not None:
@@ -189,8 +199,8 @@ class Supervisor:
         nearest = min((at for at in due if at is not None), default=now + 60.0)
         for descriptor, what in self._poll.poll(max(0.0, nearest - now) * 1000):
             if descriptor == self._wakeup:
-                self._heed(os.read(self._wakeup, 4096))
-            elif what & select.POLLIN or not throttled:
+                self._heed(self._signals())
+            elif what:  # also a closed pipe: what is left of it is little
                 self._pump()
 
     def _due_at(self) -> float | None:
@@ -230,6 +240,12 @@ class Supervisor:
             self._children = False
 
     # --------------------------------------------------------------------------- stop
+
+    def _signals(self) -> bytes:
+        try:
+            return os.read(self._wakeup, 4096)
+        except BlockingIOError:
+            return b""
 
     def _heed(self, signals: bytes) -> None:
         self._told = self._told or signal.SIGUSR1 in signals
@@ -287,7 +303,13 @@ class Supervisor:
             containment.send(self._all(), signal.SIGTERM)
 
     def _all(self) -> containment.Processes:
-        return list({*containment.descendants(os.getpid()), *containment.tagged(self._order.tag)})
+        """Return what runs, parents first.
+
+        A shell that waits for its child must have its signal before the child dies of it: else it
+        may end with code 0, and a paused job would count as finished.
+        """
+        tree = containment.descendants(os.getpid())
+        return [*tree, *(one for one in containment.tagged(self._order.tag) if one not in tree)]
 
     def _kill(self) -> None:
         """One round of SIGKILL to everything, with growing pauses; it ends when nothing is left.
@@ -350,12 +372,24 @@ class Supervisor:
             "started": self._started,
             "ended": time.time(),
         }
-        records.write(self._folder, records.EXIT, record, durable=True)
+        self._write_down(record)
         if self._group is not None:
             containment.remove_group(self._group)
         if self._started is not None:
             self._bring_home(code)
         self._log.close()
+
+    def _write_down(self, record: dict[str, object]) -> None:
+        """Record the end; a full disk is waited for, since the exit code exists nowhere else."""
+        patience = time.monotonic() + DISK_S
+        while True:
+            try:
+                records.write(self._folder, records.EXIT, record, durable=True)
+                return
+            except OSError as error:
+                if error.errno not in (errno.ENOSPC, errno.EDQUOT) or time.monotonic() > patience:
+                    raise
+                time.sleep(1.0)
 
     def _bring_home(self, code: int | None) -> None:
         """Copy the results, as the worker's account; a paused worker has none yet."""
