@@ -293,11 +293,11 @@ class CookieIdentity:
         return []
 
 
-def application(staged: StagedPool, people: Mapping[str, Caller]) -> Application:
-    """Return API and dashboard over the stage."""
+def application(pool: Pool, people: Mapping[str, Caller]) -> Application:
+    """Return API and dashboard over a pool, without a Hub."""
     identity = CookieIdentity(people)
-    api = Api(staged.pool(), identity)
-    return Application([*api.rules(PREFIX), *routes(staged.pool(), identity, prefix=PREFIX)])
+    api = Api(pool, identity)
+    return Application([*api.rules(PREFIX), *routes(pool, identity, prefix=PREFIX)])
 
 
 @contextmanager

@@ -29,7 +29,7 @@ def staged() -> StagedPool:
 @pytest_asyncio.fixture(loop_scope="module")
 async def site(staged: StagedPool) -> AsyncIterator[str]:
     """The address of API and dashboard over the staged pool."""
-    with served(lambda: application(staged, PEOPLE)) as url:
+    with served(lambda: application(staged.pool(), PEOPLE)) as url:
         yield url
 
 
