@@ -146,6 +146,8 @@ class Server:
         self._state = Path(settings.state).absolute()
         self._stop = asyncio.Event()
         self._identity = HubIdentity()
+        hub_auth = self._identity.hub_auth
+        self._directory = HubDirectory(hub_auth.api_url, hub_auth.api_token)
         self._pool = self._make_pool()
         self._api = Api(self._pool, self._identity)
         self._reloading: asyncio.Task[None] | None = None
@@ -166,6 +168,7 @@ class Server:
             self._api.end_streams()
             await _within(END_PATIENCE_S, server.close_all_connections())
             await self._pool.close()
+            await self._directory.close()
             await self._identity.close()
 
     def _make_pool(self) -> Pool:
@@ -179,9 +182,7 @@ class Server:
             LocalRuntime(self._state, _devices(settings)),
             _configuration(file),
             state=self._state,
-            directory=HubDirectory(
-                self._identity.hub_auth.api_url, self._identity.hub_auth.api_token
-            ),
+            directory=self._directory,
             base_url=settings.public_url.rstrip("/"),
             accounts=accounts,
             environment=settings.worker_variables(os.environ),

@@ -52,20 +52,24 @@ def _doctor(session: Session, options: Options) -> int:
 
 
 def _login_link(session: Session, options: Options) -> int:
-    from benchpool_scheduler.workstation import login_link
+    from benchpool_scheduler.workstation import login_keys
 
-    return login_link.run(_state(session, options), json=session.screen.json)
+    link = login_keys.for_running(_state(session, options), options["user"])
+    if session.screen.json:
+        session.screen.value({"login_url": link})
+    else:
+        session.screen.line(link)
+    return 0
 
 
 def _simulate(session: Session, options: Options) -> int:
-    from benchpool_scheduler.simulation import cli
+    from benchpool_scheduler import simulation
 
-    return cli.simulate(
-        [Path(name) for name in options["files"]],
-        case=options["case"],
-        explain=options["explain"],
-        shares=options["shares"],
-        as_json=session.screen.json,
+    files = [Path(name) for name in options["files"]]
+    if options["shares"]:
+        return simulation.run_shares(files, json=session.screen.json)
+    return simulation.run(
+        files, case=options["case"], json=session.screen.json, explain=options["explain"]
     )
 
 
@@ -104,7 +108,8 @@ MACHINE_VERBS: tuple[Verb, ...] = (
     Verb(("doctor",), "Say what was found on this machine and what is degraded.", _doctor,
          (_STATE,), remote=False),
     Verb(("login-link",), "Print a one-time link to log in to a running `benchpool up`.",
-         _login_link, (_STATE,), remote=False),
+         _login_link, (_STATE, option("--user", help="Whom it logs in; you by default.")),
+         remote=False),
     Verb(("simulate",), "Run the decision core over cases in files.", _simulate,
          (argument("files", metavar="FILE...", nargs=-1, required=True,
                    type=click.Path(dir_okay=False)),
