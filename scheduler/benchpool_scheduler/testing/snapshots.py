@@ -49,6 +49,29 @@ def snapshots(draw: st.DrawFn, *, elastic: bool = False, max_nodes: int = 3) -> 
 
 
 @st.composite
+def busy_snapshots(draw: st.DrawFn, *, elastic: bool = False, max_nodes: int = 3) -> Snapshot:
+    """Draw a pool that is full of preemptible work, with claims waiting: much is preempted."""
+    sizes = draw(st.lists(st.integers(3, 8), min_size=1, max_size=max_nodes))
+    nodes = tuple(
+        Node(NodeName(f"n{i}"), tuple(GpuId(f"n{i}/{g}") for g in range(size)))
+        for i, size in enumerate(sizes)
+    )
+    projects = draw(_projects())
+    parents = {project.parent for project in projects}
+    leaves = [project.name for project in projects if project.name not in parents]
+    snapshot = Snapshot(nodes=nodes, projects=tuple(projects), jobs=())
+    running = draw(st.lists(_jobs(leaves, elastic=elastic), min_size=3, max_size=14))
+    waiting = draw(st.lists(_jobs(leaves, elastic=elastic), min_size=1, max_size=5))
+    for number, wish in enumerate([*running, *waiting]):
+        job = replace(wish, id=JobId(f"j{number}"), activity=Activity.QUEUED)
+        if number < len(running):
+            seated = replace(job, activity=Activity.RUNNING, preemptible=True)
+            job = _seated(snapshot, seated)
+        snapshot = replace(snapshot, jobs=(*snapshot.jobs, job))
+    return snapshot
+
+
+@st.composite
 def _nodes(draw: st.DrawFn) -> Node:
     gpus = draw(st.integers(0, 6))
     return Node(

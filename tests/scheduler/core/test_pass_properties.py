@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from benchpool_scheduler.core.board import Board
 from benchpool_scheduler.core.model import (
@@ -18,10 +19,12 @@ from benchpool_scheduler.core.model import (
 )
 from benchpool_scheduler.core.plan import decide
 from benchpool_scheduler.simulation.passes import after
-from benchpool_scheduler.testing.snapshots import held_below, snapshots
+from benchpool_scheduler.testing.snapshots import busy_snapshots, held_below, snapshots
 
-many = settings(max_examples=400, suppress_health_check=list(HealthCheck))
-some = settings(max_examples=150, suppress_health_check=list(HealthCheck))
+pools = st.one_of(snapshots(), busy_snapshots())
+elastic_pools = st.one_of(snapshots(elastic=True), busy_snapshots(elastic=True))
+many = settings(max_examples=150, suppress_health_check=list(HealthCheck))
+some = settings(max_examples=80, suppress_health_check=list(HealthCheck))
 
 
 def gpus_of(job: Job) -> int:
@@ -41,7 +44,7 @@ def preempts(plan: Plan) -> list[Preempt]:
 
 
 @many
-@given(snapshots(elastic=True))
+@given(elastic_pools)
 def test_no_gpu_is_given_twice_and_none_that_is_not_there(pool: Snapshot) -> None:
     plan = decide(pool)
     gone = {gpu for c in preempts(plan) for w in c.workers for gpu in w.gpus}
@@ -65,7 +68,7 @@ def test_no_gpu_is_given_twice_and_none_that_is_not_there(pool: Snapshot) -> Non
 
 
 @many
-@given(snapshots(elastic=True))
+@given(elastic_pools)
 def test_a_gang_starts_with_at_least_its_smallest_size_and_at_most_its_largest(
     pool: Snapshot,
 ) -> None:
@@ -76,7 +79,7 @@ def test_a_gang_starts_with_at_least_its_smallest_size_and_at_most_its_largest(
 
 
 @many
-@given(snapshots(elastic=True))
+@given(elastic_pools)
 def test_no_limit_is_passed_and_non_preemptible_work_stays_within_quota(pool: Snapshot) -> None:
     done = after(pool, decide(pool))
     for project in pool.projects:
@@ -89,7 +92,7 @@ def test_no_limit_is_passed_and_non_preemptible_work_stays_within_quota(pool: Sn
 
 
 @many
-@given(snapshots(elastic=True))
+@given(elastic_pools)
 def test_every_waiting_job_has_exactly_one_reason_and_nobody_else_has(pool: Snapshot) -> None:
     plan = decide(pool)
     started = {name for name, command in starts(plan).items() if not command.after}
@@ -99,7 +102,7 @@ def test_every_waiting_job_has_exactly_one_reason_and_nobody_else_has(pool: Snap
 
 
 @many
-@given(snapshots(elastic=True))
+@given(elastic_pools)
 def test_only_preemptible_unprotected_running_jobs_give_way(pool: Snapshot) -> None:
     for command in preempts(decide(pool)):
         victim = job_named(pool, command.job)
@@ -111,7 +114,7 @@ def test_only_preemptible_unprotected_running_jobs_give_way(pool: Snapshot) -> N
 
 
 @many
-@given(snapshots(elastic=True))
+@given(elastic_pools)
 def test_nobody_gives_way_unless_the_claimant_gets_its_room(pool: Snapshot) -> None:
     plan = decide(pool)
     for command in preempts(plan):
@@ -122,7 +125,7 @@ def test_nobody_gives_way_unless_the_claimant_gets_its_room(pool: Snapshot) -> N
 
 
 @many
-@given(snapshots())
+@given(pools)
 def test_in_quota_work_never_gives_way_to_over_quota_work_of_others(pool: Snapshot) -> None:
     plan = decide(pool)
     board = Board(pool)
@@ -135,7 +138,9 @@ def test_in_quota_work_never_gives_way_to_over_quota_work_of_others(pool: Snapsh
             assert claimant.priority > victim.priority
             continue
         mine, theirs = board.tree.of(claimant.project), board.tree.of(victim.project)
-        level = next(i for i, (a, b) in enumerate(zip(mine.path, theirs.path)) if a != b)
+        level = next(
+            i for i, (a, b) in enumerate(zip(mine.path, theirs.path, strict=False)) if a != b
+        )
         above_quota = [_over(pool, board, i) for i in theirs.path[level:]]
         assert any(above_quota), "somebody on the victim's side holds more than guaranteed"
 
@@ -147,7 +152,7 @@ def _over(pool: Snapshot, board: Board, index: int) -> bool:
 
 
 @many
-@given(snapshots())
+@given(pools)
 def test_whoever_fits_starts(pool: Snapshot) -> None:
     """R9, except for GPUs that are promised to somebody or kept for benches."""
     done = after(pool, decide(pool))
@@ -169,7 +174,7 @@ def test_whoever_fits_starts(pool: Snapshot) -> None:
 
 
 @some
-@given(snapshots(elastic=True))
+@given(elastic_pools)
 def test_no_victim_could_be_spared(pool: Snapshot) -> None:
     """R18: with any one victim back, the claimants no longer all fit."""
     plan = decide(pool)
@@ -187,7 +192,7 @@ def test_no_victim_could_be_spared(pool: Snapshot) -> None:
 
 
 @many
-@given(snapshots())
+@given(pools)
 def test_after_a_few_passes_nothing_changes_any_more(pool: Snapshot) -> None:
     """R20: commands die out, and then a pass does nothing."""
     for _ in range(8):
@@ -198,7 +203,7 @@ def test_after_a_few_passes_nothing_changes_any_more(pool: Snapshot) -> None:
 
 
 @some
-@given(snapshots(elastic=True))
+@given(elastic_pools)
 def test_elastic_pools_come_to_rest_too(pool: Snapshot) -> None:
     for _ in range(12):
         before, pool = pool, after(pool, decide(pool))
@@ -208,7 +213,7 @@ def test_elastic_pools_come_to_rest_too(pool: Snapshot) -> None:
 
 
 @many
-@given(snapshots())
+@given(pools)
 def test_jobs_above_their_quota_are_named(pool: Snapshot) -> None:
     plan = decide(pool)
     done = after(pool, plan)
@@ -224,6 +229,6 @@ def test_jobs_above_their_quota_are_named(pool: Snapshot) -> None:
 
 
 @some
-@given(snapshots(elastic=True))
+@given(elastic_pools)
 def test_the_same_pool_gets_the_same_plan(pool: Snapshot) -> None:
     assert decide(pool) == decide(pool)
