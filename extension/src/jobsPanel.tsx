@@ -67,6 +67,11 @@ export class JobsPanel extends ReactWidget {
     this.title.caption = 'Training jobs';
     this.node.setAttribute('role', 'region');
     this.node.setAttribute('aria-label', 'Training jobs');
+    this.node.tabIndex = -1;
+  }
+
+  protected override onActivateRequest(): void {
+    this.node.focus();
   }
 
   protected override render(): React.JSX.Element {
