@@ -16,6 +16,7 @@ from traitlets import default
 
 from benchpool_spawner import processes
 from benchpool_spawner.mixin import QuotaMixin
+from benchpool_spawner.refusal import StartRefused
 
 INHERITED = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "LD_LIBRARY_PATH", "TZ", "VIRTUAL_ENV")
 """What a notebook server has from the Hub's environment; nothing else reaches it."""
@@ -68,15 +69,31 @@ class SameProcess:
 class LocalGPUSpawner(QuotaMixin, SameProcess, SimpleLocalProcessSpawner):  # type: ignore[misc]
     """Servers under the account of the Hub, with a home folder for each user."""
 
+    async def start(self) -> Any:
+        """Make the home folder and start the server.
+
+        Raises:
+            StartRefused: The home folder cannot be used.
+        """
+        _make_home(Path(self.home_dir))
+        return await super().start()
+
     def make_preexec_fn(self, name: str) -> Callable[[], None]:
         """Return what runs in the new process: go to the user's own home folder."""
-        home = Path(self.home_dir)
+        home = self.home_dir
+        return lambda: os.chdir(home)
 
-        def preexec() -> None:
-            home.mkdir(mode=0o700, parents=True, exist_ok=True)
-            os.chdir(home)
 
-        return preexec
+def _make_home(home: Path) -> None:
+    try:
+        home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as failed:
+        raise StartRefused(
+            f"The home folder {home} cannot be used ({failed.strerror}): an administrator "
+            "has to make room for it.",
+            reason="home-folder",
+            status_code=503,
+        ) from failed
 
 
 class LocalGPUPAMSpawner(QuotaMixin, SameProcess, LocalProcessSpawner):  # type: ignore[misc]

@@ -11,7 +11,9 @@ from typing import Any, Literal
 
 from benchpool_scheduler.errors import BenchpoolError, InvalidInput, Refused, Unavailable
 
-Reason = Literal["gpu-options", "gpu-quota", "gpu-capacity", "gpu-policy", "gpu-scheduler"]
+Reason = Literal[
+    "gpu-options", "gpu-quota", "gpu-capacity", "gpu-policy", "gpu-scheduler", "home-folder"
+]
 """Why a start was refused: the closed list of labels in the Hub's metrics."""
 
 try:

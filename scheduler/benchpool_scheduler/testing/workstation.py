@@ -183,6 +183,37 @@ class RunningWorkstation:
             time.sleep(POLL_S)
         raise AssertionError(f"{user} holds {held} GPUs, not {gpus}")
 
+    # ------------------------------------------------------------------ jobs
+
+    def wait_job(self, id_: str, state: str, timeout_s: float = 60.0) -> dict[str, Any]:
+        """Wait until a job is in this state; return it."""
+        deadline = time.monotonic() + timeout_s
+        while True:
+            job: dict[str, Any] = self.scheduler.get(f"/jobs/{id_}").json()["job"]
+            if job["state"] == state:
+                return job
+            assert time.monotonic() < deadline, f"job {id_} is {job['state']}, not {state}: {job}"
+            time.sleep(POLL_S)
+
+    # ------------------------------------------------------------------ processes and events
+
+    def hub_pid(self) -> int:
+        """Return the pid of the Hub."""
+        return _child(self.process.pid, "jupyterhub")
+
+    def scheduler_pid(self) -> int:
+        """Return the pid of the scheduler, below the Hub and what keeps it running."""
+        keeper = _child(self.hub_pid(), "benchpool_scheduler.app")
+        return _child(keeper, "benchpool_scheduler.app")
+
+    def wait_event(self, name: str, timeout_s: float = READY_S) -> dict[str, Any]:
+        """Wait for an event line; those before it are passed over."""
+        deadline = time.monotonic() + timeout_s
+        while True:
+            event = self.events.get(timeout=max(0.01, deadline - time.monotonic()))
+            if event["event"] == name:
+                return event
+
     # ------------------------------------------------------------------ the end
 
     def clear(self) -> None:
@@ -200,6 +231,18 @@ class RunningWorkstation:
         if self.process.poll() is None:
             self.process.send_signal(number)
         return self.process.wait(timeout=END_S)
+
+
+def _child(parent: int, word: str) -> int:
+    """Return the child of a process that has this word in its command line."""
+    deadline = time.monotonic() + READY_S
+    while time.monotonic() < deadline:
+        for child in Path(f"/proc/{parent}/task/{parent}/children").read_text().split():
+            with contextlib.suppress(OSError):
+                if word in Path(f"/proc/{child}/cmdline").read_text():
+                    return int(child)
+        time.sleep(POLL_S)
+    raise AssertionError(f"process {parent} has no child {word}")
 
 
 def _server(user: str, name: str) -> str:

@@ -1,0 +1,178 @@
+"""Notebook servers on a fixed quota of GPUs: a real Hub, a real scheduler, real servers (R2)."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+
+from benchpool_scheduler.testing.workstation import RunningWorkstation
+
+ACCEPTED = (201, 202)
+
+
+def environment(pid: int) -> dict[str, str]:
+    raw = Path(f"/proc/{pid}/environ").read_bytes().decode().split("\0")
+    return dict(pair.split("=", 1) for pair in raw if pair)
+
+
+@contextmanager
+def browser(up: RunningWorkstation, user: str) -> Iterator[httpx.Client]:
+    """Log in at the Hub's login page with the shared password."""
+    with httpx.Client(base_url=up.ready["url"], follow_redirects=True, timeout=60) as session:
+        session.get("/hub/login")
+        answer = session.post(
+            f"/hub/login?_xsrf={xsrf(session)}",
+            data={"username": user, "password": up.shared_password},
+        )
+        assert answer.status_code == 200, answer.text
+        yield session
+
+
+def xsrf(session: httpx.Client) -> str:
+    return next(c.value for c in session.cookies.jar if c.name == "_xsrf" and c.value)
+
+
+def test_six_starts_at_once_against_a_quota_of_two_give_exactly_two(
+    up: RunningWorkstation,
+) -> None:
+    names = [f"s{i}" for i in range(6)]
+    with ThreadPoolExecutor(6) as pool:
+        answers = list(pool.map(lambda name: up.ask_server("susan", name, gpus=1), names))
+    started = [n for n, a in zip(names, answers, strict=True) if a.status_code in ACCEPTED]
+    refused = [answer for answer in answers if answer.status_code == 409]
+    assert (len(started), len(refused)) == (2, 4)
+    for answer in refused:
+        assert re.search(r"build quota of susan: 2 .*2 held", answer.json()["message"])
+
+    for name in started:
+        up.wait_server("susan", name)
+    pids = {name: up.server_pid("susan", name) for name in started}
+    found = {name: environment(pid) for name, pid in pids.items()}
+    given = {lease["server"]: ",".join(lease["gpus"]) for lease in up.leases("susan")}
+    assert {name: env["CUDA_VISIBLE_DEVICES"] for name, env in found.items()} == given
+    assert len(set(given.values())) == 2
+    first = found[started[0]]
+    assert first["CUDA_VISIBLE_DEVICES"].startswith("GPU-")
+    assert first["CUDA_DEVICE_ORDER"] == "PCI_BUS_ID"
+
+    secrets = [path.read_text().strip() for path in (up.state / "hub").glob("*token*")]
+    assert not [s for s in secrets if s in str(first)]
+    assert not [name for name in first if "FACTS" in name or "CONFIGPROXY" in name]
+
+    token, url = first["JUPYTERHUB_API_TOKEN"], first["BENCHPOOL_URL"]
+    quota = httpx.get(f"{url}/api/v1/quota", headers={"Authorization": f"token {token}"})
+    assert quota.status_code == 200, quota.text
+    assert (quota.json()["user"], quota.json()["build"]["free"]) == ("susan", 0)
+
+    os.kill(pids[started[0]], signal.SIGKILL)
+    up.wait_leases("susan", 1)
+    up.stop_server("susan", started[1])
+    assert up.leases("susan") == []
+
+
+def test_a_refusal_is_the_same_sentence_in_the_answer_on_the_form_and_on_the_failed_page(
+    up: RunningWorkstation,
+) -> None:
+    said = up.ask_server("joe", "big", gpus=2).json()["message"]
+    assert re.search(r"2 GPUs .*build quota of joe: 1 \(user joe\)", said)
+    with browser(up, "joe") as session:
+        form = session.get("/hub/spawn/joe/big")
+        assert "Your build quota: <strong>1 GPU</strong>" in form.text
+        assert "beyond your build quota of 1" in form.text
+        assert "simulated" in form.text
+        answer = session.post(f"/hub/spawn/joe/big?_xsrf={xsrf(session)}", data={"gpus": "2"})
+        assert answer.status_code == 409
+        assert said in answer.text
+        assert 'id="benchpool-gpus-0"' in answer.text  # the form is there again
+        failed = session.get("/hub/spawn-pending/joe/big")
+        assert said in failed.text
+        for page in (answer, failed):
+            assert "Traceback" not in page.text
+
+
+def test_wrong_options_are_refused_in_words_everywhere(up: RunningWorkstation) -> None:
+    answer = up.ask_server("joe", "odd", gpus="many")
+    assert (answer.status_code, "0 to 1024" in answer.text) == (400, True)
+    answer = up.ask_server("joe", "odd", gpu=1)
+    assert (answer.status_code, "did you mean gpus" in answer.text) == (400, True)
+    with browser(up, "joe") as session:
+        page = session.get("/hub/spawn/joe/odd?gpus=-3")
+        assert (page.status_code, "whole number" in page.text) == (400, True)
+
+
+def test_twenty_refusals_in_a_row_do_not_stop_the_hub(up: RunningWorkstation) -> None:
+    hub = up.hub_pid()
+    for i in range(20):
+        assert up.ask_server("joe", f"no{i}", gpus=2).status_code == 409
+    assert up.ask_server("joe", "no", gpus="x").status_code == 400
+    assert up.hub.get("/").status_code == 200
+    assert up.hub_pid() == hub
+
+
+def test_the_property_of_a_group_is_the_quota_from_the_next_start_on(
+    up: RunningWorkstation,
+) -> None:
+    up.add_user("ben")
+    assert "build quota of ben: 0" in up.ask_server("ben", gpus=1).text
+    assert up.hub.post("/groups/lab").status_code == 201
+    properties = {"benchpool": {"build_quota": 1}}
+    assert up.hub.put("/groups/lab/properties", json=properties).status_code == 200
+    up.hub.post("/groups/lab/users", json={"users": ["ben"]})
+    assert up.ask_server("ben", gpus=1).status_code in ACCEPTED
+    assert len(up.leases("ben")) == 1
+    # Stopping a start in its middle gives the lease back.
+    up.stop_server("ben")
+    up.wait_leases("ben", 0)
+
+
+def test_a_start_that_fails_gives_its_lease_back_and_says_why(up: RunningWorkstation) -> None:
+    (up.state / "homes" / "ada").write_text("a file where the home folder should be")
+    answer = up.ask_server("ada", gpus=1)
+    assert (answer.status_code, "home folder" in answer.text) == (503, True)
+    up.wait_leases("ada", 0)
+
+
+def test_leases_survive_kill_9_of_the_scheduler_and_of_the_hub(up: RunningWorkstation) -> None:
+    up.start_server("jemma", "kept", gpus=1)
+    [before] = up.leases("jemma")
+    pid = up.server_pid("jemma", "kept")
+
+    os.kill(up.scheduler_pid(), signal.SIGKILL)
+    # The next start waits for the scheduler that the Hub's keeper starts again.
+    assert up.ask_server("jemma", "second", gpus=1).status_code == 409
+    assert up.leases("jemma") == [before]
+
+    os.kill(up.hub_pid(), signal.SIGKILL)
+    up.wait_event("hub-restarted")
+    assert up.wait_server("jemma", "kept")["ready"]
+    assert up.server_pid("jemma", "kept") == pid
+    assert up.leases("jemma") == [before]
+    assert up.ask_server("jemma", "third", gpus=1).status_code == 409
+
+    up.stop_server("jemma", "kept")
+    up.wait_leases("jemma", 0)
+
+
+@pytest.mark.timeout(120)
+def test_a_server_without_gpu_starts_while_the_scheduler_is_silent(
+    up: RunningWorkstation,
+) -> None:
+    scheduler = up.scheduler_pid()
+    os.kill(scheduler, signal.SIGSTOP)
+    try:
+        up.start_server("joe", "plain", gpus=0)
+        with browser(up, "joe") as session:
+            form = session.get("/hub/spawn/joe/other")
+            assert "The scheduler does not answer" in form.text
+    finally:
+        os.kill(scheduler, signal.SIGCONT)
+    assert environment(up.server_pid("joe", "plain"))["CUDA_VISIBLE_DEVICES"] == ""
+    up.stop_server("joe", "plain")

@@ -1,0 +1,135 @@
+"""``benchpool up`` and ``down`` as typed: ready line, second start, what runs on, exit statuses."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import stat
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from benchpool_scheduler.testing.workstation import (
+    COMMAND,
+    DidNotStart,
+    RunningWorkstation,
+    start,
+)
+from benchpool_scheduler.workstation.options import account
+
+READY_KEYS = {"event", "url", "login_url", "hub_api", "scheduler_api", "admin_token", "state",
+              "gpus", "self_test", "seconds"}  # fmt: skip
+SLEEPER = {"kind": "command", "argv": ["sleep", "600"]}
+
+
+def benchpool(*words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*COMMAND, *words], capture_output=True, text=True, timeout=120, check=False
+    )
+
+
+def running_job(up: RunningWorkstation) -> dict[str, Any]:
+    """Send a job that sleeps, and wait until it runs."""
+    sent = up.scheduler.post("/jobs", json={"entry": SLEEPER, "name": "sleeper", "gpus": 2})
+    assert sent.status_code == 201, sent.text
+    return up.wait_job(sent.json()["id"], "running")
+
+
+@pytest.mark.timeout(240)
+def test_what_runs_survives_ctrl_c_and_the_next_start_finds_it(
+    tmp_path: Path, record_property: Any
+) -> None:
+    state = tmp_path / "state"
+    with start(state, auth="one-time", clear=False) as first:
+        assert set(first.ready) == READY_KEYS
+        assert set(first.ready["self_test"]) == {"job", "state", "seconds"}
+        assert first.ready["self_test"]["state"] == "succeeded"
+        assert [gpu["simulated"] for gpu in first.ready["gpus"]] == [True] * 8
+        assert set(first.ready["gpus"][0]) == {"uuid", "model", "simulated"}
+        token_file = state / "admin-token"
+        assert token_file.read_text().strip() == first.ready["admin_token"]
+        assert stat.S_IMODE(token_file.stat().st_mode) == 0o600
+        assert first.hub.get("/user").json()["admin"]
+
+        check_login_links(first)
+        job = running_job(first)
+        first.start_server(account(), gpus=1)
+        pid = first.server_pid(account())
+        lease = first.leases(account())
+
+        second = benchpool("up", "--state", str(state), "--json", "--port", "0")
+        assert (second.returncode, "already runs" in second.stdout) == (1, True)
+
+        assert first.stop(signal.SIGINT) == 0
+        goodbye = first.wait_event("stopping")
+        assert (goodbye["jobs"], goodbye["servers"]) == (1, 1)
+        assert not (state / "up.json").exists()
+
+    with start(state, auth="one-time") as again:
+        record_property("seconds of the second start", again.ready["seconds"])
+        for key in ("url", "hub_api", "scheduler_api", "admin_token", "gpus"):
+            assert again.ready[key] == first.ready[key]
+        found = again.wait_job(job["id"], "running")
+        assert (found["attempt"], found["started"]) == (job["attempt"], job["started"])
+        again.wait_server(account())
+        assert again.server_pid(account()) == pid
+        assert again.leases(account()) == lease
+
+        down = benchpool("down", "--state", str(state), "--jobs", "pause", "--servers", "stop")
+        assert (down.returncode, down.stderr) == (0, "")
+        assert again.process.wait(timeout=40) == 0
+        with pytest.raises(ProcessLookupError):
+            os.kill(pid, 0)
+    down = benchpool("down", "--state", str(state), "--json")
+    assert (down.returncode, json.loads(down.stdout)["error"]["code"]) == (4, "not-running")
+
+
+def check_login_links(up: RunningWorkstation) -> None:
+    """The link of the ready line logs in once; the verb makes another."""
+    with httpx.Client(follow_redirects=True, timeout=60) as browser:
+        page = browser.get(up.ready["login_url"])
+        assert (page.status_code, page.url.path) == (200, "/hub/spawn")
+        assert "key=" not in str(page.url)
+        assert account() in page.text
+    late = httpx.get(up.ready["login_url"])
+    assert (late.status_code, "benchpool login-link" in late.text) == (403, True)
+    fresh = benchpool("login-link", "--state", str(up.state)).stdout.strip()
+    assert httpx.get(fresh).status_code == 302
+    assert (up.state / "logs" / "hub.log").read_text().count(fresh.partition("key=")[2]) == 0
+
+
+def test_a_configuration_that_is_wrong_ends_it_with_2_and_names_the_line(tmp_path: Path) -> None:
+    config = tmp_path / "pool.yaml"
+    config.write_text("version: 1\nbuild: {defautl: 1}\n")
+    with pytest.raises(DidNotStart) as ended, start(tmp_path / "state", config=config):
+        pass
+    error = json.loads(ended.value.output)["error"]
+    assert ended.value.status == 2
+    assert "pool.yaml" in error["message"]
+    assert "line 2" in error["message"]
+    assert "default" in error["message"]
+
+
+def test_a_port_that_is_taken_ends_it_with_2_and_says_what_to_do(tmp_path: Path) -> None:
+    with socket.socket() as thief:
+        thief.bind(("127.0.0.1", 0))
+        thief.listen()
+        port = str(thief.getsockname()[1])
+        done = benchpool("up", "--state", str(tmp_path / "state"), "--port", port)
+    assert done.returncode == 2
+    assert f"Port {port}" in done.stderr
+    assert "--port 0" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "words", [["--port", "70000"], ["--gpus", "0"], ["--bind", "nowhere"], ["--auth", "none"]]
+)
+def test_options_that_cannot_work_end_it_with_2(tmp_path: Path, words: list[str]) -> None:
+    done = benchpool("up", "--state", str(tmp_path / "state"), *words)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert words[0] in done.stderr
