@@ -1,0 +1,55 @@
+"""The command line of the runner."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import nbformat
+
+from benchpool.runner import interpreter
+from benchpool.runner.notebook import NotebookRun
+
+CANNOT_START = 2
+
+
+def main(words: Sequence[str]) -> int:
+    """Run what the words say; return the exit status."""
+    options = _parser().parse_args(words)
+    output = Path(options.output or os.environ.get("BENCHPOOL_OUTPUT_DIR") or ".")
+    try:
+        kernel = interpreter.probe(options.interpreter)
+        notebook = _read(Path(options.notebook))
+    except interpreter.CannotStart as why:
+        print(f"benchpool: {why}", flush=True)
+        return CANNOT_START
+    name = options.name or Path(options.notebook).name
+    output.mkdir(parents=True, exist_ok=True)
+    run = NotebookRun(
+        notebook, kernel, folder=Path(options.cwd).absolute(), copy=output.absolute() / name
+    )
+    with interpreter.with_our_package(kernel):
+        return asyncio.run(run.run())
+
+
+def _read(path: Path) -> nbformat.NotebookNode:
+    try:
+        return nbformat.read(path, as_version=4)
+    except (OSError, ValueError) as bad:
+        raise interpreter.CannotStart(f"{path} cannot be read as a notebook: {bad}") from bad
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m benchpool.runner", allow_abbrev=False)
+    kinds = parser.add_subparsers(required=True)
+    notebook = kinds.add_parser("notebook", allow_abbrev=False, help="run all cells of a notebook")
+    notebook.add_argument("--notebook", required=True, help="the file to run")
+    notebook.add_argument("--name", help="file name of the executed copy; that of the file")
+    notebook.add_argument("--interpreter", default=sys.executable, help="Python of the kernel")
+    notebook.add_argument("--cwd", default=".", help="folder that the cells run in")
+    notebook.add_argument("--output", help="folder of the executed copy; BENCHPOOL_OUTPUT_DIR")
+    return parser

@@ -1,0 +1,118 @@
+"""A kernel with a given interpreter, and the client that runs cells in it.
+
+nbclient's own handling of signals is not used: it ends the kernel at once, and the output of the
+running cell is lost. Here the kernel is started and ended by our own steps, which install none.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import nbformat
+from jupyter_client.kernelspec import KernelSpec
+from jupyter_client.manager import AsyncKernelManager
+from nbclient import NotebookClient
+
+Message = dict[str, Any]
+START_S = 120
+SOCKET_PATH = 90
+"""Longest folder for socket files; the system's limit for the whole path is 107."""
+
+
+class Kernels(AsyncKernelManager):  # type: ignore[misc]
+    """Starts kernels by interpreter instead of by name."""
+
+    def __init__(self, interpreter: str, **options: Any) -> None:
+        super().__init__(**options)
+        self._interpreter = interpreter
+
+    @property
+    def kernel_spec(self) -> KernelSpec:
+        """The command of the kernel."""
+        # IPython answers SystemExit with advice for people at a prompt; a job has none.
+        quiet = ["-W", "ignore:To exit:UserWarning"]
+        argv = [self._interpreter, *quiet, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
+        return KernelSpec(argv=argv, display_name="Python 3", language="python")
+
+
+class Cells(NotebookClient):  # type: ignore[misc]
+    """Runs cells and tells of each message. ``on_message`` says whether the copy keeps it."""
+
+    def __init__(
+        self,
+        notebook: nbformat.NotebookNode,
+        kernels: Kernels,
+        on_message: Callable[[Message, int], bool],
+    ) -> None:
+        super().__init__(notebook, km=kernels, timeout=None, startup_timeout=START_S)
+        self._on_message = on_message
+
+    def process_message(self, msg: Message, cell: Any, cell_index: int) -> Any:
+        """Take one message of the kernel."""
+        if not self._on_message(msg, cell_index):
+            return None
+        try:
+            return super().process_message(msg, cell, cell_index)
+        finally:
+            _join_streams(cell.get("outputs", []))
+
+
+def _join_streams(outputs: list[Any]) -> None:
+    """Join the newest piece of a stream to the one before it, as a page does."""
+    if len(outputs) < 2:
+        return
+    before, last = outputs[-2:]
+    if last.get("output_type") == before.get("output_type") == "stream" and last.get(
+        "name"
+    ) == before.get("name"):
+        before["text"] += last["text"]
+        outputs.pop()
+
+
+class Kernel:
+    """One started kernel."""
+
+    def __init__(self, interpreter: str, folder: Path) -> None:
+        self._interpreter = interpreter
+        self._folder = folder
+        self._runtime = tempfile.TemporaryDirectory(prefix="benchpool-kernel-")
+        inside = Path(self._runtime.name)
+        options = {"connection_file": str(inside / "kernel.json")}
+        # Sockets in a folder of our own: no port that another account of this machine can reach.
+        if len(str(inside)) < SOCKET_PATH:
+            options |= {"transport": "ipc", "ip": str(inside / "s")}
+        self.manager = Kernels(interpreter, **options)
+
+    async def start(self, cells: Cells) -> None:
+        """Start it, and wait until it answers."""
+        await cells.async_start_new_kernel(cwd=str(self._folder), env=dict(os.environ))
+        await cells.async_start_new_kernel_client()
+
+    def terminate(self) -> None:
+        """Pass SIGTERM on to the kernel itself."""
+        pid = self._pid()
+        if pid is not None:
+            os.kill(pid, signal.SIGTERM)
+
+    def status(self) -> int | None:
+        """Return how a dead kernel ended, as ``Popen.returncode`` says it."""
+        process = getattr(self.manager.provisioner, "process", None)
+        code: int | None = None if process is None else process.poll()
+        return code
+
+    async def end(self, cells: Cells) -> None:
+        """End it, politely while it answers."""
+        if cells.kc is not None:
+            cells.kc.stop_channels()
+        if self.manager.has_kernel:
+            await self.manager.shutdown_kernel(now=not await self.manager.is_alive())
+        self._runtime.cleanup()
+
+    def _pid(self) -> int | None:
+        process = getattr(self.manager.provisioner, "process", None)
+        return None if process is None or process.poll() is not None else int(process.pid)

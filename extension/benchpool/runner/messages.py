@@ -1,0 +1,59 @@
+"""What the kernel says: as text for the log, and how much of it the executed copy keeps."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+KEPT_TEXT = 1 << 20
+KEPT_RICH = 32 << 20
+"""Characters of one cell's streams, and of its figures and tables, in the executed copy."""
+
+_ANSI = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
+
+
+def text_of(kind: str, content: Mapping[str, Any]) -> str:
+    r"""Return a message as text for the log; empty for one that says nothing.
+
+    >>> text_of("stream", {"name": "stdout", "text": "loss 1\n"})
+    'loss 1\n'
+    >>> text_of("display_data", {"data": {"text/plain": "<Figure>", "image/png": "..."}})
+    '<Figure>\n'
+    """
+    if kind == "stream":
+        return str(content.get("text", ""))
+    if kind in {"display_data", "execute_result"}:
+        plain = content.get("data", {}).get("text/plain")
+        return f"{plain}\n" if plain else ""
+    return ""
+
+
+def plain(text: str) -> str:
+    """Return text without terminal colours."""
+    return _ANSI.sub("", text)
+
+
+class Budget:
+    """How much one cell may still put into the executed copy."""
+
+    def __init__(self) -> None:
+        self._left = {"text": KEPT_TEXT, "rich": KEPT_RICH}
+
+    def take(self, kind: str, content: Mapping[str, Any]) -> str | None:
+        """Count a message; return None while it fits, else a sentence the first time, then ''."""
+        if kind == "stream":
+            return self._count("text", len(str(content.get("text", ""))), "text is in the log")
+        if kind in {"display_data", "execute_result"}:
+            size = sum(len(str(each)) for each in content.get("data", {}).values())
+            return self._count("rich", size, "figures and tables were not kept")
+        return None
+
+    def _count(self, which: str, size: int, rest: str) -> str | None:
+        if self._left[which] < 0:
+            return ""
+        self._left[which] -= size
+        if self._left[which] >= 0:
+            return None
+        limit = KEPT_TEXT if which == "text" else KEPT_RICH
+        return f"[benchpool: this copy keeps {limit >> 20} MiB of a cell; further {rest}]\n"

@@ -1,0 +1,201 @@
+"""One run of a notebook: cell after cell, until the end, an error, or the word to stop."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import nbformat
+from nbclient.exceptions import CellExecutionError, DeadKernelError
+
+from benchpool.runner import messages
+from benchpool.runner.cell_progress import CellProgress
+from benchpool.runner.interpreter import Interpreter
+from benchpool.runner.kernels import Cells, Kernel, Message
+from benchpool.runner.saving import Copy
+
+STOPPED = 128 + signal.SIGTERM
+FAILED = 1
+TOLD = "getattr(__import__('sys').modules.get('benchpool.checkpoint.votes'), 'stopping', False)"
+"""Asked of the kernel: did ``checkpoint.should_stop()`` answer yes?"""
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """How a cell ended that did not end well."""
+
+    name: str
+    value: str
+
+
+def exit_of_error(failure: Failure, told: bool) -> int:
+    """Return the exit status after a cell raised.
+
+    ``SystemExit`` carries its own, as in a script. Told to stop, anything else counts as paused:
+    an interrupted program raises all sorts of things on its way out.
+
+    >>> exit_of_error(Failure("SystemExit", "75"), told=True)
+    75
+    >>> exit_of_error(Failure("SystemExit", ""), told=False)
+    0
+    >>> exit_of_error(Failure("ValueError", "bad"), told=False)
+    1
+    """
+    if failure.name == "SystemExit":
+        value = failure.value.strip()
+        if value in {"", "None"}:
+            return 0
+        return int(value) & 0xFF if value.lstrip("-").isdecimal() else FAILED
+    return STOPPED if told else FAILED
+
+
+class NotebookRun:
+    """Runs a notebook with an interpreter in a folder and keeps an executed copy."""
+
+    def __init__(
+        self, notebook: nbformat.NotebookNode, kernel: Interpreter, *, folder: Path, copy: Path
+    ) -> None:
+        self._notebook = notebook
+        self._code = [
+            number
+            for number, cell in enumerate(notebook.cells)
+            if cell.cell_type == "code" and cell.source.strip()
+        ]
+        for cell in notebook.cells:
+            if cell.cell_type == "code":
+                cell.outputs, cell.execution_count = [], None
+        self._copy = Copy(notebook, copy)
+        self._progress = CellProgress(len(self._code))
+        self._kernel = Kernel(kernel.path, folder)
+        self._cells = Cells(notebook, self._kernel.manager, self._take)
+        self._budgets: dict[int, messages.Budget] = {}
+        self._signalled = False
+        self._at_line_start = True
+
+    async def run(self) -> int:
+        """Run it and return the exit status."""
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, self._terminate)
+        try:
+            await self._kernel.start(self._cells)
+        except Exception as failed:  # the kernel may fail in any way before it answers
+            return self._not_started(failed)
+        try:
+            return await self._all_cells()
+        finally:
+            self._copy.save()
+            await self._kernel.end(self._cells)
+
+    async def _all_cells(self) -> int:
+        for finished, index in enumerate(self._code):
+            if self._told():
+                return self._paused()
+            self._progress.at(finished, self._number(index))
+            self._say(f"cell {self._number(index)} ({finished + 1} of {len(self._code)})")
+            status = await self._one_cell(index)
+            if status is not None:
+                return status
+        self._progress.at(len(self._code), 0)
+        # Told while the last cell ran: it is finished unless the code itself agreed to stop.
+        if self._told() and await self._agreed_to_stop():
+            return self._paused()
+        return 0
+
+    async def _one_cell(self, index: int) -> int | None:
+        """Run a cell; return an exit status to end with, or None to go on."""
+        cell = self._notebook.cells[index]
+        try:
+            await self._cells.async_execute_cell(cell, index)
+        except CellExecutionError as failed:
+            return self._failed(index, Failure(failed.ename, failed.evalue))
+        except DeadKernelError:
+            return await self._died(index)
+        finally:
+            self._copy.changed()
+        return None
+
+    def _failed(self, index: int, failure: Failure) -> int:
+        status = exit_of_error(failure, self._told())
+        if failure.name == "SystemExit":
+            self._say(f"cell {self._number(index)} ended the notebook with exit status {status}")
+            return status
+        for output in self._notebook.cells[index].outputs:
+            if output.output_type == "error":
+                self._write(messages.plain("\n".join(output.traceback)) + "\n")
+        self._say(f"cell {self._number(index)} failed: {failure.name}: {failure.value}")
+        return status
+
+    async def _died(self, index: int) -> int:
+        status = self._kernel.status()
+        if self._told():
+            return self._paused()
+        number = -status if status is not None and status < 0 else None
+        how = f" by signal {number}" if number else ""
+        hint = ": often it asked for more memory than there is" if number == signal.SIGKILL else ""
+        self._say(f"the kernel ended in cell {self._number(index)}{how}{hint}")
+        return 128 + number if number else status or FAILED
+
+    def _not_started(self, failed: Exception) -> int:
+        self._copy.save()
+        if self._told():
+            return self._paused()
+        self._say(f"the notebook's kernel did not start: {failed}")
+        return FAILED
+
+    def _paused(self) -> int:
+        self._say("told to stop; what ran so far is in the executed copy")
+        return STOPPED
+
+    # ------------------------------------------------------------------ to stop
+
+    def _terminate(self) -> None:
+        self._signalled = True
+        self._kernel.terminate()
+
+    def _told(self) -> bool:
+        notice = os.environ.get("BENCHPOOL_NOTICE_FILE")
+        return self._signalled or (notice is not None and Path(notice).exists())
+
+    async def _agreed_to_stop(self) -> bool:
+        client = self._cells.kc
+        try:
+            reply = await client.execute_interactive(
+                "", silent=True, store_history=False, user_expressions={"told": TOLD}, timeout=10
+            )
+        except Exception:  # a kernel that no longer answers has not finished well
+            return True
+        told = reply["content"].get("user_expressions", {}).get("told", {})
+        return bool(told.get("data", {}).get("text/plain") == "True")
+
+    # ------------------------------------------------------------------ the log
+
+    def _take(self, message: Message, index: int) -> bool:
+        """Log a message; say whether the copy keeps it."""
+        kind, content = message["msg_type"], message["content"]
+        self._write(messages.text_of(kind, content))
+        over = self._budgets.setdefault(index, messages.Budget()).take(kind, content)
+        self._copy.changed()
+        if over:
+            output = nbformat.v4.new_output("stream", name="stderr", text=over)
+            self._notebook.cells[index].outputs.append(output)
+        return over is None
+
+    def _number(self, index: int) -> int:
+        """Return the cell's number as the sender's screen shows it."""
+        known: Any = self._notebook.cells[index].metadata.get("benchpool", {})
+        number = known.get("number") if isinstance(known, dict) else None
+        return number if isinstance(number, int) else index + 1
+
+    def _say(self, text: str) -> None:
+        newline = "" if self._at_line_start else "\n"
+        self._write(f"{newline}benchpool: {text}\n")
+
+    def _write(self, text: str) -> None:
+        if text:
+            sys.stdout.write(text)
+            sys.stdout.flush()
+            self._at_line_start = text.endswith("\n")

@@ -1,0 +1,52 @@
+"""The executed copy on disk: whole at every moment, and at most about a second old."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from pathlib import Path
+
+import nbformat
+
+LEAST_S = 1.0
+BUSY_SHARE = 0.05
+"""Saving takes at most this part of the time: a notebook of 100 MB is saved less often."""
+
+
+class Copy:
+    """Saves a notebook when told that it changed; needs a running loop for what is put off."""
+
+    def __init__(self, notebook: nbformat.NotebookNode, path: Path) -> None:
+        self._notebook = notebook
+        self._path = path
+        self._next_at = 0.0
+        self._later: asyncio.TimerHandle | None = None
+
+    def changed(self) -> None:
+        """Save now, or as soon as the last saving is long enough ago."""
+        if self._later is not None:
+            return
+        wait = self._next_at - time.monotonic()
+        if wait <= 0:
+            self.save()
+        else:
+            self._later = asyncio.get_running_loop().call_later(wait, self.save)
+
+    def save(self) -> None:
+        """Save now. A full disk is said in the log, once a save, and ends nothing."""
+        if self._later is not None:
+            self._later.cancel()
+            self._later = None
+        began = time.monotonic()
+        try:
+            self._write()
+        except OSError as failed:
+            print(f"benchpool: the executed copy cannot be saved: {failed}", flush=True)
+        ended = time.monotonic()
+        self._next_at = ended + max(LEAST_S, (ended - began) / BUSY_SHARE)
+
+    def _write(self) -> None:
+        aside = self._path.with_name(f".{self._path.name}.part")
+        aside.write_text(nbformat.v4.writes(self._notebook), "utf-8")
+        os.replace(aside, self._path)

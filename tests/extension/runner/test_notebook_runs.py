@@ -1,0 +1,312 @@
+"""Notebooks run as jobs in real kernels: log, executed copy, exit status, stopping, resuming."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import venv
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import nbformat
+import pytest
+
+TRAIN = """
+import os, time
+from benchpool import checkpoint
+total, step = 0.0, 0
+saved = checkpoint.latest()
+if saved is not None:
+    total, step = (float(x) for x in (saved / "state").read_text().split())
+print("from step", int(step), "attempt", os.environ["BENCHPOOL_ATTEMPT"], flush=True)
+while step < 400:
+    total += (step % 7) * 0.1
+    step += 1
+    print("step", int(step), flush=True)
+    time.sleep(0.01)
+    if checkpoint.should_stop():
+        with checkpoint.commit(int(step)) as folder:
+            (folder / "state").write_text(f"{total!r} {step}")
+        raise SystemExit(75)
+"""
+RESULT = """
+import os
+with open(os.path.join(os.environ["BENCHPOOL_OUTPUT_DIR"], "result"), "w") as file:
+    file.write(repr(total))
+"""
+
+
+@dataclass
+class Job:
+    """A job's folders as the pool makes them, and its runs."""
+
+    root: Path
+
+    @property
+    def copy(self) -> Path:
+        return self.root / "output" / "book.ipynb"
+
+    def texts(self, index: int) -> str:
+        """Return what a cell of the executed copy printed."""
+        book = nbformat.read(self.copy, as_version=4)
+        return "".join(each.get("text", "") for each in book.cells[index].outputs)
+
+    def start(
+        self, *cells: str, attempt: int = 1, interpreter: str = sys.executable
+    ) -> subprocess.Popen[str]:
+        folder = self.root / "work"
+        for each in ("work", "output", "checkpoint"):
+            (self.root / each).mkdir(exist_ok=True)
+        book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(each) for each in cells])
+        nbformat.write(book, self.root / "object")
+        env = {key: value for key, value in os.environ.items() if "BENCHPOOL" not in key}
+        for name in ("checkpoint", "output"):
+            env[f"BENCHPOOL_{name.upper()}_DIR"] = str(self.root / name)
+        for name in ("notice", "progress"):
+            env[f"BENCHPOOL_{name.upper()}_FILE"] = str(self.root / f"{name}.json")
+        (self.root / "notice.json").unlink(missing_ok=True)
+        return subprocess.Popen(
+            [
+                *(sys.executable, "-m", "benchpool.runner", "notebook"),
+                *("--notebook", str(self.root / "object"), "--name", "book.ipynb"),
+                *("--interpreter", interpreter, "--cwd", str(folder)),
+                *("--output", str(self.root / "output")),
+            ],
+            cwd=folder,
+            env={**env, "BENCHPOOL_ATTEMPT": str(attempt)},
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def run(self, *cells: str, interpreter: str = sys.executable) -> tuple[int, str]:
+        """Run to the end; return exit status and log."""
+        with self.running(*cells, interpreter=interpreter) as worker:
+            log, _ = worker.communicate(timeout=120)
+            return worker.returncode, log
+
+    @contextmanager
+    def running(
+        self, *cells: str, attempt: int = 1, interpreter: str = sys.executable
+    ) -> Iterator[subprocess.Popen[str]]:
+        worker = self.start(*cells, attempt=attempt, interpreter=interpreter)
+        try:
+            yield worker
+        finally:
+            if worker.poll() is None:
+                worker.kill()
+            worker.wait()
+            assert worker.stdout is not None
+            worker.stdout.close()
+
+    def notice(self) -> None:
+        (self.root / "notice.json").write_text(json.dumps({"kind": "pause"}))
+
+
+def read_until(worker: subprocess.Popen[str], text: str) -> str:
+    """Read the log until a line that holds ``text``; return that line."""
+    assert worker.stdout is not None
+    for line in worker.stdout:
+        if text in line:
+            return line
+    raise AssertionError(f"the log ended before {text!r}")
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> Job:
+    return Job(tmp_path)
+
+
+def test_all_cells_run_in_the_folder_and_the_copy_is_executed(job: Job) -> None:
+    status, log = job.run("import os\nx = 2", "print(os.getcwd())\nx + 1", "")
+    assert status == 0
+    assert str(job.root / "work") in log
+    assert "\n3\n" in log
+    assert "benchpool: cell 2 (2 of 2)" in log
+    book = nbformat.read(job.copy, as_version=4)
+    assert book.cells[1].outputs[1].data["text/plain"] == "3"
+    assert [each.get("execution_count") for each in book.cells] == [1, 2, None]
+    assert json.loads((job.root / "progress.json").read_text())["fraction"] == 1.0
+
+
+def test_an_error_ends_the_job_with_traceback_and_cell_number(job: Job) -> None:
+    status, log = job.run("x = 1", "print('before')\nx / 0", "print('never')")
+    assert status == 1
+    assert "ZeroDivisionError" in log
+    assert "\x1b[" not in log
+    assert log.endswith("benchpool: cell 2 failed: ZeroDivisionError: division by zero\n")
+    assert "never" not in log
+    book = nbformat.read(job.copy, as_version=4)
+    assert [each.output_type for each in book.cells[1].outputs] == ["stream", "error"]
+    assert book.cells[2].outputs == []
+
+
+def test_stopped_and_resumed_the_result_is_that_of_an_uninterrupted_run(
+    job: Job, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    whole = Job(tmp_path_factory.mktemp("whole"))
+    assert whole.run(TRAIN, RESULT)[0] == 0
+    with job.running(TRAIN, RESULT) as first:
+        read_until(first, "step 50")
+        first.send_signal(signal.SIGTERM)  # to the runner alone, which passes it on
+        log, _ = first.communicate(timeout=60)
+    assert first.returncode == 75
+    assert "ended the notebook with exit status 75" in log
+    said = job.texts(0).split()
+    stopped_at = int(said[-1])
+    assert stopped_at >= 50
+    assert not (job.root / "output" / "result").exists()
+    with job.running(TRAIN, RESULT, attempt=2) as second:
+        log, _ = second.communicate(timeout=60)
+    assert second.returncode == 0
+    assert f"from step {stopped_at} attempt 2" in log
+    result = (job.root / "output" / "result").read_text()
+    assert result == (whole.root / "output" / "result").read_text()
+
+
+def test_the_notice_alone_is_enough(job: Job) -> None:
+    with job.running(TRAIN, RESULT) as worker:
+        read_until(worker, "step 5")
+        job.notice()
+        worker.communicate(timeout=60)
+    assert worker.returncode == 75
+
+
+def test_a_cell_that_does_not_look_is_ended_and_what_it_printed_is_kept(job: Job) -> None:
+    with job.running("print('here', flush=True)\nimport time\ntime.sleep(600)") as worker:
+        read_until(worker, "here")
+        worker.send_signal(signal.SIGTERM)
+        log, _ = worker.communicate(timeout=60)
+    assert worker.returncode == 143
+    assert "told to stop" in log
+    assert job.texts(0) == "here\n"
+
+
+@pytest.mark.parametrize(
+    ("ending", "status"),
+    [
+        ("while not checkpoint.should_stop(): time.sleep(0.01)", 143),
+        ("while not path.exists(): time.sleep(0.01)", 0),
+    ],
+)
+def test_told_in_the_last_cell_it_is_paused_only_if_the_code_agreed_to_stop(
+    job: Job, ending: str, status: int
+) -> None:
+    code = (
+        "import os, pathlib, time\nfrom benchpool import checkpoint\n"
+        "path = pathlib.Path(os.environ['BENCHPOOL_NOTICE_FILE'])\n"
+        f"print('ready', flush=True)\n{ending}"
+    )
+    with job.running(code) as worker:
+        read_until(worker, "ready")
+        job.notice()
+        worker.communicate(timeout=60)
+    assert worker.returncode == status
+
+
+def test_after_a_notice_no_further_cell_is_begun(job: Job) -> None:
+    wait = (
+        "import os, pathlib, time\nprint('ready', flush=True)\n"
+        "while not pathlib.Path(os.environ['BENCHPOOL_NOTICE_FILE']).exists(): time.sleep(0.01)"
+    )
+    with job.running(wait, "print('never')") as worker:
+        read_until(worker, "ready")
+        job.notice()
+        log, _ = worker.communicate(timeout=60)
+    assert worker.returncode == 143
+    assert "never" not in log
+
+
+def test_the_copy_shows_what_a_cell_prints_while_it_runs(job: Job) -> None:
+    code = (
+        "import json, os, pathlib, time\n"
+        "copy = pathlib.Path(os.environ['BENCHPOOL_OUTPUT_DIR'], 'book.ipynb')\n"
+        "print('shown', end=' ', flush=True)\n"
+        "print('soon', flush=True)\n"
+        "until = time.monotonic() + 30\n"
+        "while 'shown soon' not in copy.read_text().split('outputs')[1]:\n"
+        "    assert time.monotonic() < until\n"
+        "    time.sleep(0.05)\n"
+    )
+    assert job.run(code)[0] == 0
+
+
+def test_a_killed_kernel_is_named_with_its_signal(job: Job) -> None:
+    code = (
+        "import os, signal\nprint('last words', flush=True)\nos.kill(os.getpid(), signal.SIGKILL)"
+    )
+    status, log = job.run(code)
+    assert status == 137
+    assert "the kernel ended in cell 1 by signal 9: often it asked for more memory" in log
+
+
+@pytest.mark.parametrize(("code", "status"), [("", 0), ("3", 3), ("'bad'", 1)])
+def test_the_notebooks_own_exit_status_is_the_jobs(job: Job, code: str, status: int) -> None:
+    done, log = job.run(f"import sys\nsys.exit({code})", "print('never')")
+    assert done == status
+    assert "never" not in log
+
+
+def test_progress_of_the_notebook_itself_is_left_alone(job: Job) -> None:
+    code = "from benchpool import checkpoint\ncheckpoint.progress(0.25, 'mine')"
+    assert job.run(code, "x = 1", "y = 1")[0] == 0
+    assert json.loads((job.root / "progress.json").read_text())["text"] == "mine"
+
+
+def test_a_flood_of_text_goes_to_the_log_and_not_to_the_copy(job: Job) -> None:
+    status, log = job.run("for i in range(30):\n    print('x' * 100_000, flush=True)\nprint('end')")
+    assert status == 0
+    assert len(log) > 3_000_000
+    assert log.endswith("end\n")
+    assert job.copy.stat().st_size < 1_300_000
+    assert "this copy keeps 1 MiB of a cell" in job.texts(0)
+
+
+def test_a_file_named_like_a_module_of_ours_does_no_harm(job: Job) -> None:
+    (job.root / "work").mkdir()
+    (job.root / "work" / "nbclient.py").write_text("raise RuntimeError('the wrong one')")
+    status, log = job.run("print('fine')")
+    assert status == 0
+    assert "fine" in log
+
+
+def other_python(folder: Path, *, with_kernel: bool) -> str:
+    """Make another interpreter, without benchpool."""
+    venv.create(folder, with_pip=False)
+    if with_kernel:
+        (site,) = (folder / "lib").glob("python3*/site-packages")
+        ours = Path(nbformat.__file__).parents[1]
+        (site / "ours.pth").write_text(f"{ours}\n")  # a nested .pth, ours, is not followed
+    return str(folder / "bin" / "python")
+
+
+def test_the_notebooks_own_interpreter_runs_it_and_finds_checkpoint(job: Job) -> None:
+    python = other_python(job.root / "env", with_kernel=True)
+    status, log = job.run(
+        "import sys\nprint(sys.executable)",
+        "from benchpool import checkpoint\nprint(checkpoint.directory())",
+        interpreter=python,
+    )
+    assert status == 0
+    assert python in log
+    assert str(job.root / "checkpoint") in log
+
+
+def test_an_interpreter_without_ipykernel_is_refused_with_the_way_out(job: Job) -> None:
+    python = other_python(job.root / "env", with_kernel=False)
+    status, log = job.run("1", interpreter=python)
+    assert status == 2
+    assert log == (
+        f"benchpool: the notebook's Python {python} has no ipykernel: "
+        f"run `{python} -m pip install ipykernel` and send again.\n"
+    )
+
+
+def test_a_missing_interpreter_is_named(job: Job) -> None:
+    status, log = job.run("1", interpreter="/nowhere/python")
+    assert status == 2
+    assert "the notebook's Python /nowhere/python is not on this machine" in log
