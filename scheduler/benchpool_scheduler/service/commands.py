@@ -12,7 +12,7 @@ from benchpool_scheduler.service.ledger import Draft, Ledger
 from benchpool_scheduler.service.site import Site
 from benchpool_scheduler.store.records import Wish
 
-_MOST_REASON = 300
+_MOST_REASON = 500
 
 
 class Commands:

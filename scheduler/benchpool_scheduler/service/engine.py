@@ -36,6 +36,9 @@ from benchpool_scheduler.store.records import JobRecord
 
 log = logging.getLogger(__name__)
 
+POOL_S = 0.1
+"""A burst of changes is one event about the pool."""
+
 
 class Engine:
     """The parts of one pool."""
@@ -70,6 +73,7 @@ class Engine:
         self.ledger.dropped = self._job_dropped
         self._tasks: list[asyncio.Task[None]] = []
         self._told = b""
+        self._pool_soon: asyncio.TimerHandle | None = None
 
     # ------------------------------------------------------------------ life
 
@@ -97,6 +101,8 @@ class Engine:
     async def close(self) -> None:
         """End what runs here; workers run on."""
         self.feed.close()
+        if self._pool_soon is not None:
+            self._pool_soon.cancel()
         await self.actions.finish()
         async with self.ledger.turn:
             for task in self._tasks:
@@ -129,6 +135,17 @@ class Engine:
             if record is not None:
                 self.tally.see(record)
         self._tell(jobs)
+        if self._pool_soon is None:
+            self._pool_soon = asyncio.get_running_loop().call_later(POOL_S, self._tell_pool)
+
+    def _tell_pool(self) -> None:
+        if self._pool_soon is not None:
+            self._pool_soon.cancel()
+            self._pool_soon = None
+        told = self.pool_event()
+        if told != self._told:
+            self._told = told
+            self.feed.add("pool")
 
     def _tell(self, jobs: Iterable[str]) -> None:
         for job in jobs:
@@ -142,10 +159,7 @@ class Engine:
     def _decided(self, jobs: Iterable[str]) -> None:
         self._tell(jobs)
         self.auditor.audit()
-        told = self.pool_event()
-        if told != self._told:
-            self._told = told
-            self.feed.add("pool")
+        self._tell_pool()
 
     def pool_event(self) -> bytes:
         """Return what everybody may know of the pool, as JSON."""

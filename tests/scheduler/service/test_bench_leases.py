@@ -1,0 +1,184 @@
+"""Build quotas hold in one atomic step; leases survive, and end when their server is gone."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from benchpool_scheduler.contract import GpuState, Lease, LeaseRequest, State
+from benchpool_scheduler.errors import Forbidden, Refused, Unavailable
+from benchpool_scheduler.hub import HubServer, HubUser, StaticDirectory
+from benchpool_scheduler.runtime import DeviceState
+from benchpool_scheduler.service.leases import GONE_S
+from benchpool_scheduler.testing.clocks import FakeClock
+from benchpool_scheduler.testing.pools import (
+    ADMIN,
+    HUB,
+    JOE,
+    SUSAN,
+    make_pool,
+    opened,
+    reached,
+    sleeper,
+    story,
+)
+from benchpool_scheduler.testing.scripted import ScriptedRuntime, devices
+
+TWO_EACH = story(
+    """
+version: 1
+build: {users: {susan: 2, joe: 1}}
+projects: [{name: p, quota: 2, members: [susan, joe]}]
+"""
+)
+
+
+def ask(user: str = "susan", server: str = "", gpus: int = 1, spawn: str = "1") -> LeaseRequest:
+    return LeaseRequest(user=user, server=server, spawn=spawn, gpus=gpus)
+
+
+async def test_of_six_simultaneous_starts_against_a_quota_of_two_exactly_two_succeed(
+    tmp_path: Path,
+) -> None:
+    runtime = ScriptedRuntime(devices(8))
+    async with opened(make_pool(tmp_path, configuration=TWO_EACH, runtime=runtime)) as pool:
+        asks = [pool.reserve(HUB, ask(server=f"s{i}")) for i in range(6)]
+        answers = await asyncio.gather(*asks, return_exceptions=True)
+        held = [answer for answer in answers if isinstance(answer, Lease)]
+        refused = [answer for answer in answers if isinstance(answer, Refused)]
+        assert (len(held), len(refused)) == (2, 4)
+        assert len({gpu for lease in held for gpu in lease.gpus}) == 2
+        assert refused[0].code == "build-quota"
+        assert refused[0].numbers == {"asked": 1, "quota": 2, "held": 2, "rule": "user susan"}
+        assert "1 by 's0'" in refused[0].message
+        assert pool.quota(SUSAN).build.free == 0
+
+
+async def test_a_repeat_of_the_same_start_gets_the_same_lease(tmp_path: Path) -> None:
+    runtime = ScriptedRuntime(devices(8))
+    async with opened(make_pool(tmp_path, configuration=TWO_EACH, runtime=runtime)) as pool:
+        first = await pool.reserve(HUB, ask(gpus=2))
+        assert await pool.reserve(HUB, ask(gpus=2)) == first
+        with pytest.raises(Refused):
+            await pool.reserve(HUB, ask(gpus=2, spawn="2"))
+
+
+async def test_leases_survive_a_restart_and_are_given_back_once(tmp_path: Path) -> None:
+    runtime = ScriptedRuntime(devices(8))
+    async with opened(make_pool(tmp_path, configuration=TWO_EACH, runtime=runtime)) as pool:
+        lease = await pool.reserve(HUB, ask(gpus=2))
+    again = make_pool(tmp_path, configuration=TWO_EACH, runtime=ScriptedRuntime(devices(8)))
+    async with opened(again) as pool:
+        assert pool.leases(SUSAN) == [lease]
+        await pool.release(HUB, lease.id)
+        await pool.release(HUB, lease.id)
+        assert pool.leases(SUSAN) == []
+
+
+async def test_quota_comes_from_user_then_group_property_then_group_setting(
+    tmp_path: Path,
+) -> None:
+    configuration = story(
+        "{version: 1, build: {default: 1, groups: {staff: 2}, users: {susan: 3}}}"
+    )
+    directory = StaticDirectory(
+        (
+            HubUser("susan", groups={"lab": 5}),
+            HubUser("joe", groups={"lab": 4, "staff": None}),
+            HubUser("jemma", groups={"staff": None}),
+        )
+    )
+    pool = make_pool(
+        tmp_path,
+        configuration=configuration,
+        gpus=16,
+        directory=directory,
+        runtime=ScriptedRuntime(devices(16)),
+    )
+    async with opened(pool):
+        found = {user: pool.quota(ADMIN, user).build for user in ("susan", "joe", "jemma", "eve")}
+    assert {user: (build.quota, build.rule) for user, build in found.items()} == {
+        "susan": (3, "user susan"),
+        "joe": (4, "property of group lab"),
+        "jemma": (2, "group staff"),
+        "eve": (1, "default"),
+    }
+
+
+async def test_kept_gpus_stay_free_for_their_owner_however_many_jobs_come(tmp_path: Path) -> None:
+    runtime = ScriptedRuntime(devices(5))
+    async with opened(make_pool(tmp_path, configuration=TWO_EACH, runtime=runtime)) as pool:
+        for _ in range(5):
+            await pool.submit(SUSAN, sleeper())
+        await runtime.until_launched(2)
+        lease = await pool.reserve(HUB, ask(gpus=2))
+        busy = {gpu for launch in runtime.launched.values() for gpu in launch.gpus}
+        assert len(lease.gpus) == 2
+        assert not busy & set(lease.gpus)
+        counts = pool.status(ADMIN).counts
+        assert (counts[GpuState.BUILD_HELD], counts[GpuState.BUILD_FREE]) == (2, 1)
+        assert len(runtime.launched) == 2
+
+
+async def test_too_few_working_gpus_are_told_with_their_number(tmp_path: Path) -> None:
+    runtime = ScriptedRuntime(devices(3))
+    runtime.mark("GPU-0", DeviceState.FOREIGN)
+    runtime.mark("GPU-1", DeviceState.BROKEN, "it fell off the bus")
+    async with opened(make_pool(tmp_path, configuration=TWO_EACH, runtime=runtime)) as pool:
+        with pytest.raises(Unavailable, match="are not free: 1 on one machine") as caught:
+            await pool.reserve(HUB, ask(gpus=2))
+        assert caught.value.code == "build-capacity"
+        assert (await pool.reserve(HUB, ask(gpus=1))).gpus == ["GPU-2"]
+
+
+async def test_only_the_hub_reserves_and_releases(tmp_path: Path) -> None:
+    runtime = ScriptedRuntime(devices(8))
+    async with opened(make_pool(tmp_path, configuration=TWO_EACH, runtime=runtime)) as pool:
+        with pytest.raises(Forbidden):
+            await pool.reserve(SUSAN, ask())
+        lease = await pool.reserve(HUB, ask())
+        with pytest.raises(Forbidden):
+            await pool.release(SUSAN, lease.id)
+        assert pool.leases(JOE) == []
+
+
+async def test_a_lease_ends_a_minute_after_the_hub_lost_its_server(tmp_path: Path) -> None:
+    clock = FakeClock()
+    directory = StaticDirectory(known_servers=(HubServer("susan", "", ready=False),))
+    pool = make_pool(
+        tmp_path,
+        configuration=TWO_EACH,
+        directory=directory,
+        clock=clock,
+        runtime=ScriptedRuntime(devices(8)),
+    )
+    async with opened(pool):
+        await pool.reserve(HUB, ask())
+        clock.pass_s(10 * GONE_S)
+        await pool._engine.upkeep.ask_hub()
+        assert len(pool.leases(SUSAN)) == 1
+        directory.known_servers = ()
+        await pool._engine.upkeep.ask_hub()
+        clock.pass_s(GONE_S - 1)
+        await pool._engine.upkeep.ask_hub()
+        assert len(pool.leases(SUSAN)) == 1
+        clock.pass_s(2)
+        await pool._engine.upkeep.ask_hub()
+        assert pool.leases(SUSAN) == []
+
+
+async def test_a_gpu_that_a_bench_gives_back_starts_a_waiting_job(tmp_path: Path) -> None:
+    runtime = ScriptedRuntime(devices(3))
+    configuration = story(
+        "{version: 1, build: {users: {susan: 3}, reserve: 0},"
+        " projects: [{name: p, quota: 3, members: [joe]}]}"
+    )
+    async with opened(make_pool(tmp_path, configuration=configuration, runtime=runtime)) as pool:
+        lease = await pool.reserve(HUB, ask(gpus=3))
+        job = await pool.submit(JOE, sleeper(gpus=3))
+        await pool.release(HUB, lease.id)
+        await reached(pool, job.id, State.RUNNING)
+        runtime.end((await runtime.until_launched(1))[0])
+        await reached(pool, job.id, State.SUCCEEDED)

@@ -1,0 +1,162 @@
+"""What people do to jobs: pause, resume, cancel, in every state."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from benchpool_scheduler.contract import State
+from benchpool_scheduler.errors import Refused
+from benchpool_scheduler.runtime import EndedBy
+from benchpool_scheduler.service import Pool
+from benchpool_scheduler.testing.pools import (
+    JOE,
+    SUSAN,
+    decided,
+    make_pool,
+    opened,
+    python_job,
+    reached,
+    sleeper,
+)
+from benchpool_scheduler.testing.scripted import ScriptedRuntime, devices
+
+
+@pytest.fixture
+def runtime() -> ScriptedRuntime:
+    return ScriptedRuntime(devices(9))
+
+
+@pytest.fixture
+async def pool(tmp_path: Path, runtime: ScriptedRuntime) -> AsyncIterator[Pool]:
+    pool = make_pool(tmp_path, runtime=runtime)
+    await pool.open()
+    yield pool
+    await pool.close()
+
+
+async def test_a_running_job_that_its_user_pauses_waits_until_it_is_resumed(
+    pool: Pool, runtime: ScriptedRuntime
+) -> None:
+    job = await pool.submit(SUSAN, sleeper())
+    await reached(pool, job.id, State.RUNNING)
+    pausing = await pool.pause(SUSAN, job.id, "the data is wrong")
+    assert pausing.state is State.PAUSING
+    (worker, notice), *_ = await runtime.until_noticed(1)
+    assert (notice.kind, notice.text) == ("pause", "Paused by susan: the data is wrong.")
+    runtime.end(worker, 143, EndedBy.NOTICE)
+    paused = await reached(pool, job.id, State.PAUSED)
+    assert paused.reason is not None
+    assert (paused.reason.code, paused.preemptions) == ("paused-by-user", [])
+    assert (await pool.pause(SUSAN, job.id)).state is State.PAUSED
+    resumed = await pool.resume(SUSAN, job.id)
+    assert resumed.state is State.QUEUED
+    again = await reached(pool, job.id, State.RUNNING)
+    assert again.attempt == 2
+
+
+async def test_exit_0_during_a_pause_means_finished(pool: Pool, runtime: ScriptedRuntime) -> None:
+    job = await pool.submit(SUSAN, sleeper())
+    await reached(pool, job.id, State.RUNNING)
+    await pool.pause(SUSAN, job.id)
+    runtime.end((await runtime.until_noticed(1))[0][0], 0)
+    assert (await reached(pool, job.id, State.SUCCEEDED)).exit_code == 0
+
+
+async def test_a_resume_during_the_pause_makes_the_job_queue_by_itself(
+    pool: Pool, runtime: ScriptedRuntime
+) -> None:
+    job = await pool.submit(SUSAN, sleeper())
+    await reached(pool, job.id, State.RUNNING)
+    await pool.pause(SUSAN, job.id)
+    assert (await pool.resume(SUSAN, job.id)).state is State.PAUSING
+    runtime.end((await runtime.until_noticed(1))[0][0], 143, EndedBy.NOTICE)
+    assert (await reached(pool, job.id, State.RUNNING)).attempt == 2
+
+
+async def test_a_cancel_takes_effect_when_the_last_process_is_gone(
+    pool: Pool, runtime: ScriptedRuntime
+) -> None:
+    job = await pool.submit(SUSAN, sleeper())
+    await reached(pool, job.id, State.RUNNING)
+    asked = await pool.cancel(SUSAN, job.id)
+    assert asked.state is State.RUNNING
+    assert asked.reason is not None
+    assert asked.reason.code == "cancelling"
+    worker, notice = (await runtime.until_noticed(1))[0]
+    assert notice.kind == "cancel"
+    runtime.end(worker, 137, EndedBy.NOTICE)
+    done = await reached(pool, job.id, State.CANCELLED)
+    assert (done.exit_code, done.reason and done.reason.text) == (137, "Cancelled by susan.")
+    assert (await pool.cancel(SUSAN, job.id)).state is State.CANCELLED
+
+
+async def test_a_cancel_outdoes_a_pause_that_is_under_way(
+    pool: Pool, runtime: ScriptedRuntime
+) -> None:
+    job = await pool.submit(SUSAN, sleeper())
+    await reached(pool, job.id, State.RUNNING)
+    await pool.pause(SUSAN, job.id)
+    await pool.cancel(SUSAN, job.id)
+    notices = await runtime.until_noticed(2)
+    assert [notice.kind for _, notice in notices] == ["pause", "cancel"]
+    runtime.end(notices[0][0], 143, EndedBy.NOTICE)
+    await reached(pool, job.id, State.CANCELLED)
+
+
+async def test_waiting_and_paused_jobs_are_paused_and_cancelled_at_once(pool: Pool) -> None:
+    await pool.submit(SUSAN, sleeper(gpus=6))
+    job = await pool.submit(SUSAN, sleeper(gpus=6))
+    await decided(pool, job.id)
+    assert (await pool.pause(SUSAN, job.id)).state is State.PAUSED
+    assert (await pool.resume(SUSAN, job.id)).state is State.QUEUED
+    assert (await pool.cancel(SUSAN, job.id)).state is State.CANCELLED
+
+
+async def test_an_ended_job_refuses_every_verb_with_its_state(
+    pool: Pool, runtime: ScriptedRuntime
+) -> None:
+    job = await pool.submit(SUSAN, sleeper(name="short"))
+    runtime.end((await runtime.until_launched(1))[0], 3)
+    failed = await reached(pool, job.id, State.FAILED)
+    assert failed.reason is not None
+    assert failed.reason.text == "short ended with exit code 3."
+    for verb in (pool.pause, pool.resume, pool.cancel):
+        with pytest.raises(Refused, match="is failed since its end") as caught:
+            await verb(SUSAN, job.id)
+        assert caught.value.code == "job-ended"
+
+
+async def test_a_preempted_job_that_its_user_pauses_stays_paused(
+    pool: Pool, runtime: ScriptedRuntime
+) -> None:
+    big = await pool.submit(SUSAN, sleeper(gpus=6))
+    await reached(pool, big.id, State.RUNNING)
+    await pool.submit(JOE, sleeper(gpus=2))
+    await reached(pool, big.id, State.PAUSING)
+    await pool.pause(SUSAN, big.id)
+    runtime.end((await runtime.until_noticed(1))[0][0], 143, EndedBy.NOTICE)
+    paused = await reached(pool, big.id, State.PAUSED)
+    assert len(paused.preemptions) == 1
+
+
+async def test_a_real_process_that_ignores_its_notice_is_gone_after_the_grace(
+    tmp_path: Path,
+) -> None:
+    from benchpool_scheduler.testing.pools import STORY, story
+
+    configuration = story(STORY.replace("grace_s: 20", "grace_s: 1"))
+    stubborn = (
+        "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+        "print('up', flush=True)\n"
+        "while True: time.sleep(1)\n"
+    )
+    real = make_pool(tmp_path / "real", configuration=configuration)
+    async with opened(real) as pool:
+        job = await pool.submit(SUSAN, python_job(stubborn))
+        await reached(pool, job.id, State.RUNNING)
+        await pool.wait_log(SUSAN, job.id, offset=0)
+        await pool.cancel(SUSAN, job.id)
+        assert (await reached(pool, job.id, State.CANCELLED)).exit_code == 137

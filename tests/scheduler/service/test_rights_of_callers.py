@@ -1,0 +1,169 @@
+"""Who sees and touches whose jobs: the matrix of callers and verbs, in one place."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+from benchpool_scheduler.contract import LeaseRequest, State
+from benchpool_scheduler.errors import Forbidden, NotFound
+from benchpool_scheduler.service import Caller, Pool
+from benchpool_scheduler.testing.pools import (
+    ADMIN,
+    HUB,
+    JOE,
+    SUSAN,
+    make_pool,
+    opened,
+    reached,
+    sleeper,
+    story,
+)
+from benchpool_scheduler.testing.scripted import ScriptedRuntime, devices
+
+LED = story(
+    """
+version: 1
+build: {users: {susan: 1}}
+projects:
+  - {name: lab, quota: 4, leads: [lea]}
+  - {name: susan, parent: lab, quota: 2, members: [susan, sam], leads: ["group:susan-leads"]}
+  - {name: joe, quota: 2, members: [joe], leads: [joe]}
+"""
+)
+LEAD_ABOVE = Caller("lea")
+LEAD_BY_GROUP = Caller("kim", groups=frozenset({"susan-leads"}))
+MEMBER = Caller("sam")
+NAMESAKE = Caller("susan", kind="service")
+
+MAY = [SUSAN, LEAD_ABOVE, LEAD_BY_GROUP, ADMIN, HUB]
+MAY_NOT = [MEMBER, JOE, Caller("susan-leads"), Caller("group:susan-leads"), Caller("")]
+
+VERBS: dict[str, Callable[[Pool, Caller, str], object]] = {
+    "job": lambda pool, caller, job: pool.job(caller, job),
+    "why": lambda pool, caller, job: pool.why(caller, job),
+    "submission": lambda pool, caller, job: pool.submission(caller, job),
+    "log": lambda pool, caller, job: pool.log(caller, job),
+    "read_log": lambda pool, caller, job: pool.read_log(caller, job),
+    "wait_log": lambda pool, caller, job: pool.wait_log(caller, job, timeout_s=0),
+    "pause": lambda pool, caller, job: pool.pause(caller, job),
+    "resume": lambda pool, caller, job: pool.resume(caller, job),
+    "cancel": lambda pool, caller, job: pool.cancel(caller, job),
+}
+
+
+@pytest.fixture
+async def pool(tmp_path: Path) -> AsyncIterator[Pool]:
+    runtime = ScriptedRuntime(devices(8))
+    async with opened(make_pool(tmp_path, configuration=LED, runtime=runtime)) as pool:
+        yield pool
+
+
+async def call(verb: str, pool: Pool, caller: Caller, job: str) -> object:
+    answer = VERBS[verb](pool, caller, job)
+    return await answer if isinstance(answer, Awaitable) else answer
+
+
+def _without(job: str, error: NotFound) -> str:
+    return error.message.replace(job, "")
+
+
+@pytest.mark.parametrize("verb", VERBS)
+async def test_a_job_is_seen_and_touched_by_its_user_leads_and_administrators_only(
+    pool: Pool, verb: str
+) -> None:
+    for caller in MAY:
+        job = await pool.submit(SUSAN, sleeper())
+        await call(verb, pool, caller, job.id)
+    job = await pool.submit(SUSAN, sleeper())
+    for caller in MAY_NOT:
+        with pytest.raises(NotFound) as hidden:
+            await call(verb, pool, caller, job.id)
+        with pytest.raises(NotFound) as absent:
+            await call(verb, pool, caller, "z" * 26)
+        # One cannot tell from the answer that the job exists.
+        assert hidden.value.message.replace(job.id, "") == absent.value.message.replace(
+            "z" * 26, ""
+        )
+    assert pool.job(ADMIN, job.id).job.ended is None
+
+
+async def test_lists_hold_what_the_caller_may_see(pool: Pool) -> None:
+    of_susan = await pool.submit(SUSAN, sleeper())
+    of_joe = await pool.submit(JOE, sleeper())
+
+    def listed(caller: Caller, *, all: bool) -> list[str]:
+        return [job.id for job in pool.jobs(caller, all=all)]
+
+    assert listed(SUSAN, all=True) == [of_susan.id]
+    assert listed(ADMIN, all=False) == []
+    assert listed(ADMIN, all=True) == [of_joe.id, of_susan.id]
+    assert listed(LEAD_ABOVE, all=True) == [of_susan.id]
+    assert listed(MEMBER, all=True) == []
+    assert [job.id for job in pool.jobs(ADMIN, all=True, project="joe")] == [of_joe.id]
+    assert pool.jobs(ADMIN, all=True, state=State.CANCELLED) == []
+    assert len(pool.jobs(ADMIN, all=True, limit=1)) == 1
+
+
+async def test_a_prefix_finds_only_among_what_the_caller_may_see(pool: Pool) -> None:
+    job = await pool.submit(SUSAN, sleeper())
+    assert pool.job(SUSAN, job.id[:4]).job.id == job.id
+    for caller, prefix in ((JOE, job.id[:8]), (SUSAN, job.id[:3]), (SUSAN, "")):
+        with pytest.raises(NotFound):
+            pool.job(caller, prefix)
+
+
+async def test_the_pool_shows_every_gpu_and_names_holders_only_to_those_who_may_know(
+    pool: Pool,
+) -> None:
+    job = await pool.submit(SUSAN, sleeper(gpus=2))
+    await reached(pool, job.id, State.RUNNING)
+    await pool.reserve(HUB, LeaseRequest(user="susan", server="paper", spawn="1", gpus=1))
+
+    def named(caller: Caller) -> set[tuple[str | None, str | None, str | None]]:
+        return {(gpu.user, gpu.job, gpu.server) for gpu in pool.status(caller).gpus}
+
+    nobody = (None, None, None)
+    assert named(JOE) == {nobody}
+    assert named(SUSAN) == {nobody, ("susan", job.id, None), ("susan", None, "paper")}
+    assert named(LEAD_ABOVE) == {nobody, ("susan", job.id, None)}
+    assert named(ADMIN) == named(SUSAN)
+    assert pool.status(JOE).counts == pool.status(ADMIN).counts
+
+
+async def test_quotas_of_others_are_for_administrators(pool: Pool) -> None:
+    assert pool.quota(ADMIN, "susan").build.quota == 1
+    assert pool.quota(SUSAN).projects[0].name == "susan"
+    with pytest.raises(NotFound):
+        pool.quota(JOE, "susan")
+
+
+async def test_configuration_is_for_administrators(pool: Pool) -> None:
+    for caller in (SUSAN, LEAD_ABOVE):
+        with pytest.raises(Forbidden):
+            pool.check_configuration(caller, "version: 1")
+        with pytest.raises(Forbidden):
+            await pool.apply_configuration(caller, "version: 1")
+
+
+async def test_events_tell_nobody_of_jobs_that_they_may_not_see(pool: Pool) -> None:
+    start = pool._engine.feed.seq
+    job = await pool.submit(SUSAN, sleeper(name="secret-name"))
+    await reached(pool, job.id, State.RUNNING)
+    pool._engine.feed.add("pool")
+
+    async def heard(caller: Caller) -> bytes:
+        found = b""
+        events = pool.events(caller, after=start)
+        async for event in events:
+            found += event.data
+            if event.kind == "pool":
+                break
+        await events.aclose()
+        return found
+
+    assert b"secret-name" in await heard(SUSAN)
+    assert b"secret-name" not in await heard(JOE)
+    assert job.id.encode() not in await heard(JOE)
