@@ -168,6 +168,8 @@ async def test_a_job_page_follows_its_log_until_the_reader_scrolls_up(
     assert await log.evaluate(at_end)
     await staged.write_log(MINE.id, b"\x1b[32mloss\x1b[0m 0.5\n10%")
     await expect(log).to_contain_text("loss 0.5\n10%")
+    await staged.change(MINE.id, progress=Progress(0.9, "epoch 27 of 30", NOW))
+    await expect(page.get_by_text("epoch 27 of 30")).to_be_visible()
     await staged.write_log(MINE.id, b"\r99%")
     await expect(log).to_contain_text("loss 0.5\n99%")
     assert await log.evaluate(at_end)
@@ -178,6 +180,24 @@ async def test_a_job_page_follows_its_log_until_the_reader_scrolls_up(
     assert await log.evaluate("box => box.scrollTop") == 0
     text = await log.evaluate("box => box.textContent")
     assert text.endswith("step 199\nloss 0.5\n99%\nbye\n")
+
+
+async def test_a_job_page_turns_to_the_log_of_a_new_attempt(
+    visit: Visit, staged: StagedPool
+) -> None:
+    page = (await visit("susan", f"jobs/{WAITS.id}")).page
+    await expect(page.get_by_text("No log yet: the job has not started.")).to_be_visible()
+    await expect(page.locator("#live")).to_have_text("live")
+    for attempt in (1, 2):
+        staged.logs[WAITS.id] = f"attempt {attempt} begins\n".encode()
+        staged.attempts[WAITS.id] = [
+            Attempt(number, NOW, None, None, None, [], ["lab1"]) for number in range(1, attempt + 1)
+        ]
+        await staged.change(WAITS.id, state=State.RUNNING, attempt=attempt)
+        await expect(page.locator("#log")).to_have_text(f"attempt {attempt} begins\n")
+        await expect(page.locator("#logstate")).to_have_text("Following.")
+        await staged.write_log(WAITS.id, b"goes on\n")
+        await expect(page.locator("#log")).to_contain_text("goes on")
 
 
 # --------------------------------------------------------------------------- actions

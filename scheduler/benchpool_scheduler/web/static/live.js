@@ -5,6 +5,9 @@ import { say, spoken, stateChanges } from "./speech.js";
 import { Stream } from "./stream.js";
 import { paintTimes } from "./times.js";
 
+/** Sent to the document whenever the page was brought up to date. */
+export const SHOWN = "benchpool-shown";
+
 const PAUSE_MS = 800;
 const STALE_MS = 60_000;
 
@@ -73,6 +76,7 @@ class Page {
     document.title = wanted.title;
     document.documentElement.dataset.xsrf = wanted.documentElement.dataset.xsrf ?? "";
     paintTimes(document);
+    document.dispatchEvent(new Event(SHOWN));
     say(stateChanges.since(before, document));
   }
 

@@ -5,11 +5,18 @@ import { Stream } from "./stream.js";
 const MOST_SIGNS = 2_000_000;
 const NEAR_END = 24;
 
+let follower = null;
+
+/** Follow the log that the page shows; another attempt's log takes the place of the one before. */
 export function followLog() {
   const box = document.getElementById("log");
+  if (box === (follower?.box ?? null)) return;
+  follower?.end();
+  follower = null;
   if (box === null) return;
+  follower = new Follower(box);
   box.scrollTop = box.scrollHeight;
-  if (box.dataset.ended === undefined) new Follower(box).listen();
+  if (box.dataset.ended === undefined) follower.listen();
 }
 
 class Follower {
@@ -25,20 +32,24 @@ class Follower {
   }
 
   listen() {
-    const stream = new Stream(() => this.address(), {
+    this.stream = new Stream(() => this.address(), {
       on: {
         log: (event) => {
           this.next = event.lastEventId || this.next;
           this.add(JSON.parse(event.data));
         },
         end: () => {
-          stream.end();
+          this.stream.end();
           this.say("The log is complete.");
         },
       },
       opened: () => this.say("Following."),
       lost: () => this.say("The connection was lost; trying again."),
     });
+  }
+
+  end() {
+    this.stream?.end();
   }
 
   address() {

@@ -1,13 +1,16 @@
 // The page works without this: scripts keep it fresh, act in place, and set times to the reader's zone.
 import { actInPlace } from "./actions.js";
-import { keepFresh } from "./live.js";
+import { keepFresh, SHOWN } from "./live.js";
 import { followLog } from "./logfollow.js";
-import { roving } from "./roving.js";
+import { roving, walkSquares } from "./roving.js";
 import { paintTimes } from "./times.js";
 
 paintTimes(document);
 setInterval(() => paintTimes(document), 15_000);
+document.addEventListener(SHOWN, roving);
+document.addEventListener(SHOWN, followLog);
 roving();
+walkSquares();
 const page = keepFresh();
 actInPlace(page);
 followLog();

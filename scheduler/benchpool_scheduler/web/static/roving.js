@@ -2,6 +2,9 @@
 
 export function roving() {
   for (const list of document.querySelectorAll("[data-roving]")) settle(list);
+}
+
+export function walkSquares() {
   document.addEventListener("keydown", walk);
   document.addEventListener("focusin", (event) => {
     const list = event.target.closest("[data-roving]");
