@@ -11,6 +11,7 @@ import type { IStateDB } from '@jupyterlab/statedb';
 import { ReadonlyJSONObject, ReadonlyPartialJSONValue, UUID } from '@lumino/coreutils';
 import type { JobActions } from './actions';
 import { ISubject, listCells, remember } from './draft';
+import { OPEN_JOB, SEND, SEND_FILE, SEND_NOTEBOOK, SHOW_JOBS } from './commandIds';
 import { age } from './format';
 import { trainIcon } from './icons';
 import type { JobsModel } from './model';
@@ -18,12 +19,6 @@ import { markCell, memoryOf, rememberIn, subjectOf } from './notebookCells';
 import { showSendDialog } from './sendDialog';
 import { Sending } from './sending';
 import type { SendKind } from './tokens';
-
-export const SEND = 'benchpool:send';
-export const SEND_NOTEBOOK = 'benchpool:send-notebook';
-export const SEND_FILE = 'benchpool:send-file';
-export const SHOW_JOBS = 'benchpool:show-jobs';
-export const OPEN_JOB = 'benchpool:open-job';
 
 export const CATEGORY = 'Training';
 const FILE_MEMORY = '@benchpool/lab:file:';

@@ -122,20 +122,20 @@ export function toRequest(subject: ISubject, draft: IDraft): ISendRequest {
 }
 
 /**
- * Cells as they are sent: a cell switched off by hand stays away, one switched on counts as
- * selected; the whole notebook is sent as it stands on the screen.
+ * Cells as they are sent: a cell switched off by hand keeps its place as text that is not run,
+ * one switched on counts as selected; the whole notebook is sent as it stands on the screen.
  */
 function requestCells(subject: ISubject, draft: IDraft): ILiveCell[] | null {
   if (draft.kind === 'script' || subject.cells === null) {
     return null;
   }
   const isNotebook = draft.kind === 'notebook';
-  return subject.cells
-    .filter(cell => draft.toggles[cell.id] !== false)
-    .map(cell => ({
-      ...cell,
-      selected: isNotebook || cell.selected || draft.toggles[cell.id] === true
-    }));
+  return subject.cells.map(cell => {
+    const choice = draft.toggles[cell.id];
+    return choice === false
+      ? { ...cell, cell_type: 'raw', selected: false }
+      : { ...cell, selected: isNotebook || cell.selected || choice === true };
+  });
 }
 
 /** Split a line of arguments as a shell would, without expanding anything; null if unclosed. */

@@ -13,15 +13,8 @@ import { IStatusBar } from '@jupyterlab/statusbar';
 import { JobActions } from './actions';
 import { Api } from './api';
 import { CellBadges } from './cellBadges';
-import {
-  addCommands,
-  CATEGORY,
-  OPEN_JOB,
-  SEND,
-  SEND_FILE,
-  SEND_NOTEBOOK,
-  SHOW_JOBS
-} from './commands';
+import { addCommands, CATEGORY } from './commands';
+import { OPEN_JOB, SEND, SEND_FILE, SEND_NOTEBOOK, SHOW_JOBS } from './commandIds';
 import { connect } from './connection';
 import type { IOpeners } from './jobDetails';
 import { JobsPanel, PanelState } from './jobsPanel';

@@ -45,10 +45,16 @@ describe('a request', () => {
     expect(request.cells!.filter(cell => cell.selected).map(cell => cell.id)).toEqual(['c3']);
   });
 
-  it('leaves out a cell switched off, and chooses one switched on', () => {
+  it('does not run a cell switched off, and chooses one switched on', () => {
     const mine = { ...draft.begin('cells', null), toggles: { c2: false, c4: true } };
     const request = draft.toRequest(SUBJECT, mine);
-    expect(request.cells!.map(cell => cell.id)).toEqual(['c0', 'c1', 'c3', 'c4']);
+    expect(request.cells!.map(cell => cell.cell_type)).toEqual([
+      'markdown',
+      'code',
+      'raw',
+      'code',
+      'code'
+    ]);
     expect(request.cells!.filter(cell => cell.selected).map(cell => cell.id)).toEqual(['c3', 'c4']);
   });
 

@@ -1,0 +1,31 @@
+import lock from '../../package-lock.json';
+import manifest from '../../package.json';
+import schema from '../../schema/plugin.json';
+import * as ids from '../commandIds';
+
+describe('the settings schema', () => {
+  it('names only commands that exist', () => {
+    const known = new Set<string>(Object.values(ids));
+    const named = [...JSON.stringify(schema).matchAll(/"command":"([^"]+)"/g)].map(one => one[1]);
+    expect(named.length).toBeGreaterThan(5);
+    expect(named.filter(id => !known.has(id!))).toEqual([]);
+  });
+
+  it('passes no argument that could name what is sent', () => {
+    const given = [...JSON.stringify(schema).matchAll(/"args":(\{[^}]*\})/g)].map(one => one[1]);
+    expect(new Set(given)).toEqual(new Set(['{"toolbar":true}']));
+  });
+});
+
+describe('the manifest', () => {
+  it('records no address of a package registry', () => {
+    const packages = Object.values(lock.packages) as { resolved?: string }[];
+    expect(packages.filter(one => one.resolved !== undefined)).toEqual([]);
+  });
+
+  it('builds into the Python package', () => {
+    expect(manifest.name).toBe('@benchpool/lab');
+    expect(manifest.jupyterlab.outputDir).toBe('benchpool/labextension');
+    expect(lock.version).toBe(manifest.version);
+  });
+});

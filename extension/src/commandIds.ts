@@ -1,0 +1,8 @@
+/**
+ * Ids of the commands, as settings, menus and shortcuts name them.
+ */
+export const SEND = 'benchpool:send';
+export const SEND_NOTEBOOK = 'benchpool:send-notebook';
+export const SEND_FILE = 'benchpool:send-file';
+export const SHOW_JOBS = 'benchpool:show-jobs';
+export const OPEN_JOB = 'benchpool:open-job';
