@@ -13,7 +13,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from benchpool_scheduler.runtime import EndedBy, WorkerEnded, WorkerId, WorkerStarted
-from benchpool_scheduler.runtime.local import LocalRuntime, simulated
+from benchpool_scheduler.runtime.local import LocalRuntime, processes, simulated
+from benchpool_scheduler.runtime.local.supervisor import records
 from benchpool_scheduler.testing.workers import Listener, cancel, log_says, whole_log, worker_id
 
 SCHEDULER = """
@@ -172,6 +173,21 @@ async def test_a_pid_that_now_belongs_to_another_process_is_not_taken_for_the_wo
     async with next_scheduler(state, [worker]) as (runtime, listener):
         assert (await listener.ended(worker)).by is EndedBy.LOST
         await runtime.stop(worker, cancel(1))  # and nobody signals us
+
+
+def test_a_process_is_known_by_boot_pid_and_start_time_together() -> None:
+    us = {
+        "boot_id": records.boot_id(),
+        "pid": os.getpid(),
+        "start_ticks": records.start_ticks(os.getpid()),
+    }
+    found = processes.find(us)
+    assert found is not None
+    os.close(found.pidfd)
+    assert processes.find(us | {"boot_id": "another"}) is None
+    assert processes.find(us | {"start_ticks": 1}) is None
+    assert processes.find(us | {"pid": 2**22 + 1}) is None
+    assert processes.find({}) is None
 
 
 async def test_an_expected_worker_without_any_trace_is_lost(state: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import grp
 import hashlib
 import os
 import pwd
@@ -57,7 +58,7 @@ async def test_a_worker_is_its_user_in_every_way_and_cannot_touch_our_records(
     home.mkdir()
     shutil.chown(home, ACCOUNT)
     script = (
-        "id -un; cat input; echo; echo more > made\n"
+        "id -un; id -Gn; cat input; echo; echo more > made\n"
         "echo saved > $BENCHPOOL_CHECKPOINT_DIR/state && echo checkpoint ok\n"
         "echo out > $BENCHPOOL_OUTPUT_DIR/out && echo output ok\n"
         "echo '{}' > $BENCHPOOL_PROGRESS_FILE && echo progress ok\n"
@@ -79,6 +80,7 @@ async def test_a_worker_is_its_user_in_every_way_and_cannot_touch_our_records(
     assert await listener.exit_of(launch.worker) == (3, EndedBy.ITSELF)
     assert (await whole_log(runtime, launch.worker)).decode().splitlines() == [
         ACCOUNT,
+        grp.getgrgid(pwd.getpwnam(ACCOUNT).pw_gid).gr_name,
         "input",
         "checkpoint ok",
         "output ok",

@@ -97,15 +97,14 @@ async def test_exit_0_during_a_pause_is_told_as_exit_0(
 async def test_a_shell_that_waits_for_its_child_is_not_taken_for_finished_when_paused(
     runtime: LocalRuntime, listener: Listener
 ) -> None:
-    script = "for n in 1 2 3 4 5 6 7 8; do sleep 60 & done; echo up; wait; echo all done; exit 0"
-    launches = [python_launch("", argv=("sh", "-c", script)) for _ in range(5)]
-    for launch in launches:
-        await runtime.start(launch)
-    for launch in launches:
-        await log_says(runtime, launch.worker, b"up")
-        await runtime.stop(launch.worker, pause(0.3))
-    for launch in launches:
-        assert await listener.exit_of(launch.worker) == (143, EndedBy.NOTICE)
+    # Many children give the shell time to see the last one's death before its own signal, if
+    # that came last.
+    script = "for n in $(seq 100); do sleep 60 & done; echo up; wait $!; exit 0"
+    launch = python_launch("", argv=("sh", "-c", script))
+    await runtime.start(launch)
+    await log_says(runtime, launch.worker, b"up")
+    await runtime.stop(launch.worker, pause(0.3))
+    assert await listener.exit_of(launch.worker) == (143, EndedBy.NOTICE)
 
 
 async def test_who_ignores_everything_is_killed_when_the_grace_is_over_and_not_before(
@@ -215,6 +214,23 @@ async def test_a_daemon_is_also_found_where_no_cgroup_can_be_made(
     await runtime.stop(launch.worker, cancel(0.5))
     await listener.ended(launch.worker)
     assert not alive(daemon)
+
+
+async def test_what_another_program_started_for_the_worker_is_found_by_its_tag(
+    runtime: LocalRuntime, listener: Listener
+) -> None:
+    launch = python_launch(
+        "import os, time; print(os.environ['BENCHPOOL_NOTICE_FILE']); time.sleep(1)"
+    )
+    await runtime.start(launch)
+    notice = (await log_says(runtime, launch.worker, b"\n")).decode().strip()
+    outside = subprocess.Popen(["sleep", "100"], env={"BENCHPOOL_NOTICE_FILE": notice})
+    other = subprocess.Popen(["sleep", "100"], env={"BENCHPOOL_NOTICE_FILE": notice + "x"})
+    await listener.ended(launch.worker)
+    assert outside.wait(5) == -9
+    assert other.poll() is None
+    other.kill()
+    other.wait()
 
 
 async def test_the_time_limit_ends_a_worker_with_notice_and_grace(
