@@ -65,7 +65,8 @@ class Board:
         self.tree = Tree(snapshot.projects)
         self.works = works_of(snapshot, self.tree)
         self.empty = Room(snapshot.nodes, [])
-        self.asking = [w for w in self.works if self._asks(w)]
+        self._possible: dict[tuple[object, ...], bool] = {}
+        self.asking = [w for w in self.works if not w.queued or self.possible(w)]
         self.demands = demands_of(self.works, self.tree, self.asking)
         self.total = _total(snapshot.nodes, self.demands)
         self.ledger = Ledger(self.tree, self.works)
@@ -74,9 +75,13 @@ class Board:
         self.standing = Standing(self.tree, shares, self.total, self.ledger)
         self.decided: dict[JobId, Decided] = {}
 
-    def _asks(self, work: Work) -> bool:
-        """Tell whether the wish counts as demand: a job that can never run asks for nothing."""
-        return not work.queued or possible(work, self.empty, self.tree, self.topology)
+    def possible(self, work: Work) -> bool:
+        """Tell whether the job could run in an empty pool; one that never can asks for nothing."""
+        known = self._possible.get(work.shape)
+        if known is None:
+            known = possible(work, self.empty, self.tree, self.topology)
+            self._possible[work.shape] = known
+        return known
 
     def start(self, work: Work, taken: Taken, *, claimed: bool = False) -> None:
         """Book workers that the job gets."""

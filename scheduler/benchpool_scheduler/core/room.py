@@ -20,7 +20,7 @@ PLENTY = 1 << 30
 class NodeRoom:
     """One ready node: its free GPUs in order, and the GPUs of jobs that are leaving."""
 
-    __slots__ = ("_spare", "free", "leaving", "loads", "node", "order", "workers")
+    __slots__ = ("_known", "_spare", "free", "leaving", "loads", "node", "order", "workers")
 
     def __init__(self, node: Node, order: int) -> None:
         self.node = node
@@ -29,6 +29,7 @@ class NodeRoom:
         self.leaving: dict[GpuId, JobId] = {}
         self.loads: dict[JobId, Amounts] = {}
         self.workers = 0
+        self._known: dict[tuple[Amounts, bool], int] = {}
         cpus, memory = exact(node.cpus or 0, node.memory_gib or 0)
         self._spare = [
             PLENTY if node.cpus is None else cpus,
@@ -44,8 +45,18 @@ class NodeRoom:
         """Return how many GPUs benches lack here once the leaving are gone (R3)."""
         return self.node.kept - len(self.free) - len(self.leaving)
 
+    def changed(self) -> None:
+        """Something here was taken or given back: forget what was worked out."""
+        self._known.clear()
+
     def slots(self, need: Amounts, *, soon: bool) -> int:
-        """Return how many workers of this need fit."""
+        """Return how many workers of this need fit; remembered until the node changes."""
+        fit = self._known.get((need, soon))
+        if fit is None:
+            fit = self._known[need, soon] = self._slots(need, soon=soon)
+        return fit
+
+    def _slots(self, need: Amounts, *, soon: bool) -> int:
         cpus, memory = self._spare
         if soon and self.loads:
             cpus += sum(load.cpus for load in self.loads.values())
@@ -100,6 +111,7 @@ class Room:
 
     def _occupy(self, work: Work, worker: Worker) -> None:
         if (room := self.by_name.get(worker.node)) is not None:
+            room.changed()
             for gpu in worker.gpus:
                 room.free.pop(gpu, None)
             room.load(work.need)
@@ -108,6 +120,7 @@ class Room:
         """The worker is leaving: its GPUs are soon free."""
         if (room := self.by_name.get(worker.node)) is None:
             return
+        room.changed()
         for gpu in worker.gpus:
             if gpu in room.node.gpus:
                 room.leaving[gpu] = work.job.id
@@ -117,6 +130,7 @@ class Room:
         """Take back ``let_go``."""
         if (room := self.by_name.get(worker.node)) is None:
             return
+        room.changed()
         for gpu in worker.gpus:
             room.leaving.pop(gpu, None)
         left = room.loads.pop(work.job.id, NOTHING) - work.need
@@ -126,6 +140,7 @@ class Room:
     def give_back(self, work: Work, worker: Worker) -> None:
         """Undo a start of this pass: its GPUs are free again, in the node's order."""
         room = self.by_name[worker.node]
+        room.changed()
         back = {*room.free, *worker.gpus}
         room.free = {gpu: None for gpu in room.node.gpus if gpu in back}
         room.unload(work.need)
@@ -166,6 +181,7 @@ class Room:
     def _seat(
         self, work: Work, room: NodeRoom, gpus: tuple[GpuId, ...], after: dict[JobId, None]
     ) -> Worker:
+        room.changed()
         now = sum(gpu in room.free for gpu in gpus)
         if room.short_of(work.need) or (now and len(room.free) - now < room.node.kept):
             # GPUs for benches, CPUs and memory have no owner of their own: wait for all of them.

@@ -1,0 +1,159 @@
+"""Reasons that do not depend on what is free: limits, quotas, and what the pool could ever hold.
+
+Each function returns the reason for a job that its caller found to be bound in this way.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from benchpool_scheduler.core.amounts import RESOURCES
+from benchpool_scheduler.core.board import Board
+from benchpool_scheduler.core.feasibility import beyond_limit, beyond_quota
+from benchpool_scheduler.core.model import Reason, ReasonCode
+from benchpool_scheduler.core.placement import acceptable, find
+from benchpool_scheduler.core.room import Room
+from benchpool_scheduler.core.sentences import Number, count, is_are, measured, plain
+from benchpool_scheduler.core.works import Work
+
+
+def limit_reached(board: Board, work: Work, index: int, resource: int) -> Reason:
+    """The limit of the project, or of one above it, leaves no room (R8)."""
+    branch, ledger = board.tree.branches[index], board.ledger
+    limit = branch.limit[resource] or 0
+    held = ledger.held[index][resource] + ledger.leaving[index][resource]
+    asked = work.core[resource]
+    least = min(
+        bound
+        for i in work.branch.path
+        if (bound := board.tree.branches[i].limit[resource]) is not None
+    )
+    if asked > least:
+        remedy = (
+            f"submit it with at most {measured(least, resource)} in all, "
+            f"or ask for a higher limit of {branch.name}"
+        )
+    else:
+        remedy = (
+            f"it can start when {branch.name} has ended "
+            f"{measured(held + asked - limit, resource)} of its work, or with a higher limit"
+        )
+    return Reason(
+        ReasonCode.PROJECT_LIMIT,
+        f"asks for {measured(asked, resource)}; project {branch.name} holds "
+        f"{plain(held, resource):g} of at most {plain(limit, resource):g}",
+        {
+            "resource": RESOURCES[resource],
+            "asked": plain(asked, resource),
+            "held": plain(held, resource),
+            "limit": plain(limit, resource),
+            "level": branch.name,
+        },
+        remedy,
+    )
+
+
+def guarantee_reached(board: Board, work: Work, index: int, resource: int) -> Reason:
+    """A non-preemptible job does not fit the guaranteed quota (R8)."""
+    branch = board.tree.branches[index]
+    quota, firm = branch.quota[resource] or 0, board.ledger.firm[index][resource]
+    asked = work.core[resource]
+    return Reason(
+        ReasonCode.NON_PREEMPTIBLE_OVER_QUOTA,
+        f"asks for {measured(asked, resource)} that nobody may take back; project {branch.name} "
+        f"has {plain(firm, resource):g} such of {plain(quota, resource):g} guaranteed",
+        {
+            "resource": RESOURCES[resource],
+            "asked": plain(asked, resource),
+            "held": plain(firm, resource),
+            "quota": plain(quota, resource),
+            "level": branch.name,
+        },
+        "submit it as preemptible, or wait until other non-preemptible work has ended"
+        if asked <= quota
+        else "submit it as preemptible, or ask for a larger quota",
+    )
+
+
+def impossible(board: Board, work: Work) -> Reason:
+    """It could not run even if the pool were empty."""
+    if (over := beyond_limit(work, board.tree)) is not None:
+        return limit_reached(board, work, *over)
+    if (over := beyond_quota(work, board.tree)) is not None:
+        return guarantee_reached(board, work, *over)
+    everything = Room([replace(node, ready=True) for node in board.snapshot.nodes], [])
+    nodes = acceptable(work, everything, board.topology)
+    if not nodes and work.job.gpu_models:
+        return _no_such_model(board, work)
+    if not any(node.slots(work.need, soon=False) for node in nodes):
+        return _larger_than_node(board, work, everything)
+    if not _fits(board, work, work.job.min_workers, everything):
+        return _larger_than_pool(board, work, everything)
+    return _not_ready(board, work)
+
+
+def _fits(board: Board, work: Work, workers: int, room: Room) -> bool:
+    return find(work, workers, room, board.topology, soon=False) is not None
+
+
+def _no_such_model(board: Board, work: Work) -> Reason:
+    wanted = " or ".join(work.job.gpu_models)
+    models = sorted({node.gpu_model for node in board.snapshot.nodes if node.gpu_model})
+    have = ", ".join(models) or "none that is named"
+    return Reason(
+        ReasonCode.NO_SUCH_MODEL,
+        f"asks for the GPU model {wanted}; the pool has {have}",
+        {"asked": wanted, "models": have},
+        "submit it with a model that the pool has, or without naming one",
+    )
+
+
+def _larger_than_node(board: Board, work: Work, everything: Room) -> Reason:
+    nodes = acceptable(work, everything, board.topology)
+    largest = max((node.free_gpus() for node in nodes), default=0)
+    numbers: dict[str, Number] = {"asked": work.need.gpus, "largest_node": largest}
+    if work.need.gpus <= largest:
+        need = f"{measured(work.need.cpus, 1)} and {measured(work.need.memory, 2)}"
+        text = f"asks for {count(work.need.gpus, 'GPU')}, {need} on one node; no node has as much"
+        remedy = "submit it with fewer CPUs or less memory for each worker"
+    else:
+        text = (
+            f"asks for {count(work.need.gpus, 'GPU')} on one node; "
+            f"the largest node has {largest} for training"
+        )
+        remedy = _smaller_workers(board, work, largest, everything)
+    return Reason(ReasonCode.LARGER_THAN_NODE, text, numbers, remedy)
+
+
+def _smaller_workers(board: Board, work: Work, largest: int, everything: Room) -> str:
+    for gpus in range(largest, 0, -1):
+        smaller = replace(work, need=work.need._replace(gpus=gpus))
+        if _fits(board, smaller, work.job.min_workers, everything):
+            each = " for each worker" if work.job.workers > 1 else ""
+            return f"submit it with at most {count(gpus, 'GPU')}{each}"
+    return "ask your administrator for more GPUs in the training pool"
+
+
+def _larger_than_pool(board: Board, work: Work, everything: Room) -> Reason:
+    asked, level = work.job.min_workers, work.job.required_level
+    fit = next((n for n in range(asked - 1, 0, -1) if _fits(board, work, n, everything)), 0)
+    each = count(work.need.gpus, "GPU")
+    where = "the whole pool" if level is None else f"one {level}"
+    return Reason(
+        ReasonCode.LARGER_THAN_POOL,
+        f"asks for {asked} workers of {each} at once; {where} has room for {fit}",
+        {"asked_workers": asked, "workers_that_fit": fit, "level": level},
+        f"submit it with at most {count(fit, 'worker')}"
+        + ("" if level is None else f", or without the required {level}"),
+    )
+
+
+def _not_ready(board: Board, work: Work) -> Reason:
+    away = sum(not node.ready for node in board.snapshot.nodes)
+    return Reason(
+        ReasonCode.NO_NODE_READY,
+        f"waits for {count(work.core.gpus, 'GPU')}: {count(away, 'node')} of the pool "
+        f"{is_are(away)} not ready, and the others are too small",
+        {"asked": work.core.gpus, "nodes_not_ready": away},
+        "it can start when the nodes are ready again; ask your administrator",
+    )
