@@ -61,6 +61,15 @@ class Snapshot:
         return sum(file.size for file in self.files)
 
 
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """What would travel: how many files, their bytes, and what would not."""
+
+    count: int
+    bytes: int
+    left_out: tuple[LeftOut, ...]
+
+
 SAID = 1000
 _NAMED = 3
 
@@ -78,14 +87,15 @@ def take(root: Path, *, must: Sequence[str] = (), limits: Limits | None = None) 
         TooLarge: Too many files or bytes; the sentence names the largest.
     """
     root = root.resolve()
-    bounds = limits or Limits()
-    walk = _Walk(root, bounds)
-    found = dict(walk.files(root, PurePosixPath(), (root,)))
-    for name in must:
-        path, inside = _named(root, name)
-        found[str(inside)] = path
-    _check_sizes(root, found, bounds)
+    found, walk = _found(root, must, limits or Limits())
     return _hashed(found, walk.left_out, {str(_named(root, name)[1]) for name in must})
+
+
+def survey(root: Path, *, must: Sequence[str] = (), limits: Limits | None = None) -> Survey:
+    """Say what ``take`` would take, without reading any file; same arguments and errors."""
+    found, walk = _found(root.resolve(), must, limits or Limits())
+    total = sum(path.stat().st_size for path in found.values())
+    return Survey(len(found), total, tuple(walk.left_out))
 
 
 def upload(client: Client, contents: Mapping[str, Path | bytes]) -> int:
@@ -102,6 +112,17 @@ async def upload_async(client: AsyncClient, contents: Mapping[str, Path | bytes]
     for sha256 in missing:
         await client.put_object(sha256, contents[sha256])
     return len(missing)
+
+
+def _found(root: Path, must: Sequence[str], bounds: Limits) -> tuple[dict[str, Path], _Walk]:
+    """List the files by relative path, within the bounds."""
+    walk = _Walk(root, bounds)
+    found = dict(walk.files(root, PurePosixPath(), (root,)))
+    for name in must:
+        path, inside = _named(root, name)
+        found[str(inside)] = path
+    _check_sizes(root, found, bounds)
+    return found, walk
 
 
 @dataclass(slots=True)
