@@ -12,6 +12,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import pytest
+
 from benchpool_scheduler.runtime import EndedBy, WorkerEnded, WorkerId, WorkerStarted
 from benchpool_scheduler.runtime.local import LocalRuntime, processes, simulated
 from benchpool_scheduler.runtime.local.supervisor import records
@@ -214,3 +216,54 @@ async def test_the_log_can_be_followed_across_schedulers_without_gap(state: Path
         log = await log_says(runtime, worker, b"line 299\n")
     expected = b"up\n" + b"".join(b"line %d\n" % n for n in range(300))
     assert log == expected
+
+
+STARTING = """
+import asyncio, sys
+from pathlib import Path
+from benchpool_scheduler.runtime import WorkerId
+from benchpool_scheduler.runtime.local import LocalRuntime, simulated
+from benchpool_scheduler.testing.workers import python_launch
+
+async def main(state, job, program, count):
+    runtime = LocalRuntime(Path(state), simulated(4))
+    await runtime.open([])
+    print("ready", flush=True)
+    for index in range(int(count)):
+        await runtime.start(python_launch(program, worker=WorkerId(job, 1, index)))
+        await asyncio.sleep(0.005)
+    await asyncio.sleep(600)
+
+asyncio.run(main(*sys.argv[1:]))
+"""
+
+
+@pytest.mark.parametrize("killed_after_ms", [0, 2, 5, 10, 20, 40, 80, 160])
+async def test_a_scheduler_killed_in_the_midst_of_starts_leaves_each_worker_run_once_or_lost(
+    state: Path, tmp_path: Path, killed_after_ms: int
+) -> None:
+    program = (
+        "import os, time\n"
+        f"open({str(tmp_path)!r} + '/run-' + os.environ['NODE_RANK'], 'a').write('x')\n"
+        "time.sleep(0.2); raise SystemExit(7)"
+    )
+    job = worker_id().job
+    workers = [WorkerId(job, 1, index) for index in range(6)]
+    scheduler = await asyncio.create_subprocess_exec(
+        sys.executable,
+        *("-c", STARTING, str(state), job, program, str(len(workers))),
+        stdout=asyncio.subprocess.PIPE,
+    )
+    assert scheduler.stdout is not None
+    await asyncio.wait_for(scheduler.stdout.readline(), 60)
+    await asyncio.sleep(killed_after_ms / 1000)
+    scheduler.send_signal(signal.SIGKILL)
+    await scheduler.wait()
+    async with next_scheduler(state, workers) as (_, listener):
+        for worker in workers:
+            code, by = await listener.exit_of(worker)
+            runs = tmp_path / f"run-{worker.worker}"
+            if by is EndedBy.ITSELF:
+                assert (code, runs.read_text()) == (7, "x")
+            else:
+                assert (by, runs.exists()) == (EndedBy.LOST, False)
