@@ -13,11 +13,11 @@ from pathlib import Path
 
 import click
 
-from benchpool_scheduler.cli.commands import group
+from benchpool_scheduler.cli.commands import VERBS, group
 from benchpool_scheduler.cli.session import Session
 from benchpool_scheduler.errors import BenchpoolError, InvalidInput
 
-__all__ = ["main", "run"]
+__all__ = ["VERBS", "main", "run"]
 
 INTERRUPTED = 130
 

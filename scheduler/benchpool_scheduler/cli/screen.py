@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
+from urllib.parse import urljoin
 
 import msgspec
 from rich.console import Console
@@ -48,10 +49,13 @@ class Screen:
 
     Args:
         json: Print one JSON value instead of tables and sentences.
+
+    ``origin`` is the address below which links to pages lie.
     """
 
     def __init__(self, *, json: bool = False) -> None:
         self.json = json
+        self.origin = ""
         width = None if sys.stdout.isatty() else PIPED_WIDTH
         self._out = Console(width=width, highlight=False, markup=False, emoji=False)
         if self._out.width > WIDEST:
@@ -68,6 +72,10 @@ class Screen:
     def heading(self, text: str) -> None:
         """Print the answer to the question, first."""
         self._out.print(Text(text, style="bold"), soft_wrap=True)
+
+    def link(self, url: str) -> str:
+        """Return the whole address of a page."""
+        return urljoin(f"{self.origin}/", url)
 
     def facts(self, pairs: Iterable[tuple[str, str]]) -> None:
         """Print names and values, one a line."""

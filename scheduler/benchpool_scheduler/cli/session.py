@@ -35,6 +35,7 @@ class Session:
     @cached_property
     def client(self) -> Client:
         """A client of the service."""
+        self.screen.origin = self.credentials.url
         return Client(self.credentials)
 
     def close(self) -> None:

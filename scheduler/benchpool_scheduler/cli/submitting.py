@@ -29,10 +29,12 @@ def submit(session: Session, command: Sequence[str], options: Mapping[str, Any])
     entry = entries.read(command, session.folder)
     files = _snapshot(session, entry)
     submission = _submission(session, entry, files, options)
+    # What cannot be accepted is said before anything is uploaded.
+    preview = session.client.preview(submission)
     snapshot.upload(session.client, files.contents)
     job = session.client.submit(submission)
     if not options["wait"]:
-        _say_accepted(session, job, submission)
+        _say_accepted(session, job, preview.text, submission)
         return 0
     session.screen.aside(f"{words.short(job.id)} {job.name}: sent to project {job.project}")
     try:
@@ -102,15 +104,14 @@ def _plain(name: str) -> str:
     return kept.strip(".")[:80] or "job"
 
 
-def _say_accepted(session: Session, job: Job, submission: JobSubmission) -> None:
+def _say_accepted(session: Session, job: Job, plan: str, submission: JobSubmission) -> None:
     screen = session.screen
     if screen.json:
         screen.value(job)
         return
     id_ = words.short(job.id)
-    screen.heading(f"{id_} {words.clean(job.name)}: {job.state} in project {job.project}")
-    if job.reason is not None:
-        screen.line(words.clean(job.reason.text))
+    screen.heading(f"{id_} {words.clean(job.name)}, project {job.project}")
+    screen.line(words.clean(plan))
     screen.line(f"Follow it with `benchpool logs -f {id_}`; results go to {submission.output_dir}")
 
 

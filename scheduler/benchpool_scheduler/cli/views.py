@@ -62,6 +62,7 @@ def job(screen: Screen, detail: JobDetail) -> None:
     sign, _ = words.STATE_SIGNS[one.state]
     screen.heading(f"{sign} {one.state}  {words.clean(one.name)}")
     screen.facts((name, words.clean(value)) for name, value in _job_facts(one, now) if value)
+    screen.facts([("Page", words.clean(screen.link(one.url)))])
     for preemption in one.preemptions:
         screen.line(
             f"Paused at {words.local(preemption.at)} for {words.clean(preemption.for_)} by rule "
@@ -182,7 +183,6 @@ def _job_facts(job: Job, now: datetime) -> list[tuple[str, str]]:
         ("Started", words.local(job.started) if job.started else ""),
         ("Ended", words.local(job.ended) if job.ended else ""),
         ("Exit code", "" if job.exit_code is None else str(job.exit_code)),
-        ("Page", job.url),
     ]
 
 

@@ -101,10 +101,10 @@ def estimate(start: EstimatedStart | None, now: datetime) -> str:
 
 def note(job: Job) -> str:
     """Return what to say beside the state: why it waits, how far it is, how it ended."""
-    if job.reason is not None:
-        return job.reason.text
     if job.state is State.FAILED and job.exit_code is not None:
         return f"exit code {job.exit_code}"
+    if job.reason is not None:
+        return job.reason.text
     if job.progress is None:
         return "over quota: may be paused for others" if job.over_quota else ""
     part = "" if job.progress.fraction is None else f"{job.progress.fraction:.0%} "

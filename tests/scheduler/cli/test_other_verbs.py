@@ -1,0 +1,158 @@
+"""The verbs that look and act: tables that fit, JSON, exit statuses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchpool_scheduler import cli
+from benchpool_scheduler.testing.serving import CONFIGURATION, Served
+
+Benchpool = Callable[..., Any]
+
+LONG = "a-name-that-is-much-longer-than-any-column-of-a-table-" + "x" * 40
+
+
+@pytest.fixture
+def waiting(benchpool: Benchpool, service: Served) -> str:
+    """A job that waits behind one that holds everything, after the pass that decided so."""
+    benchpool("submit", "--gpus", "4", "--name", LONG, "--", "sleep", "600")
+    said = benchpool("submit", "--gpus", "4", "--json", "--name", "waits", "--", "true")
+    id_: str = said.json["id"]
+    with service.client("susan") as susan:
+        for _ in susan.events():
+            reason = susan.why(id_).reason
+            if reason is not None and reason.code != "next-pass":
+                return id_
+    raise AssertionError("events never end")
+
+
+def test_tables_fit_80_columns_and_have_no_colour_when_piped(
+    benchpool: Benchpool, waiting: str
+) -> None:
+    for verb in (["jobs"], ["status"], ["quota"], ["show", waiting]):
+        said = benchpool(*verb)
+        assert said.status == 0
+        assert "\x1b" not in said.out
+        table = [line for line in said.out.splitlines() if "Reason" not in line]
+        if verb != ["show", waiting]:
+            assert max(len(line) for line in table) <= 80, said.out
+
+
+def test_long_names_are_cut_in_the_middle(benchpool: Benchpool, waiting: str) -> None:
+    assert "a-name-th…xxxxxxxx" in benchpool("jobs").out
+
+
+def test_names_cannot_steer_the_terminal(benchpool: Benchpool, service: Served) -> None:
+    said = benchpool("submit", "--json", "--name", "[bold]a", "--", "sh", "-c", "sleep 600")
+    assert "[bold]a" in benchpool("jobs").out
+    assert benchpool("submit", "--name", "a\x1b[2J", "--", "true").status == 2
+    benchpool("cancel", said.json["id"])
+
+
+def test_why_says_what_a_job_waits_for(benchpool: Benchpool, waiting: str) -> None:
+    said = benchpool("why", waiting[:6])
+    assert "waits for 4 GPUs" in said.out
+    as_json = benchpool("why", "--json", waiting).json
+    assert list(as_json) == ["job", "reason", "estimated_start", "would_start_with"]
+    assert list(as_json["reason"]) == ["code", "text", "numbers", "remedy"]
+
+
+def test_show_has_the_job_and_its_attempts(benchpool: Benchpool) -> None:
+    id_ = benchpool("submit", "--json", "--wait", "--", "true").json["id"]
+    detail = benchpool("show", "--json", id_).json
+    assert detail["job"]["state"] == "succeeded"
+    (attempt,) = detail["attempts"]
+    assert list(attempt) == [
+        "attempt", "started", "ended", "exit_code", "ended_by", "gpus", "nodes",
+    ]  # fmt: skip
+    assert "itself" in benchpool("show", id_).out
+
+
+def test_logs_are_the_bytes_and_nothing_else(benchpool: Benchpool) -> None:
+    program = "import sys; sys.stdout.buffer.write(bytes(range(256)) * 5000)"
+    id_ = benchpool("submit", "--json", "--wait", "--", "python3", "-c", program).json["id"]
+    assert benchpool("logs", id_).raw == bytes(range(256)) * 5000
+
+
+def test_logs_follow_a_job_to_its_end(benchpool: Benchpool) -> None:
+    id_ = benchpool("submit", "--json", "--", "sh", "-c", "echo a; sleep 1; echo b").json["id"]
+    said = benchpool("logs", "-f", id_[:8])
+    assert (said.status, said.out) == (0, "a\nb\n")
+
+
+def test_jobs_can_be_paused_resumed_and_cancelled_together(
+    benchpool: Benchpool, waiting: str
+) -> None:
+    both = [job["id"] for job in benchpool("jobs", "--json").json]
+    said = benchpool("cancel", "--json", *both)
+    assert [job["id"] for job in said.json] == both
+    assert benchpool("pause", *both).status == 3
+
+
+def test_an_action_is_done_for_every_job_though_one_is_refused(
+    benchpool: Benchpool, waiting: str
+) -> None:
+    said = benchpool("cancel", "aaaaaaaa", waiting)
+    assert said.status == 2
+    assert benchpool("show", "--json", waiting).json["job"]["state"] == "cancelled"
+
+
+@pytest.mark.parametrize(
+    ("words", "by", "status"),
+    [
+        (["show", "zzzzzzzz"], "susan", 2),
+        (["show", "x"], "susan", 2),
+        (["jobs", "--state", "sleeping"], "susan", 2),
+        (["quota", "--user", "joe"], "susan", 2),
+        (["config", "check", "benchpool.yaml"], "susan", 3),
+        (["config", "check", "missing.yaml"], "root", 2),
+        (["config", "check", "benchpool.yaml"], "root", 0),
+        (["jobs"], "stranger", 3),
+        (["nothing"], "susan", 2),
+        (["jobs", "--url", "http://127.0.0.1:1/services/benchpool"], "susan", 4),
+        (["jobs", "--url", "ftp://here"], "susan", 2),
+    ],
+)
+def test_exit_statuses_tell_kinds_of_trouble_apart(
+    benchpool: Benchpool, folder: Path, words: list[str], by: str, status: int
+) -> None:
+    (folder / "benchpool.yaml").write_text(CONFIGURATION)
+    words = [str(folder / word) if word.endswith(".yaml") else word for word in words]
+    said = benchpool(*words, by=by)
+    assert said.status == status
+    assert bool(said.err) == (status != 0)
+    if status:
+        as_json = benchpool(*words, "--json", by=by)
+        assert as_json.json["error"]["message"]
+        assert as_json.status == status
+
+
+def test_a_configuration_is_applied_all_or_nothing(benchpool: Benchpool, folder: Path) -> None:
+    good, bad = folder / "good.yaml", folder / "bad.yaml"
+    good.write_text(CONFIGURATION.replace("joe], ", "joe], ").replace("quota: 2", "quota: 1"))
+    bad.write_text(CONFIGURATION.replace("quota:", "qouta:"))
+    refused = benchpool("config", "apply", "--json", str(bad), by="root").json["error"]
+    assert "qouta" in refused["message"]
+    assert "quota" in refused["message"]
+    applied = benchpool("config", "apply", "--json", str(good), by="root").json
+    assert applied["applied"]
+    assert any("vision" in line for line in applied["changes"])
+    projects = benchpool("quota", "--json").json["projects"]
+    assert [(one["name"], one["quota"]) for one in projects] == [("vision", 1)]
+
+
+def test_nothing_known_says_how_to_start(folder: Path, tmp_path: Path) -> None:
+    environ: Mapping[str, str] = {"BENCHPOOL_STATE": str(tmp_path / "none")}
+    assert cli.run(["jobs"], environ, folder) == 4
+
+
+def test_every_verb_has_help_and_json(benchpool: Benchpool) -> None:
+    for verb in cli.VERBS:
+        said = benchpool(*verb.path, "--help")
+        assert said.status == 0
+        assert verb.summary.split()[0] in said.out
+        assert "--json" in said.out

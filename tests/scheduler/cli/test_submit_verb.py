@@ -1,0 +1,149 @@
+"""``benchpool submit``: what goes with a job, what comes back, how it exits."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchpool_scheduler.testing.serving import Served
+
+Benchpool = Callable[..., Any]
+
+TRAIN = """\
+import os, pathlib, sys
+import part.helper
+print("args", sys.argv[1:])
+pathlib.Path(os.environ["BENCHPOOL_OUTPUT_DIR"], "model.txt").write_text("trained")
+sys.exit(int(sys.argv[1]) if len(sys.argv) > 1 else 0)
+"""
+
+
+@pytest.fixture
+def train(folder: Path) -> Path:
+    (folder / "train.py").write_text(TRAIN)
+    (folder / "part").mkdir()
+    (folder / "part" / "helper.py").write_text("print('helper here')")
+    return folder / "train.py"
+
+
+def test_a_script_runs_with_the_files_of_the_folder_and_its_own_arguments(
+    benchpool: Benchpool, train: Path
+) -> None:
+    said = benchpool("submit", "--wait", "--gpus", "2", "train.py", "0", "--gpus", "7", "-m", "x")
+    assert said.status == 0
+    assert said.out == "helper here\nargs ['0', '--gpus', '7', '-m', 'x']\n"
+
+
+def test_wait_exits_as_the_job_did(benchpool: Benchpool, train: Path) -> None:
+    assert benchpool("submit", "--wait", "train.py", "41").status == 41
+
+
+def test_results_come_back_beside_the_script(
+    benchpool: Benchpool, train: Path, folder: Path
+) -> None:
+    benchpool("submit", "--wait", "--name", "my first", "train.py")
+    (found,) = (folder / "benchpool-results").glob("my-first-*/model.txt")
+    assert found.read_text() == "trained"
+
+
+def test_a_module_and_a_command_run_too(benchpool: Benchpool, folder: Path) -> None:
+    (folder / "tool.py").write_text("import sys; print(sys.argv[1:])")
+    module = benchpool("submit", "--wait", "-m", "tool", "--json", "3")
+    command = benchpool("submit", "--wait", "--", "sh", "-c", "echo from $0", "shell")
+    assert (module.status, module.out) == (0, "['--json', '3']\n")
+    assert (command.status, command.out) == (0, "from shell\n")
+
+
+def test_variables_reach_the_job_only_when_they_are_named(
+    benchpool: Benchpool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SECRET_OF_THE_TERMINAL", "x")
+    said = benchpool("submit", "--wait", "--env", "A=1=2", "--env", "PATH", "--", "env")
+    lines = said.out.splitlines()
+    assert "A=1=2" in lines
+    assert f"PATH={os.environ['PATH']}" in lines
+    assert not any("SECRET_OF_THE_TERMINAL" in line or "TOKEN" in line for line in lines)
+
+
+def test_a_key_makes_a_repeat_harmless(benchpool: Benchpool, train: Path) -> None:
+    first, second = (
+        benchpool("submit", "--json", "--key", "k", "train.py").json["id"] for _ in range(2)
+    )
+    assert first == second
+    assert len(benchpool("jobs", "--json").json) == 1
+
+
+def test_json_is_the_job_with_exactly_the_declared_keys(benchpool: Benchpool, train: Path) -> None:
+    said = benchpool("submit", "--json", "train.py")
+    assert list(said.json) == [
+        "id", "name", "project", "user", "state", "reason", "gpus", "workers", "min_workers",
+        "priority", "preemptible", "over_quota", "attempt", "submitted", "started", "ended",
+        "exit_code", "progress", "estimated_start", "preemptions", "url",
+    ]  # fmt: skip
+
+
+def test_what_looks_like_a_secret_stays_and_that_is_said(
+    benchpool: Benchpool, folder: Path
+) -> None:
+    (folder / ".env").write_text("TOKEN=1")
+    said = benchpool("submit", "--wait", "--", "ls", "-a")
+    assert ".env" not in said.out.split()
+    assert "left out: .env (looks like a secret" in said.err
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "told"),
+    [
+        ([], 2, "There is nothing to run"),
+        (["--gpus", "0", "train.py"], 2, "0 is not in the range"),
+        (["--gpus", "1.5", "train.py"], 2, "is not a valid integer"),
+        (["--gpu", "2", "train.py"], 2, "No such option"),
+        (["missing.py"], 2, "There is no file missing.py"),
+        (["../outside.py"], 2, "is not below"),
+        (["note.ipynb"], 2, "is a notebook"),
+        (["run.sh"], 2, "`benchpool submit -- ./run.sh`"),
+        (["--gpus", "64", "train.py"], 2, "largest machine has 4"),
+        (["--project", "speech", "train.py"], 3, "not a member of project speech"),
+        (["--env", "NOT_SET_HERE", "train.py"], 2, "--env NOT_SET_HERE=VALUE"),
+    ],
+)
+def test_what_cannot_be_sent_is_refused_in_one_sentence(
+    benchpool: Benchpool, train: Path, folder: Path, words: list[str], status: int, told: str
+) -> None:
+    for name in ("note.ipynb", "run.sh", "../outside.py"):
+        (folder / name).write_text("")
+    said = benchpool("submit", *words)
+    assert (said.status, said.out) == (status, "")
+    assert told in said.err
+    as_json = benchpool("submit", "--json", *words)
+    assert set(as_json.json["error"]) == {"code", "message", "field", "numbers"}
+    assert as_json.status == status
+
+
+def test_ctrl_c_while_waiting_leaves_the_job_running_and_says_so(
+    service: Served, folder: Path, environ: Mapping[str, str]
+) -> None:
+    program = "print('up', flush=True); input_ = __import__('time').sleep(600)"
+    line = [sys.executable, "-m", "benchpool_scheduler.cli", "submit", "--wait", "--",
+            sys.executable, "-c", program]  # fmt: skip
+    process = subprocess.Popen(
+        line, cwd=folder, env=dict(environ), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        text=True,
+    )  # fmt: skip
+    assert process.stdout is not None
+    assert process.stdout.readline() == "up\n"
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=20)
+    assert process.returncode == 130
+    assert "runs on: `benchpool logs -f" in err
+    with service.client("susan") as susan:
+        (job,) = susan.jobs()
+        assert job.state == "running"
+        susan.cancel(job.id)

@@ -1,0 +1,147 @@
+"""Both clients against the real service: patience, errors, streams, uploads."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import http.server
+import inspect
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from benchpool_scheduler.client import AsyncClient, Client, Credentials
+from benchpool_scheduler.contract import CommandEntry, JobSubmission, LeaseRequest, State
+from benchpool_scheduler.errors import (
+    InvalidInput,
+    NotAuthenticated,
+    Refused,
+    ServerFault,
+    Unavailable,
+)
+from benchpool_scheduler.testing.serving import Served, served
+
+
+def run(program: str) -> JobSubmission:
+    return JobSubmission(entry=CommandEntry([sys.executable, "-c", program]))
+
+
+def test_both_clients_have_the_same_verbs_with_the_same_parameters() -> None:
+    def verbs(kind: type) -> dict[str, list[str]]:
+        return {
+            name: list(inspect.signature(method).parameters)
+            for name, method in vars(kind).items()
+            if not name.startswith("_") and callable(method)
+        }
+
+    assert verbs(Client) == verbs(AsyncClient)
+
+
+async def test_the_asynchronous_client_follows_a_job_to_its_end(service: Served) -> None:
+    async with AsyncClient(service.credentials("susan")) as susan:
+        job = await susan.submit(run("print('hello')"))
+        text = "".join([piece.text async for piece in susan.follow_log(job.id)])
+        ended = await susan.wait(job.id)
+    assert (text, ended.state) == ("hello\n", State.SUCCEEDED)
+
+
+async def test_the_plain_client_works_where_an_event_loop_runs(service: Served) -> None:
+    with service.client("susan") as susan:
+        assert susan.jobs() == []
+
+
+async def test_uploads_are_checked_against_their_hash(service: Served, tmp_path: Path) -> None:
+    content = b"x" * 3_000_000
+    sha256 = hashlib.sha256(content).hexdigest()
+    (tmp_path / "file").write_bytes(content)
+    async with AsyncClient(service.credentials("susan")) as susan:
+        with pytest.raises(InvalidInput):
+            await susan.put_object(sha256, b"something else")
+        assert await susan.missing_objects([sha256]) == [sha256]
+        await susan.put_object(sha256, tmp_path / "file")
+        assert await susan.missing_objects([sha256]) == []
+
+
+def test_a_refusal_keeps_its_sentence_code_and_numbers(service: Served) -> None:
+    with service.client("hub") as hub, pytest.raises(Refused) as refused:
+        hub.reserve(LeaseRequest(user="susan", server="", spawn="s", gpus=2))
+    assert refused.value.code == "build-quota"
+    assert refused.value.numbers
+    assert "susan" in refused.value.message
+
+
+def test_an_unknown_token_is_not_authenticated(service: Served) -> None:
+    with service.client("stranger") as stranger, pytest.raises(NotAuthenticated):
+        stranger.jobs()
+
+
+def test_a_service_that_is_away_is_named_with_what_to_do() -> None:
+    url = "http://127.0.0.1:1/services/benchpool"
+    with (
+        Client(Credentials(url, "t")) as client,
+        pytest.raises(Unavailable, match=f"{url} is not reachable.*benchpool up"),
+    ):
+        client.status()
+
+
+def test_patience_outlasts_a_restart_of_the_service(tmp_path: Path) -> None:
+    with served(tmp_path / "state") as first:
+        port = int(first.url.split(":")[2].split("/")[0])
+    client = first.client("susan", patience_s=20)
+    answers: list[object] = []
+    asking = threading.Thread(target=lambda: answers.append(client.submit(run("pass"))))
+    asking.start()
+    with served(tmp_path / "state", port=port) as second:
+        asking.join(20)
+        assert len(second.client("susan").jobs()) == 1
+    assert len(answers) == 1
+
+
+@contextmanager
+def answering(status: int, body: bytes) -> Iterator[Credentials]:
+    """Serve one fixed answer, as a proxy does whose service is away."""
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(body)))
+            self.send_header("Location", "http://127.0.0.1:1/steal")
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *args: object) -> None:
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield Credentials(f"http://127.0.0.1:{server.server_port}/services/benchpool", "t")
+        server.shutdown()
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "error"),
+    [
+        (503, b"<html>", Unavailable),
+        (502, b"", Unavailable),
+        (404, b"<html>no such route</html>", Unavailable),
+        (302, b"", NotAuthenticated),
+        (403, b"<html>", NotAuthenticated),
+        (200, b"<html>", ServerFault),
+        (200, b'{"text": 1}', ServerFault),
+        (500, b'{"error": {"code": "x", "message": "m", "field": null, "numbers": {}}}',
+         ServerFault),
+    ],
+)  # fmt: skip
+def test_answers_that_are_not_benchpools_become_errors_that_say_so(
+    status: int, body: bytes, error: type[Exception]
+) -> None:
+    with answering(status, body) as credentials, Client(credentials) as client:
+        with pytest.raises(error):
+            client.status()
+        asynchronous = AsyncClient(credentials)
+        with pytest.raises(error):
+            asyncio.run(asynchronous.status())

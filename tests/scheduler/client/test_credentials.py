@@ -1,0 +1,69 @@
+"""Where the service is and which token opens it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from benchpool_scheduler.client import Credentials, discover
+from benchpool_scheduler.errors import InvalidInput, NotAuthenticated, Unavailable
+
+URL = "http://hub.example/services/benchpool"
+
+
+def running(folder: Path, url: str = URL) -> Path:
+    folder.mkdir(exist_ok=True)
+    facts = {"pid": 1, "scheduler_api": f"{url}/api/v1", "token_file": "admin-token", "auth": "x"}
+    (folder / "up.json").write_text(json.dumps(facts))
+    (folder / "admin-token").write_text("from-the-file\n")
+    return folder
+
+
+def test_what_is_said_goes_before_the_environment(tmp_path: Path) -> None:
+    environ = {"BENCHPOOL_URL": "http://other", "BENCHPOOL_TOKEN": "other"}
+    found = discover(environ, url=f"{URL}/", token="said", state=tmp_path)
+    assert (found.url, found.token) == (URL, "said")
+
+
+def test_a_notebook_server_uses_its_own_token(tmp_path: Path) -> None:
+    environ = {"BENCHPOOL_URL": URL, "JUPYTERHUB_API_TOKEN": "server"}
+    assert discover(environ, state=tmp_path).token == "server"
+
+
+def test_a_running_workstation_of_the_same_user_is_found(tmp_path: Path) -> None:
+    found = discover({"BENCHPOOL_STATE": str(running(tmp_path / "s"))})
+    assert (found.url, found.token) == (URL, "from-the-file")
+
+
+def test_the_token_of_another_hub_is_not_sent_to_a_running_workstation(tmp_path: Path) -> None:
+    environ = {"JUPYTERHUB_API_TOKEN": "of another hub"}
+    assert discover(environ, state=running(tmp_path / "s")).token == "from-the-file"
+
+
+def test_the_token_of_a_workstation_is_not_sent_elsewhere(tmp_path: Path) -> None:
+    state = running(tmp_path / "s")
+    assert discover({"BENCHPOOL_URL": URL}, state=state).token == "from-the-file"
+    with pytest.raises(NotAuthenticated):
+        discover({"BENCHPOOL_URL": "http://elsewhere"}, state=state)
+
+
+def test_nothing_known_says_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(Unavailable, match="benchpool up"):
+        discover({}, state=tmp_path)
+
+
+def test_a_damaged_file_says_so(tmp_path: Path) -> None:
+    (tmp_path / "up.json").write_text("{")
+    with pytest.raises(Unavailable, match="damaged"):
+        discover({}, state=tmp_path)
+
+
+def test_an_address_that_is_none_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput):
+        discover({}, url="hub.example", token="t", state=tmp_path)
+
+
+def test_a_token_is_never_printed() -> None:
+    assert "canary" not in repr(Credentials(URL, "canary"))
