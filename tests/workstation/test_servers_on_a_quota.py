@@ -176,3 +176,24 @@ def test_a_server_without_gpu_starts_while_the_scheduler_is_silent(
         os.kill(scheduler, signal.SIGCONT)
     assert environment(up.server_pid("joe", "plain"))["CUDA_VISIBLE_DEVICES"] == ""
     up.stop_server("joe", "plain")
+
+
+def test_a_browser_session_opens_the_page_of_the_pool(up: RunningWorkstation) -> None:
+    with browser(up, "joe") as session:
+        page = session.get("/services/benchpool/")
+        assert (page.status_code, page.url.path) == (200, "/services/benchpool/")
+        assert "joe" in page.text
+
+
+def test_sighup_reads_the_configuration_again_all_or_nothing(up: RunningWorkstation) -> None:
+    text = up.config.read_text()
+    up.config.write_text(text.replace("ada: 1", "ada: one"))
+    up.process.send_signal(signal.SIGHUP)
+    assert "line" in up.wait_event("configuration-refused", 30)["text"]
+    up.config.write_text(text.replace("joe: 1", "joe: 2"))
+    up.process.send_signal(signal.SIGHUP)
+    assert "joe" in up.wait_event("configuration", 30)["text"]
+    assert "build quota of joe: 2" in up.ask_server("joe", gpus=3).text
+    up.config.write_text(text)
+    up.process.send_signal(signal.SIGHUP)
+    up.wait_event("configuration", 30)

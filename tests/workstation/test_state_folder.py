@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import stat
+import subprocess
 import time
 from pathlib import Path
 
 import pytest
 
 from benchpool_scheduler.errors import InvalidInput, Unavailable
-from benchpool_scheduler.workstation import facts, files, login_keys, state
+from benchpool_scheduler.workstation import facts, files, login_keys, processes, state
 from benchpool_spawner.login_link import redeem
 
 
@@ -43,14 +45,25 @@ def test_a_folder_that_cannot_be_made_is_refused_with_its_name(tmp_path: Path) -
 def test_a_second_start_is_refused_with_the_address_of_the_first(
     folder: state.StateFolder,
 ) -> None:
-    running = state.Running(1, "x", "http://127.0.0.1:1/", "h", "s", "admin-token", "one-time")
-    files.write_json(folder.running, running)
+    me = processes.identity(os.getpid()) or ""
+    files.write_json(
+        folder.running,
+        state.Running(os.getpid(), me, "http://127.0.0.1:1/", "h", "s", "admin-token", "one-time"),
+    )
     with (
         state.alone(folder),
         pytest.raises(Unavailable, match=r"http://127.0.0.1:1/.*benchpool down"),
         state.alone(folder),
     ):
         pass
+
+
+def test_a_hub_that_is_just_ending_is_waited_for(folder: state.StateFolder) -> None:
+    with state.alone(folder) as lock:
+        # Like a Hub whose `benchpool up` was killed: it holds a copy of the lock for a while.
+        hub = subprocess.Popen(["sleep", "0.5"], pass_fds=(lock,))
+    with state.alone(folder):
+        assert hub.poll() is not None or hub.wait(timeout=5) == 0
 
 
 def test_ports_stay_the_same_over_starts_with_port_0(folder: state.StateFolder) -> None:

@@ -49,14 +49,18 @@ class RunningWorkstation:
     Attributes:
         ready: The ready line.
         state: The state folder.
+        config: The pool's configuration.
         hub: A client of the Hub's REST API with administrator rights.
         scheduler: A client of the scheduler's API with administrator rights.
         events: Lines that came after the ready line.
     """
 
-    def __init__(self, process: subprocess.Popen[str], state: Path) -> None:
+    def __init__(
+        self, process: subprocess.Popen[str], state: Path, config: Path | None = None
+    ) -> None:
         self.process = process
         self.state = state
+        self.config = config or state / "benchpool.yaml"
         self.events: queue.Queue[dict[str, Any]] = queue.Queue()
         self._lines: queue.Queue[str | None] = queue.Queue()
         threading.Thread(target=self._read, daemon=True).start()
@@ -280,7 +284,7 @@ def start(
         line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=dict(os.environ)
     )
     try:
-        running = RunningWorkstation(process, state)
+        running = RunningWorkstation(process, state, config)
         yield running
         if clear and process.poll() is None:
             running.clear()

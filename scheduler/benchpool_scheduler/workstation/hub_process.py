@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import sys
 from pathlib import Path
 
@@ -20,10 +21,15 @@ _NOT_INHERITED = ("JUPYTERHUB_", "JPY_", "CONFIGPROXY_", "BENCHPOOL_", "JUPYTER_
 
 
 class HubProcess:
-    """One Hub with all it starts: proxy and scheduler."""
+    """One Hub with all it starts: proxy and scheduler.
 
-    def __init__(self, folder: StateFolder) -> None:
+    Args:
+        lock: Descriptor of the folder's lock, which the Hub holds too.
+    """
+
+    def __init__(self, folder: StateFolder, lock: int) -> None:
         self._folder = folder
+        self._lock = lock
         self._process: asyncio.subprocess.Process | None = None
 
     async def start(self) -> None:
@@ -42,6 +48,7 @@ class HubProcess:
                 stderr=log,
                 # Ctrl-C is for `benchpool up`, which ends the Hub in good order.
                 start_new_session=True,
+                pass_fds=(self._lock,),
             )
         finally:
             os.close(log)
@@ -51,6 +58,13 @@ class HubProcess:
         if self._process is None:
             raise RuntimeError("the Hub was not started")
         return await self._process.wait()
+
+    def trim_log(self) -> None:
+        """Keep the log of a Hub that runs for months within its bound: the last two parts."""
+        path = self._folder.hub_log
+        if path.stat().st_size > LOG_LIMIT:
+            shutil.copyfile(path, path.with_suffix(".log.1"))
+            os.truncate(path, 0)
 
     async def stop(self) -> None:
         """End it: the Hub then ends scheduler and proxy, and leaves notebook servers running."""

@@ -13,6 +13,7 @@ from __future__ import annotations
 import fcntl
 import os
 import socket
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -22,6 +23,9 @@ import msgspec
 
 from benchpool_scheduler.errors import InvalidInput, Unavailable
 from benchpool_scheduler.workstation import files, processes
+
+END_PATIENCE_S = 25.0
+POLL_S = 0.1
 
 FOLDERS = ("hub", "hub/login-keys", "scheduler", "objects", "jobs", "homes", "logs")
 
@@ -132,24 +136,37 @@ def prepare(path: Path) -> StateFolder:
 
 
 @contextmanager
-def alone(folder: StateFolder) -> Iterator[None]:
-    """Hold the folder's lock: one ``benchpool up`` per state folder.
+def alone(folder: StateFolder) -> Iterator[int]:
+    """Hold the folder's lock, of which the Hub gets a copy: one workstation per state folder.
+
+    A Hub that is just ending still holds it, and is waited for; so the next start finds its ports
+    free. Yields the descriptor.
 
     Raises:
-        Unavailable: Another one holds it; the message says where it is.
+        Unavailable: Another one runs; the message says where it is.
     """
     with (folder.path / "up.lock").open("w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as held:
+        deadline = time.monotonic() + END_PATIENCE_S
+        while not _locked(lock.fileno()):
             other = files.read_json(folder.running, Running)
-            where = f" at {other.url} (process {other.pid})" if other else ""
-            raise Unavailable(
-                f"benchpool already runs from {folder.path}{where}: end it with `benchpool down`, "
-                "or start a second one with another --state.",
-                code="already-running",
-            ) from held
-        yield
+            alive = other is not None and processes.identity(other.pid) == other.process
+            if alive or time.monotonic() > deadline:
+                where = f" at {other.url} (process {other.pid})" if other else ""
+                raise Unavailable(
+                    f"benchpool already runs from {folder.path}{where}: end it with "
+                    "`benchpool down`, or start a second one with another --state.",
+                    code="already-running",
+                )
+            time.sleep(POLL_S)
+        yield lock.fileno()
+
+
+def _locked(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def find_running(folder: StateFolder) -> Running:

@@ -6,6 +6,7 @@ Jobs and notebook servers run on when it ends; the next start finds them again.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import signal
 import time
@@ -28,6 +29,7 @@ READY_TIMEOUT_S = 90.0
 SIMULATED_GPUS = 8
 MOST_QUICK_ENDS = 3
 STEADY_S = 60.0
+LOG_LOOK_S = 60.0
 
 
 def run(options: UpOptions) -> int:
@@ -36,8 +38,8 @@ def run(options: UpOptions) -> int:
     try:
         check(options)
         folder = states.prepare(options.state)
-        with states.alone(folder):
-            return asyncio.run(Workstation(options, folder, screen).run())
+        with states.alone(folder) as lock:
+            return asyncio.run(Workstation(options, folder, screen, lock).run())
     except BenchpoolError as error:
         screen.error(error)
         return 2 if isinstance(error, InvalidInput) else 1
@@ -60,12 +62,14 @@ class Addresses:
 class Workstation:
     """One run of ``benchpool up``."""
 
-    def __init__(self, options: UpOptions, folder: states.StateFolder, screen: Screen) -> None:
+    def __init__(
+        self, options: UpOptions, folder: states.StateFolder, screen: Screen, lock: int
+    ) -> None:
         self._options = options
         self._folder = folder
         self._screen = screen
         self._began = time.monotonic()
-        self._hub = HubProcess(folder)
+        self._hub = HubProcess(folder, lock)
         self._stop = asyncio.Event()
         self._config_path = options.config.absolute() if options.config else folder.config
 
@@ -219,6 +223,19 @@ class Workstation:
             task.add_done_callback(reloads.discard)
 
         loop.add_signal_handler(signal.SIGHUP, reload)
+        trimming = asyncio.create_task(self._trim_log())
+        try:
+            return await self._watch_hub(at, token)
+        finally:
+            trimming.cancel()
+
+    async def _trim_log(self) -> None:
+        while True:
+            await asyncio.sleep(LOG_LOOK_S)
+            with contextlib.suppress(OSError):
+                await asyncio.to_thread(self._hub.trim_log)
+
+    async def _watch_hub(self, at: Addresses, token: str) -> int:
         quick = 0
         while True:
             began = time.monotonic()
