@@ -1,0 +1,183 @@
+"""Who asks, as a real JupyterHub says it: tokens, scopes, groups, browser sessions, forgeries."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from benchpool_scheduler.testing.workstation import RunningWorkstation, start
+from benchpool_scheduler.workstation import login_keys
+
+CONFIGURATION = """\
+version: 1
+build: {default: 0, users: {susan: 1}, reserve: 1}
+projects:
+  - {name: vision, quota: 2, members: [susan]}
+  - {name: shared, quota: 1, members: ["group:staff"]}
+"""
+
+
+@pytest.fixture(scope="module")
+def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningWorkstation]:
+    folder: Path = tmp_path_factory.mktemp("hub")
+    config = folder / "pool.yaml"
+    config.write_text(CONFIGURATION)
+    with start(folder / "state", config=config, gpus=4) as running:
+        for user in ("susan", "joe"):
+            running.add_user(user)
+        assert running.hub.post("/groups/staff").status_code == 201
+        assert running.hub.post("/groups/staff/users", json={"users": ["joe"]}).is_success
+        yield running
+
+
+@pytest.fixture(scope="module")
+def browser(up: RunningWorkstation) -> Iterator[httpx.Client]:
+    """Susan's browser, logged in, with benchpool's page open."""
+    with httpx.Client(follow_redirects=True, timeout=30, trust_env=False) as client:
+        client.get(
+            login_keys.for_running(up.state, "susan"), headers={"Sec-Fetch-Mode": "navigate"}
+        )
+        page = client.get(
+            f"{up.ready['url']}services/benchpool/", headers={"Sec-Fetch-Mode": "navigate"}
+        )
+        assert page.status_code == 200
+        assert page.url.path == "/services/benchpool/"
+        yield client
+
+
+def api(up: RunningWorkstation, path: str) -> str:
+    return f"{up.ready['scheduler_api']}/{path}"
+
+
+def xsrf(browser: httpx.Client) -> str:
+    (token,) = (
+        cookie.value
+        for cookie in browser.cookies.jar
+        if cookie.name == "_xsrf" and cookie.path == "/services/benchpool/"
+    )
+    assert token is not None
+    return token
+
+
+SCRIPT = {"Sec-Fetch-Mode": "cors", "Sec-Fetch-Site": "same-origin"}
+
+
+def test_a_token_is_its_user(up: RunningWorkstation) -> None:
+    for user in ("susan", "joe"):
+        with up.scheduler_as(up.token_of(user)) as client:
+            assert client.get("quota").json()["user"] == user
+
+
+def test_groups_of_the_hub_are_members_of_projects(up: RunningWorkstation) -> None:
+    with up.scheduler_as(up.token_of("joe")) as joe:
+        assert [one["name"] for one in joe.get("quota").json()["projects"]] == ["shared"]
+
+
+def test_an_administrator_of_the_hub_is_one_here_and_others_are_not(up: RunningWorkstation) -> None:
+    assert up.scheduler.get("metrics").status_code == 200
+    with up.scheduler_as(up.token_of("susan")) as susan:
+        assert susan.get("metrics").status_code == 403
+
+
+def test_a_token_without_the_scope_of_the_service_is_refused(up: RunningWorkstation) -> None:
+    made = up.hub.post("/users/susan/tokens", json={"scopes": ["read:users!user=susan"]})
+    with up.scheduler_as(made.json()["token"]) as narrow:
+        answer = narrow.get("status")
+    assert answer.status_code == 403
+    assert "access:services!service=benchpool" in answer.json()["error"]["message"]
+
+
+@pytest.mark.parametrize("header", ["token nonsense", "Basic c3VzYW46eA==", "Bearer", ""])
+def test_nobody_gets_an_answer_and_no_redirect(up: RunningWorkstation, header: str) -> None:
+    answer = httpx.get(api(up, "status"), headers={"Authorization": header})
+    assert (answer.status_code, answer.json()["error"]["code"]) == (401, "not-authenticated")
+
+
+def test_a_token_in_the_address_is_not_taken(up: RunningWorkstation) -> None:
+    answer = httpx.get(api(up, f"status?token={up.token_of('susan')}"))
+    assert answer.status_code in (401, 422)
+
+
+def test_a_page_of_benchpool_may_read_with_its_token(
+    up: RunningWorkstation, browser: httpx.Client
+) -> None:
+    with_header = browser.get(api(up, "quota"), headers={**SCRIPT, "X-XSRFToken": xsrf(browser)})
+    assert with_header.json()["user"] == "susan"
+    address = api(up, f"events?_xsrf={xsrf(browser)}")
+    with browser.stream("GET", address, headers=SCRIPT) as stream:
+        assert stream.status_code == 200
+
+
+@pytest.mark.parametrize("path", ["quota", "jobs", "events"])
+def test_a_page_of_a_neighbour_may_not_read(
+    up: RunningWorkstation, browser: httpx.Client, path: str
+) -> None:
+    """Notebook servers share the origin; their scripts do not have this service's XSRF token."""
+    answer = browser.get(api(up, path), headers=SCRIPT)
+    assert (answer.status_code, answer.json()["error"]["code"]) == (403, "xsrf")
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {},
+        {"Sec-Fetch-Mode": "navigate", "Sec-Fetch-Site": "cross-site"},
+        {
+            "Sec-Fetch-Mode": "cors",
+            "Sec-Fetch-Site": "cross-site",
+            "Origin": "https://evil.example",
+        },
+        {"Sec-Fetch-Mode": "no-cors", "Sec-Fetch-Site": "cross-site"},
+        {"Sec-Fetch-Mode": "cors", "X-XSRFToken": "guess"},
+        {"Origin": "null"},
+    ],
+)
+@pytest.mark.parametrize("kind", ["application/json", "text/plain"])
+def test_forged_requests_change_nothing(
+    up: RunningWorkstation, browser: httpx.Client, headers: dict[str, str], kind: str
+) -> None:
+    body = b'{"entry": {"kind": "command", "argv": ["true"]}, "name": "forged"}'
+    answer = browser.post(api(up, "jobs"), content=body, headers={"Content-Type": kind, **headers})
+    assert answer.status_code == 403
+    names = [job["name"] for job in up.scheduler.get("jobs", params={"all": "true"}).json()]
+    assert "forged" not in names
+
+
+def test_a_page_of_benchpool_may_write_with_its_token(
+    up: RunningWorkstation, browser: httpx.Client
+) -> None:
+    answer = browser.post(
+        api(up, "jobs"),
+        json={"entry": {"kind": "command", "argv": ["true"]}},
+        headers={**SCRIPT, "X-XSRFToken": xsrf(browser)},
+    )
+    assert (answer.status_code, answer.json()["user"]) == (201, "susan")
+
+
+def test_the_configuration_is_read_again_on_a_signal_all_or_nothing(
+    up: RunningWorkstation,
+) -> None:
+    config, log = up.state.parent / "pool.yaml", up.state / "logs" / "hub.log"
+    for text, said, quota in (
+        (CONFIGURATION.replace("quota: 2", "qouta: 2"), "stays as it was", 2),
+        (CONFIGURATION.replace("quota: 2", "quota: 1"), "in force, 1 change", 1),
+    ):
+        config.write_text(text)
+        os.kill(up.scheduler_pid(), signal.SIGHUP)
+        wait_for_text(log, said)
+        with up.scheduler_as(up.token_of("susan")) as susan:
+            (project,) = susan.get("quota").json()["projects"]
+        assert project["quota"] == quota
+
+
+def wait_for_text(log: Path, text: str) -> None:
+    with log.open() as file:
+        while text not in file.read():
+            time.sleep(0.05)  # a file tells nobody that it grew
+            file.seek(0)
