@@ -21,6 +21,8 @@ from benchpool_scheduler.core.model import (
     UserUse,
     Worker,
 )
+from benchpool_scheduler.core.tree import Tree
+from benchpool_scheduler.core.works import works_of
 from benchpool_scheduler.errors import InvalidInput
 from benchpool_scheduler.simulation import documents
 from benchpool_scheduler.simulation.documents import Mapped
@@ -110,6 +112,7 @@ def _case(document: object, path: Path, abilities: Sequence[str]) -> Case:
     if missing is not None:
         return Case(name, str(path), missing, None)
     snapshot = _snapshot(case)
+    _check(snapshot, case.where)
     expect = case.values.get("expect", {})
     if not isinstance(expect, Mapping):
         raise case.wrong("expect", "a mapping of jobs to what must come of them")
@@ -144,6 +147,14 @@ def _snapshot(case: Mapped) -> Snapshot:
         users=tuple(_user(user, where) for user in case.items("users")),
         topology=tuple(case.texts("topology")),
     )
+
+
+def _check(snapshot: Snapshot, where: str) -> None:
+    """Refuse what the core would refuse, naming file and case."""
+    try:
+        works_of(snapshot, Tree(snapshot.projects))
+    except InvalidInput as error:
+        raise InvalidInput(f"{where}: {error.message}") from error
 
 
 def policy_of(value: object, where: str) -> Policy:

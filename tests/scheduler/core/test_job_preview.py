@@ -1,0 +1,52 @@
+"""What the dialog says before a job is sent is what then happens."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from benchpool_scheduler.core.model import Job, JobId, Snapshot, Start
+from benchpool_scheduler.core.plan import decide
+from benchpool_scheduler.core.preview import preview
+from benchpool_scheduler.testing.boxes import box, project, queued, running
+from benchpool_scheduler.testing.snapshots import snapshots
+
+TRIO = [project("susan", 2), project("joe", 2), project("jemma", 2)]
+
+
+@pytest.mark.parametrize(
+    ("job", "starts", "within", "over"),
+    [
+        (queued("n", "joe", 1), "now", 1, 0),
+        (queued("n", "joe", 2), "after-reclaim", 2, 0),
+        (queued("n", "susan", 3), "waits", 0, 3),
+        (queued("n", "joe", 7), "never", 2, 5),
+        (queued("n", "joe", 1, workers=7), "never", 2, 5),
+        (queued("n", "joe", 3, preemptible=False), "never", 2, 1),
+    ],
+)
+def test_the_preview_says_when_it_starts_and_what_the_quota_covers(
+    job: Job, starts: str, within: int, over: int
+) -> None:
+    pool = box(6, TRIO, [running("s1", "susan", 2), running("s2", "susan", 3)])
+    outcome = preview(pool, job)
+    assert (outcome.starts, outcome.within_quota, outcome.over_quota) == (starts, within, over)
+    assert (outcome.reason is None) == (starts == "now")
+
+
+@settings(max_examples=150, suppress_health_check=list(HealthCheck))
+@given(snapshots(), st.integers(1, 6))
+def test_the_preview_is_what_the_next_pass_does(pool: Snapshot, gpus: int) -> None:
+    parents = {project.parent for project in pool.projects}
+    leaf = next(p.name for p in reversed(pool.projects) if p.name not in parents)
+    job = Job(JobId("new"), leaf, gpus=gpus)
+    starts = preview(pool, job).starts
+    with_it = Snapshot(pool.nodes, pool.projects, (*pool.jobs, job), pool.policy)
+    started = [c for c in decide(with_it).commands if isinstance(c, Start) and c.job == "new"]
+    if starts == "now":
+        assert started[0].after == ()
+    elif starts == "after-reclaim":
+        assert started[0].after != ()
+    else:
+        assert not started

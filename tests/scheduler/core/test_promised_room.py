@@ -1,0 +1,121 @@
+"""What victims give back stays promised to the claimant until it starts (R20)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from benchpool_scheduler.core.model import (
+    Activity,
+    JobId,
+    Plan,
+    Preempt,
+    ReasonCode,
+    Snapshot,
+    Start,
+)
+from benchpool_scheduler.core.plan import decide
+from benchpool_scheduler.testing.boxes import box, project, queued, running
+
+
+def claim() -> Snapshot:
+    """Susan holds all six GPUs; Joe asks for the two that he is guaranteed."""
+    return box(
+        6,
+        [project("susan", 2), project("joe", 2)],
+        [running("s1", "susan", 2), running("s2", "susan", 4), queued("j1", "joe", 2)],
+    )
+
+
+def the_start(plan: Plan, job: str) -> Start:
+    return next(c for c in plan.commands if isinstance(c, Start) and c.job == job)
+
+
+def under_way(pool: Snapshot) -> Snapshot:
+    """Return the pool as a service sees it while the victims save their work."""
+    plan = decide(pool)
+    victims = {c.job for c in plan.commands if isinstance(c, Preempt)}
+    waits = {c.job: c.workers for c in plan.commands if isinstance(c, Start) and c.after}
+    jobs = [
+        replace(job, activity=Activity.TERMINATING)
+        if job.id in victims
+        else replace(job, earmarked=True, promised=waits[job.id])
+        if job.id in waits
+        else job
+        for job in pool.jobs
+    ]
+    return replace(pool, jobs=tuple(jobs))
+
+
+def gone(pool: Snapshot) -> Snapshot:
+    """Return the pool when those who were leaving have left and queue again."""
+    jobs = [
+        replace(job, activity=Activity.QUEUED, held=())
+        if job.activity is Activity.TERMINATING
+        else job
+        for job in pool.jobs
+    ]
+    return replace(pool, jobs=tuple(jobs))
+
+
+def with_job(pool: Snapshot, name: str, project_name: str, gpus: int) -> Snapshot:
+    return replace(pool, jobs=(*pool.jobs, queued(name, project_name, gpus)))
+
+
+def test_the_start_names_who_must_be_gone_first() -> None:
+    plan = decide(claim())
+    assert [c.job for c in plan.commands if isinstance(c, Preempt)] == ["s1"]
+    assert the_start(plan, "j1").after == ("s1",)
+    assert plan.reasons[JobId("j1")].code is ReasonCode.WAITING_FOR_VICTIMS
+
+
+def test_while_the_victims_leave_the_promise_stands_and_nobody_else_is_preempted() -> None:
+    first = decide(claim())
+    pool = under_way(claim())
+    for _ in range(3):
+        plan = decide(pool)
+        assert plan.commands == (the_start(first, "j1"),)
+        assert plan.reasons[JobId("j1")].code is ReasonCode.WAITING_FOR_VICTIMS
+        pool = under_way(pool)
+
+
+def test_a_newcomer_of_the_same_right_does_not_take_what_was_promised() -> None:
+    pool = with_job(under_way(claim()), "j0", "joe", 1)
+    plan = decide(pool)
+    assert the_start(plan, "j1").workers == the_start(decide(claim()), "j1").workers
+    assert not any(isinstance(c, Start) and c.job == "j0" and not c.after for c in plan.commands)
+
+
+def test_when_the_victims_are_gone_the_claimant_starts_where_it_was_promised() -> None:
+    promised = the_start(decide(claim()), "j1").workers
+    plan = decide(gone(under_way(claim())))
+    assert the_start(plan, "j1") == Start(JobId("j1"), promised)
+    assert plan.reasons[JobId("s1")].code is ReasonCode.FAIR_SHARE_REACHED
+
+
+def test_when_the_claimant_is_cancelled_its_room_is_free_for_all() -> None:
+    pool = gone(under_way(claim()))
+    pool = replace(pool, jobs=tuple(job for job in pool.jobs if job.id != "j1"))
+    assert the_start(decide(pool), "s1").after == ()
+
+
+def test_a_gpu_that_broke_meanwhile_is_replaced_by_another_claim() -> None:
+    pool = under_way(claim())
+    lost = the_start(decide(claim()), "j1").workers[0].gpus[0]
+    node = replace(pool.nodes[0], gpus=tuple(gpu for gpu in pool.nodes[0].gpus if gpu != lost))
+    plan = decide(replace(pool, nodes=(node,)))
+    assert lost not in {gpu for worker in the_start(plan, "j1").workers for gpu in worker.gpus}
+
+
+def test_room_of_a_job_that_leaves_anyway_is_claimed_without_a_victim() -> None:
+    pool = box(
+        4,
+        [project("susan", 2), project("joe", 2)],
+        [
+            replace(running("s1", "susan", 2), activity=Activity.TERMINATING),
+            running("s2", "susan", 2),
+            queued("j1", "joe", 2),
+        ],
+    )
+    plan = decide(pool)
+    assert not any(isinstance(c, Preempt) for c in plan.commands)
+    assert the_start(plan, "j1").after == ("s1",)

@@ -1,0 +1,185 @@
+"""Every waiting job is told what is true, with numbers, and advice that holds (R22)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from benchpool_scheduler.core.model import Policy, Reason, ReasonCode, Snapshot, Start
+from benchpool_scheduler.core.plan import decide
+from benchpool_scheduler.core.preview import could_ever_run
+from benchpool_scheduler.simulation.passes import after
+from benchpool_scheduler.testing.boxes import box, leaving, node, pool_of, project, queued, running
+from benchpool_scheduler.testing.snapshots import busy_snapshots, snapshots
+
+TRIO = [project("susan", 2), project("joe", 2), project("jemma", 2)]
+
+
+def reason_of(pool: Snapshot, job: str) -> Reason:
+    return next(reason for name, reason in decide(pool).reasons.items() if name == job)
+
+
+def test_a_job_beyond_the_fair_share_reads_what_its_project_holds() -> None:
+    pool = box(
+        6,
+        TRIO,
+        [
+            running("a", "susan", 4),
+            running("b", "joe", 1),
+            queued("c", "susan", 2, priority=50),
+        ],
+    )
+    reason = reason_of(pool, "c")
+    assert reason.code is ReasonCode.FAIR_SHARE_REACHED
+    assert reason.text == (
+        "waits for 2 GPUs: 1 of 6 is free; project susan holds 4 of 2 guaranteed, "
+        "and with 2 more it would pass its fair share of 5"
+    )
+    assert reason.remedy == "it would start now with 1 GPU"
+    assert reason.numbers["would_start_with"] == 1
+
+
+@pytest.mark.parametrize(
+    ("pool", "code", "text"),
+    [
+        (
+            box(4, [project("a", 2, limit=2)], [running("r", "a", 2), queued("w", "a")]),
+            ReasonCode.PROJECT_LIMIT,
+            "asks for 1 GPU; project a holds 2 of at most 2",
+        ),
+        (
+            box(
+                4,
+                [project("dept", 2, limit=2), project("a", 2, parent="dept")],
+                [running("r", "a", 2), queued("w", "a")],
+            ),
+            ReasonCode.PROJECT_LIMIT,
+            "asks for 1 GPU; project dept holds 2 of at most 2",
+        ),
+        (
+            box(4, [project("a", 1)], [queued("w", "a", 2, preemptible=False)]),
+            ReasonCode.NON_PREEMPTIBLE_OVER_QUOTA,
+            "asks for 2 GPUs that nobody may take back; project a has 0 such of 1 guaranteed",
+        ),
+        (
+            box(4, [project("a", 1)], [queued("w", "a", 5)]),
+            ReasonCode.LARGER_THAN_NODE,
+            "asks for 5 GPUs on one node; the largest node has 4 for training",
+        ),
+        (
+            box(4, [project("a", 1)], [queued("w", "a", 2, workers=3)]),
+            ReasonCode.LARGER_THAN_POOL,
+            "asks for 3 workers of 2 GPUs at once; the whole pool has room for 2",
+        ),
+        (
+            pool_of(
+                [node("box", 4, gpu_model="A100")],
+                [project("a", 1)],
+                [queued("w", "a", gpu_models=("H100",))],
+            ),
+            ReasonCode.NO_SUCH_MODEL,
+            "asks for the GPU model H100; the pool has A100",
+        ),
+        (
+            pool_of([node("box", 4, ready=False)], [project("a", 1)], [queued("w", "a")]),
+            ReasonCode.NO_NODE_READY,
+            "waits for 1 GPU: 1 node of the pool is not ready, and the others are too small",
+        ),
+        (
+            pool_of(
+                [node("n0", 2), node("n1", 2)],
+                [project("a", 4)],
+                [running("x", "a", on="n0"), running("y", "a", on="n1"), queued("w", "a", 2)],
+            ),
+            ReasonCode.FRAGMENTED,
+            "needs 2 GPUs on one node; 2 are free, at most 1 of them on one node",
+        ),
+        (
+            pool_of(
+                [node("n0", 3), node("n1", 2)],
+                [project("a", 5)],
+                [running("x", "a", on="n1"), queued("w", "a", 2, workers=2)],
+            ),
+            ReasonCode.GANG_INCOMPLETE,
+            "needs 2 workers of 2 GPUs at once; 1 would fit now",
+        ),
+        (
+            box(
+                2,
+                [project("a", 1), project("b", 1)],
+                [running("r", "a", 2, ran_s=20.0), queued("w", "b")],
+                Policy(min_runtime_s=60.0),
+            ),
+            ReasonCode.VICTIMS_PROTECTED,
+            "waits for 1 GPU: 0 of 2 are free; the jobs that would give way are protected "
+            "for another 40 s",
+        ),
+        (
+            box(1, [project("a", 1), project("b", 1)], [running("r", "a"), queued("w", "b")]),
+            ReasonCode.POOL_FULL,
+            "waits for 1 GPU: 0 of 1 are free; what others hold beyond their due would not "
+            "make enough room",
+        ),
+        (
+            box(2, [project("a", 0), project("b", 2)], [leaving("r", "a", 2), queued("w", "b")]),
+            ReasonCode.WAITING_FOR_VICTIMS,
+            "1 GPU is promised to it; 1 job is saving and leaving, which takes at most 30 s",
+        ),
+        (
+            box(
+                3,
+                [project("a", 0, weight=0), project("b", 3)],
+                [running("r", "a", 2), queued("first", "b", 3), queued("w", "a", 1)],
+            ),
+            ReasonCode.RESERVED_FOR_OTHERS,
+            "waits for 1 GPU: 0 of 3 are free, and 1 more is promised to jobs that go first",
+        ),
+    ],
+    ids=lambda value: value.value if isinstance(value, ReasonCode) else "",
+)
+def test_the_reason_names_what_binds(pool: Snapshot, code: ReasonCode, text: str) -> None:
+    reason = reason_of(pool, "w")
+    assert (reason.code, reason.text) == (code, text)
+    assert reason.remedy
+
+
+def test_the_list_above_is_complete() -> None:
+    marks = test_the_reason_names_what_binds.pytestmark[0].args[1]  # type: ignore[attr-defined]
+    named = {code for _, code, _ in marks} | {ReasonCode.FAIR_SHARE_REACHED}
+    assert named == set(ReasonCode)
+
+
+many = settings(max_examples=150, suppress_health_check=list(HealthCheck))
+
+
+@many
+@given(st.one_of(snapshots(), busy_snapshots()))
+def test_a_job_starts_at_once_with_the_gpus_that_the_advice_names(pool: Snapshot) -> None:
+    plan = decide(pool)
+    done = after(pool, plan)
+    if after(done, decide(done)) != done:
+        return  # the pool is not at rest yet: the advice is of the moment
+    for name, reason in decide(done).reasons.items():
+        smaller = reason.numbers.get("would_start_with")
+        if smaller is None:
+            continue
+        jobs = tuple(
+            replace(job, gpus=int(smaller)) if job.id == name else job for job in done.jobs
+        )
+        again = decide(replace(done, jobs=jobs))
+        assert any(isinstance(c, Start) and c.job == name for c in again.commands)
+
+
+NEVER = {ReasonCode.LARGER_THAN_NODE, ReasonCode.LARGER_THAN_POOL, ReasonCode.NO_SUCH_MODEL}
+
+
+@many
+@given(st.one_of(snapshots(), busy_snapshots()))
+def test_only_a_job_that_could_never_run_is_told_that_it_is_too_large(pool: Snapshot) -> None:
+    for name, reason in decide(pool).reasons.items():
+        job = next(job for job in pool.jobs if job.id == name)
+        if reason.code in NEVER:
+            assert not could_ever_run(pool, job)

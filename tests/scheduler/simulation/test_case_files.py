@@ -1,0 +1,140 @@
+"""Case files are read strictly, and results come in the fixed form (formats, section 1)."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from benchpool_scheduler.errors import InvalidInput
+from benchpool_scheduler.simulation import run, run_shares
+
+GOOD = """
+version: 1
+case: borrow
+title: an idle neighbour's GPUs are lent
+nodes:
+  - {name: n0, gpus: 4, labels: {rack: r1}}
+projects:
+  - {name: susan, quota: 2}
+  - {name: joe, quota: 2}
+jobs:
+  - {name: a, project: susan, gpus: 4, state: running, nodes: [n0]}
+  - {name: b, project: joe, gpus: 2}
+expect:
+  a: {state: queued}
+  b: {state: running, nodes: [n0]}
+  preempted: [a]
+"""
+
+
+def file(folder: Path, text: str) -> Path:
+    path = folder / "cases.yaml"
+    path.write_text(text)
+    return path
+
+
+def printed(path: Path, **options: object) -> tuple[int, list[str]]:
+    lines: list[str] = []
+    status = run([path], echo=lines.append, **options)  # type: ignore[arg-type]
+    return status, lines
+
+
+def test_a_case_that_holds_is_one_line_and_status_0(tmp_path: Path) -> None:
+    assert printed(file(tmp_path, GOOD)) == (0, ["ok   borrow", "1 ok, 0 failed, 0 skipped"])
+
+
+def test_a_case_that_fails_says_the_difference_and_status_1(tmp_path: Path) -> None:
+    wrong = GOOD.replace("a: {state: queued}", "a: {state: running}")
+    status, lines = printed(file(tmp_path, wrong.replace("preempted: [a]", "preempted: []")))
+    assert status == 1
+    assert lines == [
+        "FAIL borrow: a is queued, not running; preempted [a], not []",
+        "0 ok, 1 failed, 0 skipped",
+    ]
+
+
+def test_a_case_that_needs_a_missing_ability_is_skipped_by_its_name(tmp_path: Path) -> None:
+    status, lines = printed(file(tmp_path, GOOD + "requires: [fractions]\n"))
+    assert (status, lines[0]) == (0, "skip borrow: needs fractions")
+
+
+def test_explain_adds_the_reason_of_every_waiting_job(tmp_path: Path) -> None:
+    _, lines = printed(file(tmp_path, GOOD), explain=True)
+    assert lines[1].startswith("     a: waits for 4 GPUs: 2 of 4 are free; project susan holds 0")
+
+
+def test_json_has_the_fixed_keys(tmp_path: Path) -> None:
+    _, lines = printed(file(tmp_path, GOOD), json=True)
+    (answer,) = json.loads("\n".join(lines))
+    assert set(answer) == {
+        *("case", "result", "passes", "jobs", "preempted", "moved", "shares", "pass_ms")
+    }
+    assert answer["jobs"]["b"] == {
+        "state": "running",
+        "workers": 1,
+        "nodes": ["n0"],
+        "reason": None,
+    }
+    assert answer["jobs"]["a"]["reason"]["code"] == "fair-share-reached"
+    assert answer["shares"]["susan"] == {"quota": 2, "fair_share": 2, "allocated": 0}
+    assert (answer["passes"], answer["preempted"], answer["moved"]) == (7, ["a"], [])
+
+
+def test_one_case_can_be_chosen_by_name(tmp_path: Path) -> None:
+    path = file(tmp_path, GOOD + "---" + GOOD.replace("case: borrow", "case: other"))
+    assert printed(path, case="other")[1][0] == "ok   other"
+    with pytest.raises(InvalidInput, match="holds no case third"):
+        printed(path, case="third")
+
+
+MISTAKES = [
+    ("gpus: 2}", "gpu: 2}", "unknown key gpu in HERE, a job; the nearest known key is gpus"),
+    ("title:", "titel:", "unknown key titel in FILE; the nearest known key is title"),
+    ("{rack: r1}", "[r1]", "labels in HERE, a node must be a mapping of names to values"),
+    ("  b: {state", "  c: {state", "unknown key c in HERE, expect; the nearest known key is"),
+    ("[a]", "[z]", "unknown key z in HERE, expect preempted"),
+    ("version: 1", "version: 2", "version in HERE must be 1, not 2"),
+    ("gpus: 2}", "gpus: 0.5}", "gpus in HERE, job b must be a whole number from 0, not 0.5"),
+    ("project: joe", "project: jo", "HERE: there is no project jo; the projects are susan, joe"),
+    ("nodes: [n0]", "nodes: [n9]", "nodes in HERE, job a must be names of declared nodes"),
+    ("gpus: 4, labels", "gpus: 3, labels", "must be nodes with room; n0 has 3 GPUs left"),
+    ("{name: joe,", "{name: susan,", "HERE: project susan is declared twice"),
+    ("quota: 2}", "quota: 2, parent: lab}", "HERE: project susan has the parent lab"),
+    ("nodes:\n", "nodes: [\n", "is not YAML"),
+    (
+        "jobs:",
+        "policy: {grace: 1}\njobs:",
+        "unknown key grace in HERE, policy; the nearest known key is grace_s",
+    ),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "sentence"), MISTAKES)
+def test_a_mistake_is_named_with_key_file_and_nearest_known_key(
+    tmp_path: Path, old: str, new: str, sentence: str
+) -> None:
+    assert old in GOOD
+    path = file(tmp_path, GOOD.replace(old, new, 1))
+    with pytest.raises(InvalidInput) as caught:
+        printed(path)
+    wanted = sentence.replace("HERE", f"{path}, case borrow").replace("FILE", str(path))
+    assert wanted in str(caught.value)
+    assert caught.value.exit_status == 2
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="cannot be read: No such file"):
+        printed(tmp_path / "none.yaml")
+
+
+def test_a_wrong_division_fails_with_what_came_out(tmp_path: Path) -> None:
+    path = tmp_path / "shares.yaml"
+    path.write_text(
+        "- {name: d, total: 3, projects: [{name: a, quota: 1, weight: 1, limit: null, "
+        "priority: 0, demand: 3}], shares: {a: 2}, rest: 0}\n"
+    )
+    lines: list[str] = []
+    assert run_shares([path], echo=lines.append) == 1
+    assert lines == ["FAIL d: a gets 3, not 2", "0 ok, 1 failed, 0 skipped"]
