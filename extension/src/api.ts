@@ -39,9 +39,12 @@ export class ApiError extends Error {
   }
 }
 
+/** Code of the error where the notebook server lacks the server extension. */
+export const NO_EXTENSION = 'no-extension';
+
 const NOT_REACHED =
   'The notebook server does not answer. Jobs go on running; check the network, the page tries again by itself.';
-const NO_EXTENSION =
+const NO_EXTENSION_TEXT =
   'This notebook server has no benchpool extension: ask for an image with benchpool, or run “pip install benchpool” and restart the server.';
 
 export class Api {
@@ -173,7 +176,8 @@ async function errorOf(response: Response): Promise<ApiError> {
       known.numbers ?? {}
     );
   }
-  return new ApiError(response.status, `http-${response.status}`, sentence(response.status));
+  const code = response.status === 404 ? NO_EXTENSION : `http-${response.status}`;
+  return new ApiError(response.status, code, sentence(response.status));
 }
 
 interface IErrorObject {
@@ -193,7 +197,7 @@ function errorObject(body: unknown): IErrorObject | null {
 
 function sentence(status: number): string {
   if (status === 404) {
-    return NO_EXTENSION;
+    return NO_EXTENSION_TEXT;
   }
   if (status === 401 || status === 403) {
     return `The notebook server refused the request (HTTP ${status}): log in again in another tab, then try again here.`;

@@ -4,7 +4,7 @@
  * output can do no more.
  */
 import type { JupyterFrontEnd } from '@jupyterlab/application';
-import { DocumentWidget } from '@jupyterlab/docregistry';
+import { DocumentRegistry, DocumentWidget } from '@jupyterlab/docregistry';
 import type { IFileBrowserFactory } from '@jupyterlab/filebrowser';
 import type { INotebookTracker, NotebookPanel } from '@jupyterlab/notebook';
 import type { IStateDB } from '@jupyterlab/statedb';
@@ -143,7 +143,7 @@ async function writeDown(panel: NotebookPanel, sending: Sending, job: string): P
   markCell(panel, chosen, job);
   rememberIn(panel, remember(sending.draft));
   if (!panel.context.model.readOnly) {
-    await panel.context.save();
+    await panel.context.save().catch(() => undefined); // JupyterLab has said what is wrong
   }
 }
 
@@ -152,6 +152,7 @@ async function sendFile(options: ICommandOptions, fromPalette: boolean): Promise
   if (path === null) {
     return;
   }
+  await saveOpen(options.app, path);
   const subject: ISubject = { path, kernelName: null, cells: null };
   const memory = await options.state?.fetch(FILE_MEMORY + path);
   const kind = path.endsWith('.ipynb') ? 'notebook' : 'script';
@@ -161,6 +162,19 @@ async function sendFile(options: ICommandOptions, fromPalette: boolean): Promise
     options.model.acceptNew(job);
     options.actions.sent(job);
     await options.state?.save(FILE_MEMORY + path, { ...remember(sending.draft) });
+  }
+}
+
+/** Save the file's open editor: what is sent is what stands on disk. */
+async function saveOpen(app: JupyterFrontEnd, path: string): Promise<void> {
+  for (const widget of app.shell.widgets('main')) {
+    if (widget instanceof DocumentWidget && widget.context.localPath === path) {
+      const context = widget.context as DocumentRegistry.Context;
+      if (context.model.dirty && !context.model.readOnly) {
+        await context.save();
+      }
+      return;
+    }
   }
 }
 

@@ -3,7 +3,7 @@
  * changes, loaded again after every gap. Everything on the page reads from this one model.
  */
 import { ISignal, Signal } from '@lumino/signaling';
-import { Api, ApiError, Verb } from './api';
+import { Api, ApiError, NO_EXTENSION, Verb } from './api';
 import type { IServerEvent } from './sse';
 import { follow } from './stream';
 import type { IBenchpool, IConnection, IJob, IJobChange, IQuota, IStatus } from './tokens';
@@ -94,7 +94,10 @@ export class JobsModel implements IBenchpool {
       open: (after, signal) => this.api.events(after, signal),
       onOpen: () => void this.refresh(),
       onEvent: event => this._onEvent(event),
-      onFailure: error => this._degrade(error),
+      onFailure: error => {
+        this._degrade(error);
+        return !isFinal(error);
+      },
       signal: this._stop.signal
     });
   }
@@ -129,7 +132,9 @@ export class JobsModel implements IBenchpool {
       this._connect({ state: 'live', text: '' });
     } catch (error) {
       this._degrade(error as Error);
-      this._retryLater();
+      if (!isFinal(error)) {
+        this._retryLater();
+      }
     }
   }
 
@@ -289,6 +294,11 @@ export class JobsModel implements IBenchpool {
   private _gather: ReturnType<typeof setTimeout> | undefined;
   private _retry: ReturnType<typeof setTimeout> | undefined;
   private _facts: ReturnType<typeof setTimeout> | undefined;
+}
+
+/** Without the server extension nothing will ever answer, so that nothing is asked again. */
+function isFinal(error: unknown): boolean {
+  return error instanceof ApiError && error.code === NO_EXTENSION;
 }
 
 function newestFirst(a: IJob, b: IJob): number {

@@ -7,6 +7,8 @@ import { count, quotaLine, startRange } from './format';
 import type { Sending } from './sending';
 import type { IPreview, IProjectQuota } from './tokens';
 
+const NO_PROJECT = 'You belong to no project of the pool: ask an administrator to add you to one.';
+
 export interface IFieldsProps {
   sending: Sending;
   projects: readonly IProjectQuota[];
@@ -178,6 +180,7 @@ function Stepper(props: {
 function ProjectChoice({ sending, projects }: IFieldsProps): React.JSX.Element {
   const chosen = sending.draft.project ?? sending.preparation?.preview?.project ?? '';
   const project = projects.find(one => one.name === chosen) ?? projects[0];
+  const asked = sending.preparation?.quota !== null && sending.preparation !== null;
   return (
     <>
       <label className="bp-Form-inline">
@@ -189,7 +192,7 @@ function ProjectChoice({ sending, projects }: IFieldsProps): React.JSX.Element {
           disabled={projects.length === 0}
           onChange={event => sending.update({ project: event.target.value })}
         >
-          {projects.length === 0 && <option value="">asking…</option>}
+          {projects.length === 0 && <option value="">{asked ? 'none' : 'asking…'}</option>}
           {projects.map(one => (
             <option key={one.name} value={one.name}>
               {one.name}
@@ -198,7 +201,7 @@ function ProjectChoice({ sending, projects }: IFieldsProps): React.JSX.Element {
         </select>
       </label>
       <span className="bp-Form-note" data-testid="benchpool-quota">
-        {project ? quotaLine(project) : ''}
+        {project ? quotaLine(project) : asked ? NO_PROJECT : ''}
       </span>
     </>
   );

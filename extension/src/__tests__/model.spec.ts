@@ -1,4 +1,4 @@
-import { Api, ApiError } from '../api';
+import { Api, ApiError, NO_EXTENSION } from '../api';
 import { JobsModel } from '../model';
 import type { IJob } from '../tokens';
 import { at, job, quota, settle, status, Wire } from './builders';
@@ -134,6 +134,24 @@ describe('an outage', () => {
     await settle(10_000);
     expect(model.connection.state).toBe('live');
     expect(model.jobs[0]!.state).toBe('succeeded');
+  });
+});
+
+describe('a server without the server extension', () => {
+  it('is said once and not asked for ever', async () => {
+    model.dispose();
+    pool.asked = [];
+    const missing = new ApiError(404, NO_EXTENSION, 'This server has no extension.');
+    const ask = (what: string) => () => {
+      pool.asked.push(what);
+      return Promise.reject(missing);
+    };
+    Object.assign(pool.api, { events: ask('events'), jobs: ask('jobs'), quota: ask('quota') });
+    model = pool.model();
+    model.start();
+    await settle(60_000);
+    expect(pool.asked).toEqual(['events']);
+    expect(model.connection).toMatchObject({ state: 'degraded', text: missing.message });
   });
 });
 
