@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import hmac
 from collections.abc import Awaitable, Callable
 from urllib.parse import urlencode
 
 from benchpool_scheduler.contract import Job
-from benchpool_scheduler.errors import InvalidInput
+from benchpool_scheduler.errors import Forbidden, InvalidInput
 from benchpool_scheduler.service import Caller, Pool
 from benchpool_scheduler.web.pages import PageHandler
 
@@ -21,12 +22,22 @@ class ActionHandler(PageHandler):
     async def post(self, job: str, verb: str) -> None:
         """Act, then lead back with a message."""
         caller = await self.reader()
+        self._refuse_forged()
         target = self.site.pool.job(caller, job).job
         reason = self._why(caller, target)
         await verbs(self.site.pool)[verb](caller, target.id, reason)
         query = urlencode({"did": verb, "of": target.id})
         back = f"jobs/{target.id}" if self.get_body_argument("back", "") == "job" else ""
         self.redirect(f"{self.site.root}{back}?{query}", status=303)
+
+    def _refuse_forged(self) -> None:
+        """Compare the form's token with the session's, whatever ``Identity`` has checked."""
+        given = self.get_body_argument("_xsrf", "").encode()
+        if not hmac.compare_digest(given, self.site.identity.xsrf_token(self).encode()):
+            raise Forbidden(
+                "This form is not from the page you have open now: open the page again.",
+                code="xsrf",
+            )
 
     def _why(self, caller: Caller, job: Job) -> str | None:
         """Return why; whoever intervenes in somebody else's job says it (screens, section 5)."""

@@ -96,5 +96,5 @@ def health_sentence(health: Health) -> str:
 
 def _of_all(seen: int, total: int, word: str) -> str:
     if seen >= total:
-        return f"{count(seen, 'job')} {word}"
+        return f"{count(seen, 'job') if seen else 'no job'} {word}"
     return f"{count(total, 'job')} {word}, you see {seen or 'none'}"

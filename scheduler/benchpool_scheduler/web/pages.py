@@ -93,9 +93,6 @@ class PageHandler(RequestHandler):
         self.set_header("Cross-Origin-Resource-Policy", "same-origin")
         self.set_header("Cache-Control", "no-store")
 
-    def check_xsrf_cookie(self) -> None:
-        """Leave this to ``Identity``, which knows the session the token must belong to."""
-
     async def reader(self) -> Caller:
         """Return who reads, or send a browser to the login.
 

@@ -13,7 +13,15 @@ import pytest_asyncio
 import benchpool_scheduler.web
 from benchpool_scheduler.contract import State
 from benchpool_scheduler.errors import Unavailable
-from benchpool_scheduler.testing.stage import StagedPool, gpu, job
+from benchpool_scheduler.service import Caller
+from benchpool_scheduler.testing.stage import (
+    StagedPool,
+    TrustingIdentity,
+    application,
+    gpu,
+    job,
+    served,
+)
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -169,6 +177,22 @@ async def test_forged_requests_change_nothing(http: httpx.AsyncClient, staged: S
             )
             assert answer.status_code == 403
         assert (await http.get(f"jobs/{MINE.id}/{verb}", headers=as_("susan"))).status_code == 405
+    assert staged.asked == []
+
+
+async def test_a_form_needs_its_token_even_where_a_cookie_was_taken_for_enough(
+    staged: StagedPool,
+) -> None:
+    staged.add(MINE)
+    people = {"susan": Caller("susan")}
+    with served(lambda: application(staged.pool(), people, TrustingIdentity)) as url:
+        async with httpx.AsyncClient(base_url=url, trust_env=False) as client:
+            for token in ({}, {"_xsrf": "token-of-joe"}, {"_xsrf": "é"}):
+                answer = await client.post(
+                    f"jobs/{MINE.id}/cancel", data=token, headers=as_("susan")
+                )
+                assert answer.status_code == 403
+                assert "open the page again" in answer.text
     assert staged.asked == []
 
 

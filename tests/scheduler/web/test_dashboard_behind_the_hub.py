@@ -1,0 +1,102 @@
+"""The dashboard where people find it: a service of a real JupyterHub, behind its login."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+from playwright.sync_api import BrowserContext, Page, expect
+
+from benchpool_scheduler.testing.people import screen
+from benchpool_scheduler.testing.workstation import RunningWorkstation, start
+
+pytestmark = pytest.mark.e2e
+
+CONFIGURATION = """
+version: 1
+build: {users: {susan: 1}}
+projects:
+  - {name: susan, quota: 2, members: [susan]}
+policy: {grace_s: 1}
+"""
+JOB = {"entry": {"kind": "command", "argv": ["sleep", "1000"]}, "name": "nap", "gpus": 3}
+
+
+@pytest.fixture(scope="module")
+def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningWorkstation]:
+    folder = tmp_path_factory.mktemp("hub")
+    config = folder / "benchpool.yaml"
+    config.write_text(CONFIGURATION)
+    with start(folder / "state", gpus=4, config=config) as up:
+        up.add_user("susan")
+        yield up
+
+
+@pytest.fixture
+def window() -> Iterator[BrowserContext]:
+    with screen() as browser:
+        context = browser.new_context()
+        context.set_default_timeout(30_000)
+        yield context
+
+
+def log_in(page: Page, up: RunningWorkstation) -> None:
+    page.get_by_label(re.compile("username", re.IGNORECASE)).fill("susan")
+    page.get_by_label(re.compile("password", re.IGNORECASE)).fill(up.shared_password)
+    page.get_by_role("button", name=re.compile("sign in", re.IGNORECASE)).click()
+
+
+def test_a_researcher_logs_in_watches_and_pauses_a_job_on_the_page(
+    up: RunningWorkstation, window: BrowserContext, tmp_path: Path
+) -> None:
+    page = window.new_page()
+    stopped: list[str] = []
+    page.on(
+        "console",
+        lambda line: stopped.append(line.text) if "Content Security" in line.text else None,
+    )
+    page.goto(up.ready["url"] + "services/benchpool/")
+    log_in(page, up)
+    expect(page).to_have_title("GPU pool · benchpool")
+    expect(page.locator("#live")).to_have_text("live")
+    expect(page.get_by_text("Simulated GPUs.")).to_be_visible()
+
+    as_susan = up.scheduler_as(up.token_of("susan"))
+    job = as_susan.post("/jobs", json=JOB).raise_for_status().json()
+    row = page.locator(f"[data-key='{job['id']}']")
+    expect(row).to_contain_text("running")
+    expect(row).to_contain_text("over quota")
+    page.goto(job["url"] if job["url"].startswith("http") else up.ready["url"] + job["url"][1:])
+    expect(page.get_by_role("heading", name="nap")).to_be_visible()
+    page.get_by_role("link", name="Pool and queue").click()
+    page.get_by_role("button", name="Pause nap").click()
+    expect(page.locator("#paused")).to_contain_text("paused")
+    page.locator("#paused").get_by_role("button", name="Resume nap").click()
+    expect(page.locator("#running")).to_contain_text("running")
+    assert stopped == []
+
+    cookies = {one["name"]: one["value"] for one in window.cookies(page.url)}
+    with httpx.Client(cookies=cookies, trust_env=False) as forger:
+        forged: list[dict[str, str]] = [{}, {"_xsrf": "2|forged"}]
+        for token in forged:
+            answer = forger.post(
+                f"{up.ready['url']}services/benchpool/jobs/{job['id']}/cancel", data=token
+            )
+            assert answer.status_code == 403
+    assert as_susan.get(f"/jobs/{job['id']}").json()["job"]["state"] == "running"
+
+
+def test_the_page_stands_in_the_hubs_services_menu(
+    up: RunningWorkstation, window: BrowserContext
+) -> None:
+    page = window.new_page()
+    page.goto(up.ready["url"] + "hub/home")
+    log_in(page, up)
+    page.get_by_role("button", name="Services").click()
+    page.get_by_role("link", name=re.compile("benchpool", re.IGNORECASE)).click()
+    expect(page).to_have_title("GPU pool · benchpool")
+    page.get_by_role("link", name="Hub home").click()
+    expect(page).to_have_url(up.ready["url"] + "hub/home")
