@@ -1,0 +1,115 @@
+"""A new configuration is in force at once, wholly or not at all."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from benchpool_scheduler.contract import State
+from benchpool_scheduler.errors import InvalidInput
+from benchpool_scheduler.hub import HubUser, StaticDirectory
+from benchpool_scheduler.testing.pools import (
+    ADMIN,
+    JOE,
+    STORY,
+    SUSAN,
+    decided,
+    make_pool,
+    opened,
+    reached,
+    sleeper,
+    story,
+)
+from benchpool_scheduler.testing.scripted import ScriptedRuntime, devices
+
+
+async def test_a_higher_limit_starts_waiting_jobs_and_is_kept_in_the_file(tmp_path: Path) -> None:
+    limited = STORY.replace("quota: 2, members: [susan]", "quota: 2, limit: 2, members: [susan]")
+    file = tmp_path / "benchpool.yaml"
+    pool = make_pool(
+        tmp_path,
+        configuration=story(limited),
+        runtime=ScriptedRuntime(devices(9)),
+        configuration_file=file,
+    )
+    async with opened(pool):
+        first = await pool.submit(SUSAN, sleeper(gpus=2))
+        await reached(pool, first.id, State.RUNNING)
+        second = await pool.submit(SUSAN, sleeper())
+        waits = await decided(pool, second.id)
+        assert waits.reason is not None
+        assert waits.reason.code == "project-limit"
+        looked = pool.check_configuration(ADMIN, STORY)
+        assert (looked.applied, looked.changes) == (
+            False,
+            ["Project susan (susan): limit 2 → not set."],
+        )
+        assert not file.exists()
+        assert (await pool.apply_configuration(ADMIN, STORY)).applied
+        await reached(pool, second.id, State.RUNNING)
+        assert file.read_text() == STORY
+
+
+async def test_an_error_leaves_the_old_configuration_in_force(tmp_path: Path) -> None:
+    file = tmp_path / "benchpool.yaml"
+    file.write_text("version: 1\nprojcts: []\n")
+    pool = make_pool(tmp_path, runtime=ScriptedRuntime(devices(9)), configuration_file=file)
+    async with opened(pool):
+        with pytest.raises(InvalidInput, match=r"benchpool.yaml, line 2: projcts"):
+            await pool.reload_configuration()
+        with pytest.raises(InvalidInput, match="add up to 10 GPUs and the pool has 9"):
+            await pool.apply_configuration(ADMIN, "{version: 1, build: {users: {susan: 10}}}")
+        assert (await pool.submit(SUSAN, sleeper())).project == "susan"
+        file.write_text(STORY.replace("{susan: 1, joe: 1", "{susan: 2, joe: 1"))
+        changed = await pool.reload_configuration()
+        assert changed.changes == ["Build quota of user susan: 1 → 2 GPUs."]
+        assert pool.quota(SUSAN).build.quota == 2
+
+
+async def test_benches_that_do_not_fit_are_refused_at_start_and_told_when_work_is_there(
+    tmp_path: Path,
+) -> None:
+    pool = make_pool(tmp_path, runtime=ScriptedRuntime(devices(2)))
+    with pytest.raises(InvalidInput, match="add up to 3 GPUs and the pool has 2"):
+        await pool.open()
+    async with opened(make_pool(tmp_path, runtime=ScriptedRuntime(devices(9)))) as pool:
+        await pool.submit(SUSAN, sleeper())
+    async with opened(make_pool(tmp_path, runtime=ScriptedRuntime(devices(2)))) as pool:
+        assert "add up to 3 GPUs" in pool.status(SUSAN).health.problems[0]
+
+
+async def test_with_default_quotas_every_user_of_the_hub_has_a_bench_kept(tmp_path: Path) -> None:
+    directory = StaticDirectory((HubUser("ann"), HubUser("ben"), HubUser("eve")))
+    pool = make_pool(
+        tmp_path,
+        configuration=story("{version: 1, build: {default: 1}}"),
+        runtime=ScriptedRuntime(devices(9)),
+        directory=directory,
+    )
+    async with opened(pool):
+        assert "3 kept free for benches, 6 free" in pool.status(ADMIN).text
+        directory.known_users += (HubUser("zoe"),)
+        await pool._engine.upkeep.ask_hub()
+        assert "4 kept free for benches, 5 free" in pool.status(ADMIN).text
+
+
+async def test_jobs_of_a_project_that_went_away_run_on_and_do_not_start_anew(
+    tmp_path: Path,
+) -> None:
+    runtime = ScriptedRuntime(devices(9))
+    async with opened(make_pool(tmp_path, runtime=runtime)) as pool:
+        running = await pool.submit(SUSAN, sleeper(gpus=6))
+        await reached(pool, running.id, State.RUNNING)
+        waiting = await pool.submit(SUSAN, sleeper())
+        text = STORY.replace("{name: susan, parent", "{name: s2, parent")
+        changed = await pool.apply_configuration(ADMIN, text)
+        assert any("2 of its jobs have not ended" in line for line in changed.warnings)
+        claimant = await pool.submit(JOE, sleeper(gpus=2))
+        await reached(pool, running.id, State.PAUSING)
+        for worker in list(runtime.alive):
+            runtime.end(worker, 143)
+        await reached(pool, claimant.id, State.RUNNING)
+        found = await decided(pool, waiting.id)
+        assert found.reason is not None
+        assert found.reason.code == "project-limit"

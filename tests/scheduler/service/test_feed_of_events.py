@@ -1,0 +1,82 @@
+"""Readers of events get each change once, in order, and go on where they were."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+
+from benchpool_scheduler.contract import State
+from benchpool_scheduler.service.events import Entry, Event, Feed
+from benchpool_scheduler.testing.pools import SUSAN, make_pool, opened, reached, sleeper
+from benchpool_scheduler.testing.scripted import ScriptedRuntime, devices
+
+
+def render(entry: Entry) -> bytes | None:
+    return None if entry.user == "hidden" else entry.job.encode()
+
+
+async def take(feed: Feed, after: int | None, count: int) -> list[Event]:
+    events = feed.follow(after, render)
+    found = [await anext(events) for _ in range(count)]
+    await events.aclose()
+    return found
+
+
+async def test_a_reader_goes_on_after_the_number_it_has() -> None:
+    feed = Feed(first=100)
+    for job in "abc":
+        feed.add("job", job)
+    assert [(e.seq, e.data) for e in await take(feed, 101, 2)] == [(102, b"b"), (103, b"c")]
+
+
+async def test_a_job_that_changed_often_is_told_once_as_it_is_now() -> None:
+    feed = Feed(first=0)
+    for job in "abaa":
+        feed.add("job", job)
+    assert [(e.seq, e.data) for e in await take(feed, 0, 2)] == [(2, b"b"), (4, b"a")]
+
+
+async def test_a_number_of_another_process_or_too_old_is_answered_with_reset() -> None:
+    feed = Feed(first=100, most=2)
+    for job in "abc":
+        feed.add("job", job)
+    for after in (5, 100, 999):
+        assert [e.kind for e in await take(feed, after, 1)] == ["reset"]
+    assert [e.kind for e in await take(feed, 101, 2)] == ["job", "job"]
+
+
+async def test_a_reader_waits_and_is_not_told_what_it_may_not_see() -> None:
+    feed = Feed(first=0)
+    waiting = asyncio.create_task(take(feed, None, 1))
+    await asyncio.sleep(0)
+    feed.add("job", "x", user="hidden")
+    await asyncio.sleep(0)
+    assert not waiting.done()
+    feed.add("job", "y")
+    assert [(e.seq, e.data) for e in await waiting] == [(2, b"y")]
+
+
+async def test_closing_ends_every_reader() -> None:
+    feed = Feed(first=0)
+    waiting = asyncio.create_task(take(feed, None, 1))
+    await asyncio.sleep(0)
+    feed.close()
+    async with asyncio.timeout(5):
+        assert isinstance((await asyncio.gather(waiting, return_exceptions=True))[0], Exception)
+
+
+async def test_numbers_grow_over_a_restart_and_an_old_one_means_reset(tmp_path: Path) -> None:
+    async with opened(make_pool(tmp_path, runtime=ScriptedRuntime(devices(9)))) as pool:
+        events = pool.events(SUSAN, after=pool._engine.feed.seq)
+        job = await pool.submit(SUSAN, sleeper())
+        first = await anext(events)
+        assert (first.kind, json.loads(first.data)["id"]) == ("job", job.id)
+        await events.aclose()
+        await reached(pool, job.id, State.RUNNING)
+    async with opened(make_pool(tmp_path, runtime=ScriptedRuntime(devices(9)))) as pool:
+        events = pool.events(SUSAN, after=first.seq)
+        again = await anext(events)
+        await events.aclose()
+        assert again.kind == "reset"
+        assert again.seq > first.seq

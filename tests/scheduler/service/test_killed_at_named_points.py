@@ -1,0 +1,56 @@
+"""The service is killed with SIGKILL at named points and opened again: all converges."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from benchpool_scheduler.contract import State
+from benchpool_scheduler.testing import crashing
+from benchpool_scheduler.testing.pools import ADMIN, opened
+
+POINTS = [
+    *(f"commit-before:{n}" for n in (1, 2, 3, 4, 5, 6, 8)),
+    *(f"commit-after:{n}" for n in (1, 2, 3, 4, 5, 6, 8)),
+    *("start-before", "start-after", "start-before:2", "start-after:2"),
+    *("stop-before", "stop-after"),
+]
+
+
+async def killed_at(state: Path, point: str) -> list[str]:
+    """Run the story until it is killed there; return the ids that were acknowledged."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-m",
+        "benchpool_scheduler.testing.crashing",
+        str(state),
+        point,
+        stdout=asyncio.subprocess.PIPE,
+    )
+    output, _ = await asyncio.wait_for(process.communicate(), 60)
+    assert process.returncode == -signal.SIGKILL, point
+    return output.decode().split()
+
+
+@pytest.mark.parametrize("point", POINTS)
+async def test_a_story_that_was_cut_anywhere_ends_as_it_would_have(
+    tmp_path: Path, point: str
+) -> None:
+    accepted = await killed_at(tmp_path, point)
+    async with opened(crashing.make(tmp_path)) as pool:
+        known = {job.id for job in pool.jobs(ADMIN, all=True)}
+        assert set(accepted) <= known
+        big, small = await crashing.drive(pool, tmp_path / "journal")
+        assert (big.state, small.state) == (State.SUCCEEDED, State.SUCCEEDED)
+        assert len(pool.jobs(ADMIN, all=True)) == 2
+        assert len(big.preemptions) == 1
+        assert pool.metrics().breaches == {}
+        assert all(gpu.job is None for gpu in pool.status(ADMIN).gpus)
+    starts = Counter((tmp_path / "journal").read_text().splitlines())
+    assert set(starts.values()) == {1}, "an attempt was started twice"
+    assert sum(name.startswith("small") for name in starts) == 1

@@ -1,0 +1,94 @@
+"""Contents exist when their hash is proved, and only for who uploaded them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from benchpool_scheduler.contract import JobSubmission, ScriptEntry, SnapshotFile, State
+from benchpool_scheduler.errors import InvalidInput, TooLarge
+from benchpool_scheduler.service import Pool, objects
+from benchpool_scheduler.testing.clocks import FakeClock
+from benchpool_scheduler.testing.pools import JOE, SUSAN, make_pool, opened, reached
+from benchpool_scheduler.testing.scripted import ScriptedRuntime, devices
+
+SCRIPT = b"import sys; print('hello from', sys.argv[1])\n"
+SHA = hashlib.sha256(SCRIPT).hexdigest()
+SENT = SnapshotFile("train.py", SHA, len(SCRIPT))
+
+
+async def upload(pool: Pool, data: bytes = SCRIPT, sha256: str = SHA) -> None:
+    writer = pool.object_writer(SUSAN, sha256, len(data))
+    await writer.write(data[:10])
+    await writer.write(data[10:])
+    await writer.close()
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    return FakeClock()
+
+
+@pytest.fixture
+async def pool(tmp_path: Path, clock: FakeClock) -> AsyncIterator[Pool]:
+    runtime = ScriptedRuntime(devices(9))
+    async with opened(make_pool(tmp_path, runtime=runtime, clock=clock)) as pool:
+        yield pool
+
+
+def left_over(tmp_path: Path) -> list[str]:
+    return sorted(
+        str(p.relative_to(tmp_path)) for p in tmp_path.glob("objects/**/*") if p.is_file()
+    )
+
+
+async def test_a_real_job_runs_what_was_uploaded(tmp_path: Path) -> None:
+    async with opened(make_pool(tmp_path)) as pool:
+        await upload(pool)
+        entry = ScriptEntry("train.py", ["here"])
+        job = await pool.submit(SUSAN, JobSubmission(entry=entry, files=[SENT]))
+        await reached(pool, job.id, State.SUCCEEDED)
+        assert (await pool.read_log(SUSAN, job.id)).data == b"hello from here\n"
+
+
+async def test_knowing_a_hash_is_not_having_the_content(pool: Pool) -> None:
+    await upload(pool)
+    assert pool.missing_objects(SUSAN, [SHA, "b" * 64]) == ["b" * 64]
+    assert pool.missing_objects(JOE, [SHA]) == [SHA]
+    with pytest.raises(InvalidInput, match="have not been uploaded by you"):
+        await pool.submit(JOE, JobSubmission(entry=ScriptEntry("train.py"), files=[SENT]))
+
+
+async def test_a_content_that_changed_on_the_way_leaves_nothing(pool: Pool, tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="the file changed on the way") as caught:
+        await upload(pool, sha256="b" * 64)
+    assert caught.value.code == "hash-differs"
+    writer = pool.object_writer(SUSAN, SHA, 3)
+    with pytest.raises(TooLarge, match="More than the 3 bytes"):
+        await writer.write(SCRIPT)
+    pool.object_writer(SUSAN, SHA, 3).abort()
+    assert left_over(tmp_path) == []
+    assert pool.missing_objects(SUSAN, [SHA]) == [SHA]
+
+
+async def test_a_content_larger_than_the_limit_is_refused_before_it_is_sent(pool: Pool) -> None:
+    with pytest.raises(TooLarge, match=r"2147483648 are allowed"):
+        pool.object_writer(SUSAN, SHA, objects.OBJECT_BYTES + 1)
+
+
+async def test_contents_that_nothing_names_are_deleted_after_a_day(
+    pool: Pool, tmp_path: Path, clock: FakeClock
+) -> None:
+    await upload(pool)
+    other = b"import this\n"
+    await upload(pool, other, hashlib.sha256(other).hexdigest())
+    await pool.submit(SUSAN, JobSubmission(entry=ScriptEntry("train.py"), files=[SENT]))
+    clock.pass_s(objects.KEPT_S - 1)
+    await pool._engine.upkeep.clean()
+    assert len(left_over(tmp_path)) == 2
+    clock.pass_s(2)
+    await pool._engine.upkeep.clean()
+    assert left_over(tmp_path) == [f"objects/{SHA[:2]}/{SHA}"]
