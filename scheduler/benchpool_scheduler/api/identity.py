@@ -89,12 +89,13 @@ class HubIdentity:
     def login_url(self, handler: RequestHandler) -> str:
         """Return the Hub's authorisation page, leading back to this request."""
         query: dict[str, str] = {}
-        verifier = None
-        if self.hub_auth.pkce_enabled:
+        proof: dict[str, str] = {}
+        if getattr(self.hub_auth, "pkce_enabled", False):  # JupyterHub 6
             verifier, challenge, method = self.hub_auth.generate_pkce_code_challenge()
             query = {"code_challenge": challenge, "code_challenge_method": method}
+            proof = {"code_verifier": verifier}
         query["state"] = self.hub_auth.set_state_cookie(
-            handler, next_url=handler.request.uri, code_verifier=verifier
+            handler, next_url=handler.request.uri, **proof
         )
         return url_concat(self.hub_auth.login_url, query)
 
