@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -14,6 +15,9 @@ from benchpool_scheduler.workstation.state import StateFolder
 
 LOG_LIMIT = 16 * 2**20
 TAIL_LINES = 12
+TAIL_BYTES = 32 * 2**10
+
+_FAULT = re.compile(r"^\[[EC] |\b(ERROR|CRITICAL)\b|^[A-Za-z.]*(Error|Exception)\b")
 END_PATIENCE_S = 20.0
 
 # Nothing of an outer Jupyter's or an outer benchpool's environment may reach this Hub.
@@ -98,12 +102,14 @@ def _open_log(path: Path) -> int:
 
 
 def _tail(path: Path) -> list[str]:
+    """Return the last lines of the log that say what went wrong, else simply the last ones."""
     try:
         with path.open("rb") as file:
-            file.seek(max(0, path.stat().st_size - 8192))
-            return file.read().decode(errors="replace").splitlines()[-TAIL_LINES:]
+            file.seek(max(0, path.stat().st_size - TAIL_BYTES))
+            lines = file.read().decode(errors="replace").splitlines()
     except OSError:
         return []
+    return ([line for line in lines if _FAULT.search(line)] or lines)[-TAIL_LINES:]
 
 
 def _end_old_proxy(pid_file: Path) -> None:

@@ -80,12 +80,12 @@ class Workstation:
             settings = self._read_configuration()
             ports = self._write_facts()
             at = _addresses(self._options.bind, ports.public)
-            await self._start_hub(at)
+            await self._start_hub(at, ports)
             if self._stop.is_set():
                 return 0
             token = await self._admin_token(ports)
             await self._say_ready(at, token, settings)
-            return await self._watch(at, token)
+            return await self._watch(at, ports, token)
         finally:
             self._folder.running.unlink(missing_ok=True)
             await self._hub.stop()
@@ -134,10 +134,10 @@ class Workstation:
 
     # ------------------------------------------------------------------ until everything answers
 
-    async def _start_hub(self, at: Addresses) -> None:
+    async def _start_hub(self, at: Addresses, ports: states.Ports) -> None:
         self._screen.note("Starting JupyterHub and the scheduler")
         await self._hub.start()
-        answers = asyncio.create_task(self._answers(at))
+        answers = asyncio.create_task(self._answers(at, ports))
         ended = asyncio.create_task(self._hub.ended())
         stop = asyncio.create_task(self._stop.wait())
         tasks = {answers, ended, stop}
@@ -155,7 +155,9 @@ class Workstation:
                 f"JupyterHub and scheduler do not answer after {READY_TIMEOUT_S:.0f} s"
             ) from late
 
-    async def _answers(self, at: Addresses) -> None:
+    async def _answers(self, at: Addresses, ports: states.Ports) -> None:
+        # The Hub itself first: the proxy logs every request that it cannot pass on.
+        await wait_until(f"http://127.0.0.1:{ports.hub}/hub/api/", READY_TIMEOUT_S)
         await wait_until(f"{at.hub_api}/", READY_TIMEOUT_S)
         await wait_until(f"{at.scheduler_api}/health", READY_TIMEOUT_S)
 
@@ -213,7 +215,7 @@ class Workstation:
 
     # ------------------------------------------------------------------ until the end
 
-    async def _watch(self, at: Addresses, token: str) -> int:
+    async def _watch(self, at: Addresses, ports: states.Ports, token: str) -> int:
         loop = asyncio.get_running_loop()
         reloads: set[asyncio.Task[None]] = set()
 
@@ -225,7 +227,7 @@ class Workstation:
         loop.add_signal_handler(signal.SIGHUP, reload)
         trimming = asyncio.create_task(self._trim_log())
         try:
-            return await self._watch_hub(at, token)
+            return await self._watch_hub(at, ports, token)
         finally:
             trimming.cancel()
 
@@ -235,7 +237,7 @@ class Workstation:
             with contextlib.suppress(OSError):
                 await asyncio.to_thread(self._hub.trim_log)
 
-    async def _watch_hub(self, at: Addresses, token: str) -> int:
+    async def _watch_hub(self, at: Addresses, ports: states.Ports, token: str) -> int:
         quick = 0
         while True:
             began = time.monotonic()
@@ -249,7 +251,7 @@ class Workstation:
             self._screen.event(
                 "hub-restarts", "JupyterHub ended unasked and is started again.", status=ended
             )
-            await self._start_hub(at)
+            await self._start_hub(at, ports)
             if not self._stop.is_set():
                 self._screen.event("hub-restarted", "JupyterHub runs again.")
 
