@@ -47,8 +47,13 @@ function addSendCommands(options: ICommandOptions): void {
     caption: 'Send to training',
     icon: args => (args.isMenu ? undefined : trainIcon),
     isEnabled: hasNotebook,
-    describedBy: { args: flags('toolbar') },
-    execute: () => sendFromNotebook(options, 'cells')
+    describedBy: { args: flags('toolbar', 'context') },
+    execute: args => {
+      if (args.context) {
+        chooseClickedCell(options);
+      }
+      return sendFromNotebook(options, 'cells');
+    }
   });
   app.commands.addCommand(SEND_NOTEBOOK, {
     label: 'Send Whole Notebook to Training…',
@@ -111,6 +116,18 @@ function jobLabel(model: JobsModel, id: ReadonlyPartialJSONValue | undefined): s
 function notebookInFront(app: JupyterFrontEnd, tracker: INotebookTracker): NotebookPanel | null {
   const panel = tracker.currentWidget;
   return panel !== null && panel === app.shell.currentWidget ? panel : null;
+}
+
+/** A menu opened on a cell means that cell, unless it is among the selected ones. */
+function chooseClickedCell({ app, tracker }: ICommandOptions): void {
+  const node = app.contextMenuHitTest(one => one.classList.contains('jp-Cell'));
+  const content = notebookInFront(app, tracker)?.content;
+  const index = content?.widgets.findIndex(cell => cell.node === node) ?? -1;
+  const cell = content?.widgets[index];
+  if (content && cell && !content.isSelectedOrActive(cell)) {
+    content.deselectAll();
+    content.activeCellIndex = index;
+  }
 }
 
 async function sendFromNotebook(options: ICommandOptions, kind: SendKind): Promise<void> {
@@ -182,7 +199,8 @@ async function saveOpen(app: JupyterFrontEnd, path: string): Promise<void> {
 function fileOf(options: ICommandOptions, fromPalette: boolean): string | null {
   const front = options.app.shell.currentWidget;
   if (fromPalette) {
-    return front instanceof DocumentWidget ? sendable(front.context.localPath) : null;
+    const path = front instanceof DocumentWidget ? front.context.localPath : '';
+    return path.endsWith('.py') ? path : null;
   }
   const browser = options.browsers?.tracker.currentWidget;
   const [item] = browser ? Array.from(browser.selectedItems()) : [];

@@ -13,7 +13,7 @@ describe('the settings schema', () => {
 
   it('passes no argument that could name what is sent', () => {
     const given = [...JSON.stringify(schema).matchAll(/"args":(\{[^}]*\})/g)].map(one => one[1]);
-    expect(new Set(given)).toEqual(new Set(['{"toolbar":true}']));
+    expect(new Set(given)).toEqual(new Set(['{"toolbar":true}', '{"context":true}']));
   });
 });
 
