@@ -189,6 +189,12 @@ class Runtime(Protocol):
     async def read_log(self, worker: WorkerId, offset: int, limit: int) -> LogChunk:
         """Return at most ``limit`` bytes from ``offset``; empty when there are none yet."""
 
+    async def find_log_offset(self, worker: WorkerId, since: float | None) -> int:
+        """Return the first offset written at ``since`` (seconds since the epoch) or later.
+
+        None asks for the log's present end.
+        """
+
     async def wait_log(self, worker: WorkerId, offset: int, timeout_s: float) -> bool:
         """Wait until there are bytes after ``offset`` or the log ended; false on time-out."""
 

@@ -202,7 +202,7 @@ def test_what_a_driver_or_gpu_does_not_tell_is_left_open(
         assert device.memory_mib is None
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.dictionaries(
         st.sampled_from(

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchpool_scheduler.runtime import EndedBy
@@ -87,6 +87,7 @@ def test_numbers_that_are_none_are_left_out(tmp_path: Path) -> None:
     assert read_progress(say(tmp_path, text)) == Progress(None, None, {"c": 2.0})
 
 
+@settings(deadline=None)  # it writes real files
 @given(st.binary(max_size=300))
 def test_no_bytes_in_the_progress_file_raise(data: bytes) -> None:
     import tempfile

@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchpool_scheduler.runtime import WorkerId
@@ -134,6 +134,7 @@ async def test_a_flooding_worker_does_not_delay_the_log_of_another(
     assert max(delays) < 1.0
 
 
+@settings(deadline=None)  # it writes real files
 @given(
     bound=st.integers(2 * SEGMENTS, 200),
     writes=st.lists(st.binary(max_size=60), max_size=40),

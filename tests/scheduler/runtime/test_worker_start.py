@@ -7,6 +7,8 @@ import json
 import os
 from pathlib import Path
 
+import psutil
+
 from benchpool_scheduler.runtime import EndedBy, WorkerId, WorkerStarted
 from benchpool_scheduler.runtime.local import LocalRuntime
 from benchpool_scheduler.testing.workers import (
@@ -137,6 +139,27 @@ async def test_a_missing_command_is_a_sentence_with_the_command_in_it(
     assert b"no-such-program" in await whole_log(runtime, launch.worker)
 
 
+async def test_the_command_is_looked_up_in_the_path_of_the_worker_and_skips_what_cannot_run(
+    runtime: LocalRuntime, listener: Listener, tmp_path: Path
+) -> None:
+    for name, mode in (("first", 0o600), ("second", 0o700)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "tool").write_text(f"#!/bin/sh\necho {name}\n")
+        (tmp_path / name / "tool").chmod(mode)
+    path = f"/nowhere:{tmp_path}/first:{tmp_path}/second"
+    launch = python_launch("", argv=("tool",), env={"PATH": path})
+    await runtime.start(launch)
+    assert await listener.exit_of(launch.worker) == (0, EndedBy.ITSELF)
+    assert await whole_log(runtime, launch.worker) == b"second\n"
+    closed = python_launch("", argv=("tool",), env={"PATH": f"{tmp_path}/first"})
+    await runtime.start(closed)
+    ended = await listener.ended(closed.worker)
+    assert (ended.exit_code, ended.text) == (
+        126,
+        "the command 'tool' cannot be started: Permission denied",
+    )
+
+
 async def test_a_missing_working_folder_is_a_sentence_with_the_folder_in_it(
     runtime: LocalRuntime, listener: Listener, tmp_path: Path
 ) -> None:
@@ -188,3 +211,14 @@ async def test_a_gang_on_one_machine_finds_its_rendezvous(
         await listener.ended(launch.worker)
         said = (await whole_log(runtime, launch.worker)).decode().strip()
         assert said == f"127.0.0.1 2 {index} 0 {index} 2 1"
+
+
+async def test_the_supervisor_of_a_worker_is_small_and_holds_no_secret_in_its_environment(
+    runtime: LocalRuntime, listener: Listener
+) -> None:
+    launch = python_launch("import os, time; print(os.getppid()); time.sleep(60)")
+    await runtime.start(launch)
+    supervisor = psutil.Process(int(await log_says(runtime, launch.worker, b"\n")))
+    assert supervisor.memory_info().rss < 16 * 1024 * 1024
+    assert "PATH" not in supervisor.environ()
+    assert launch.argv[-1] not in supervisor.cmdline()

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from .supervisor import records
-from .supervisor.logfile import HEAD, PREFIX
+from .supervisor.logfile import HEAD, MARK, MARKS, PREFIX, mark_interval
 
 
 def pieces(folder: Path) -> list[tuple[int, str]]:
@@ -29,6 +29,27 @@ def size(folder: Path) -> int:
         except OSError:
             continue
     return 0
+
+
+def offset_at(folder: Path, at: float) -> int:
+    """Return the first offset that was written at ``at`` (seconds since the epoch) or later.
+
+    It may be a little early, by the time for which one mark stands; never late.
+    """
+    try:
+        file = records.open_regular(str(folder / MARKS))
+    except OSError:
+        return size(folder)
+    try:
+        data = os.read(file, os.fstat(file).st_size)
+    finally:
+        os.close(file)
+    for index, (when, offset) in enumerate(
+        MARK.iter_unpack(data[: len(data) // MARK.size * MARK.size])
+    ):
+        if at < when + mark_interval(index):
+            return int(offset)
+    return size(folder)
 
 
 def read(folder: Path, offset: int, limit: int) -> tuple[int, bytes]:

@@ -18,7 +18,13 @@ from .environment import environment, tag
 from .folders import Folders
 from .supervisor import records, run
 
-SUPERVISOR = Path(run.__file__).parent
+PACKAGE = Path(run.__file__).parent
+
+BOOT = """
+import sys
+sys.path.append(sys.argv[1])
+__import__(sys.argv[2], fromlist=["main"]).main(sys.argv[3:])
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +104,8 @@ def spawn(folder: Path, told: Mapping[str, object], lock: int) -> tuple[Handle, 
     sources = [order_file, null, _errors(folder), lock, ready_writer]
     high = [fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, 20) for descriptor in sources]
     actions = [(os.POSIX_SPAWN_DUP2, source, target) for target, source in enumerate(high)]
-    arguments = [sys.executable, "-I", "-S", "-X", "utf8", str(SUPERVISOR), str(folder)]
+    own = (str(PACKAGE.parent), PACKAGE.name + ".run", str(folder))
+    arguments = [sys.executable, "-I", "-S", "-X", "utf8", "-c", BOOT, *own]
     try:
         pid = os.posix_spawn(sys.executable, arguments, {}, file_actions=actions, setsid=True)
         return Handle(pid, os.pidfd_open(pid)), ready

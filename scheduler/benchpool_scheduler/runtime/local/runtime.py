@@ -214,6 +214,13 @@ class LocalRuntime:
             ended = ended and start + len(data) >= logs.size(folder)
         return LogChunk(start, data, ended, skipped=start - offset)
 
+    async def find_log_offset(self, worker: WorkerId, since: float | None) -> int:
+        """Return the first offset written at ``since`` or later; None: the present end."""
+        folder = self._folders.worker(worker)
+        if since is None:
+            return logs.size(folder)
+        return await asyncio.to_thread(logs.offset_at, folder, since)
+
     async def wait_log(self, worker: WorkerId, offset: int, timeout_s: float) -> bool:
         """Wait until there are bytes after ``offset`` or the log ended; false on time-out."""
         folder = self._folders.worker(worker)

@@ -3,7 +3,9 @@
 It starts the command, keeps its output, enforces notice, grace and time limit, kills everything
 the worker started, writes down the exit code, and brings the results home. It knows nothing of
 jobs, quotas, databases or the network, and uses the standard library only, so that a running
-one never needs an upgrade. It is started as ``python -I -S <this folder> <worker folder>``.
+one never needs an upgrade. It is started without site packages, as a package of its own below
+this folder's parent, so nothing of the scheduler is imported with it; it imports all it needs at
+its start, because its files may be replaced while it runs.
 
     run          the order of things: lay out, start, watch, stop, end
     schedule     pure: when notice, SIGTERM and SIGKILL are due

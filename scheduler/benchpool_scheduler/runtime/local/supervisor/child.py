@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import resource
@@ -95,7 +96,7 @@ def spawn(
             stage = "folder"
             os.chdir(cwd)
             stage = "command"
-            os.execvpe(argv[0], argv, env)  # noqa: S606
+            _execute(argv, env)
         except BaseException as error:
             number = error.errno if isinstance(error, OSError) and error.errno else 0
             os.write(3, f"{stage} {number}".encode())
@@ -109,6 +110,24 @@ def spawn(
         where, reason = failure.split()
         raise _explain(where, int(reason), argv[0], reach if where == "state" else cwd)
     return pid
+
+
+def _execute(argv: list[str], env: dict[str, str]) -> None:
+    """Become the command, looked up as a shell does.
+
+    ``os.execvpe`` does the same but imports a module on the way, which the account that we have
+    become may not be allowed to read.
+    """
+    denied: OSError = FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+    folders = [""] if "/" in argv[0] else env.get("PATH", os.defpath).split(":")
+    for folder in folders:
+        try:
+            os.execve(os.path.join(folder, argv[0]), argv, env)  # noqa: S606
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        except PermissionError as error:
+            denied = error
+    raise denied
 
 
 def _isolate(output: int, failure: int, group: str | None) -> None:

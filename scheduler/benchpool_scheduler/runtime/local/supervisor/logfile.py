@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import contextlib
 import os
+import struct
+import time
 
 HEAD = "log"
 PREFIX = "log."
@@ -21,6 +23,21 @@ SEGMENTS = 8
 RATE = 32 * 1024 * 1024
 BURST = 64 * 1024 * 1024
 """Bytes per second, and at once, above which a worker waits for its own output."""
+
+
+MARKS = "marks"
+MARK = struct.Struct("<dq")
+"""When a write happened (seconds since the epoch) and at which offset; one file of these."""
+
+FINE_MARKS = 65_536
+FINE_S = 1.0
+COARSE_S = 60.0
+"""At most one mark a second, for the first 18 hours of output; then one a minute."""
+
+
+def mark_interval(index: int) -> float:
+    """Return for how many seconds the mark with this index stands for the writes after it."""
+    return FINE_S if index < FINE_MARKS else COARSE_S
 
 
 def segment_name(offset: int) -> str:
@@ -39,9 +56,13 @@ class LogWriter:
         self._offset = 0
         self._room = self._head
         self._file = self._create(HEAD)
+        self._marks = self._create(MARKS)
+        self._marked = 0
+        self._next_mark = 0.0
 
     def write(self, data: bytes) -> None:
         """Append; a full disk drops the bytes but keeps the worker and the offsets."""
+        self._mark(time.time())
         view = memoryview(data)
         while view:
             if self._room == 0 and not self._turn():
@@ -63,8 +84,19 @@ class LogWriter:
         self.write(f"benchpool: {sentence}\n".encode())
 
     def close(self) -> None:
-        """Close the file in use."""
+        """Close the files in use."""
         os.close(self._file)
+        os.close(self._marks)
+
+    def _mark(self, now: float) -> None:
+        """Note when this offset was written, unless a mark stands for it already."""
+        # A clock that was set back begins anew rather than staying silent until then.
+        if self._next_mark - COARSE_S <= now < self._next_mark:
+            return
+        with contextlib.suppress(OSError):
+            os.write(self._marks, MARK.pack(now, self._offset))
+            self._next_mark = now + mark_interval(self._marked)
+            self._marked += 1
 
     def _turn(self) -> bool:
         """Go on in a new segment, which makes room by dropping the oldest; false if we cannot."""

@@ -16,9 +16,7 @@ import errno
 import os
 import select
 import signal
-import sys
 import time
-import traceback
 
 from . import child, containment, records, results, schedule, snapshot
 from .logfile import BURST, RATE, Bucket, LogWriter
@@ -98,7 +96,7 @@ class Supervisor:
             self._finish(getattr(error, "code", 126), "could-not-start", f"{error}")
         except BaseException as error:
             self._kill_all()
-            self._log.say("the supervisor of this worker failed\n" + traceback.format_exc())
+            self._log.say(f"the supervisor of this worker failed: {error!r}")
             self._finish(None, "lost", f"the supervisor of the worker failed: {error!r}")
             raise
 
@@ -405,7 +403,3 @@ class Supervisor:
 def _rfc3339(at: float) -> str:
     whole = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(at))
     return f"{whole}.{int(at % 1 * 1000):03d}+00:00"
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])
