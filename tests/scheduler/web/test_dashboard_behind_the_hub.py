@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
 import httpx
 import pytest
@@ -50,7 +49,7 @@ def log_in(page: Page, up: RunningWorkstation) -> None:
 
 
 def test_a_researcher_logs_in_watches_and_pauses_a_job_on_the_page(
-    up: RunningWorkstation, window: BrowserContext, tmp_path: Path
+    up: RunningWorkstation, window: BrowserContext
 ) -> None:
     page = window.new_page()
     stopped: list[str] = []
@@ -67,7 +66,7 @@ def test_a_researcher_logs_in_watches_and_pauses_a_job_on_the_page(
     as_susan = up.scheduler_as(up.token_of("susan"))
     job = as_susan.post("/jobs", json=JOB).raise_for_status().json()
     row = page.locator(f"[data-key='{job['id']}']")
-    expect(row).to_contain_text("running")
+    expect(row.locator(".state-running")).to_be_visible()
     expect(row).to_contain_text("over quota")
     page.goto(job["url"] if job["url"].startswith("http") else up.ready["url"] + job["url"][1:])
     expect(page.get_by_role("heading", name="nap")).to_be_visible()
@@ -75,7 +74,7 @@ def test_a_researcher_logs_in_watches_and_pauses_a_job_on_the_page(
     page.get_by_role("button", name="Pause nap").click()
     expect(page.locator("#paused")).to_contain_text("paused")
     page.locator("#paused").get_by_role("button", name="Resume nap").click()
-    expect(page.locator("#running")).to_contain_text("running")
+    expect(row.locator(".state-running")).to_be_visible()
     assert stopped == []
 
     cookies = {one["name"]: one["value"] for one in window.cookies(page.url)}
