@@ -6,6 +6,7 @@ A log is the user's own output: it is sent as plain text that no browser interpr
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from datetime import datetime
 from typing import Annotated
 
 import msgspec
@@ -13,24 +14,29 @@ from msgspec import Meta, Struct
 
 from benchpool_scheduler.api.routing import MIB, Answer, Request
 from benchpool_scheduler.api.stream import Frame, Timing, relay, resume_from
-from benchpool_scheduler.contract import LogEnd, LogText
+from benchpool_scheduler.contract import ENDED, LogEnd, LogText
+from benchpool_scheduler.runtime import WorkerId
 
 PIECE = 64 * 1024
+LOOK_S = 3.0
 
 Attempt = Annotated[int, Meta(ge=1, le=1_000_000)]
+Since = Annotated[datetime, Meta(tz=True)]
 Worker = Annotated[int, Meta(ge=0, le=4096)]
 
 
 class LogQuery(Struct, frozen=True, forbid_unknown_fields=True):
     """Which bytes of which log: the newest attempt and worker 0 unless said otherwise.
 
-    A negative ``offset`` counts from the log's present end.
+    A negative ``offset`` counts from the log's present end; ``since`` begins where the log was at
+    that time, to a second, and goes before ``offset``.
     """
 
     attempt: Attempt | None = None
     worker: Worker = 0
     offset: Annotated[int, Meta(ge=-(2**40), le=2**40)] = 0
     limit: Annotated[int, Meta(ge=1, le=MIB)] = MIB
+    since: Since | None = None
 
 
 class FollowQuery(Struct, frozen=True, forbid_unknown_fields=True):
@@ -39,6 +45,7 @@ class FollowQuery(Struct, frozen=True, forbid_unknown_fields=True):
     attempt: Attempt | None = None
     worker: Worker = 0
     offset: Annotated[int, Meta(ge=-(2**40), le=2**40)] = 0
+    since: Since | None = None
 
 
 async def read(request: Request) -> Answer:
@@ -52,7 +59,7 @@ async def read(request: Request) -> Answer:
         worker.job,
         attempt=worker.attempt,
         worker=worker.worker,
-        offset=query.offset,
+        offset=await _begin(request, worker, query.since, query.offset),
         limit=query.limit,
     )
     headers = {
@@ -71,10 +78,24 @@ async def follow(request: Request, timing: Timing) -> Answer:
     worker = request.pool.log(
         request.caller, request.path["job"], attempt=query.attempt, worker=query.worker
     )
-    offset = resume_from(request, query.offset) or 0
+    offset = resume_from(request, None)
+    if offset is None:
+        offset = await _begin(request, worker, query.since, query.offset)
     frames = _frames(request, worker.job, worker.attempt, worker.worker, offset)
     await relay(request, frames, timing)
     return Answer()
+
+
+async def _begin(request: Request, worker: WorkerId, since: datetime | None, offset: int) -> int:
+    if since is None:
+        return offset
+    return await request.pool.find_log_offset(
+        request.caller,
+        worker.job,
+        since.timestamp(),
+        attempt=worker.attempt,
+        worker=worker.worker,
+    )
 
 
 async def _frames(
@@ -95,9 +116,18 @@ async def _frames(
             yield Frame(offset, "end", msgspec.json.encode(LogEnd(attempt)))
             return
         if not used:
-            await pool.wait_log(
-                caller, job, attempt=attempt, worker=worker, offset=chunk.next_offset
+            more = await pool.wait_log(
+                caller,
+                job,
+                attempt=attempt,
+                worker=worker,
+                offset=chunk.next_offset,
+                timeout_s=LOOK_S,
             )
+            if not more and pool.job(caller, job).job.state in ENDED:
+                # It ended without ever starting this worker: nothing will come.
+                yield Frame(offset, "end", msgspec.json.encode(LogEnd(attempt)))
+                return
 
 
 def whole_characters(data: bytes) -> int:

@@ -7,9 +7,11 @@ first; from the script, module or command on, every word belongs to the job.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
 from pathlib import Path, PurePath
 
 import click
@@ -132,3 +134,26 @@ def _script(word: str, folder: Path) -> str:
             field="entry",
         )
     return path.relative_to(folder).as_posix()
+
+
+def since(text: str | None, now: datetime) -> datetime | None:
+    """Read ``--since``: a time (RFC 3339), or how long ago (``90``, ``10m``, ``2h``, ``1d``).
+
+    >>> since("2h", datetime.fromisoformat("2026-01-01T12:00:00+00:00")).isoformat()
+    '2026-01-01T10:00:00+00:00'
+    """
+    if text is None:
+        return None
+    ago = re.fullmatch(r"(\d{1,9})([smhd]?)", text)
+    if ago is not None:
+        seconds = int(ago[1]) * {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}[ago[2]]
+        return now - timedelta(seconds=min(seconds, 10 * 366 * 86400))
+    try:
+        at = datetime.fromisoformat(text)
+    except ValueError as bad:
+        raise InvalidInput(
+            f"--since is {text}: give a time such as 2026-01-31T12:00:00Z, or how long ago, "
+            "such as 10m.",
+            field="since",
+        ) from bad
+    return at.astimezone()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from datetime import datetime
 
 from benchpool_scheduler.cli import words
 from benchpool_scheduler.client import Client
@@ -11,22 +12,30 @@ from benchpool_scheduler.contract import ENDED, Job, LogText, State
 WAITING = frozenset({State.QUEUED, State.PAUSED})
 
 
-def log_of(client: Client, id_: str, *, attempt: int | None, worker: int) -> Iterator[bytes]:
-    """Yield what is in a log now."""
+def log_of(
+    client: Client, id_: str, *, attempt: int | None, worker: int, since: datetime | None = None
+) -> Iterator[bytes]:
+    """Yield what is in a log now, from a time on."""
     offset = 0
     while True:
-        part = client.log(id_, attempt=attempt, worker=worker, offset=offset)
+        part = client.log(id_, attempt=attempt, worker=worker, offset=offset, since=since)
         if part.skipped:
             yield _gap(part.skipped)
         if part.data:
             yield part.data
         if part.ended or part.next == offset:
             return
-        attempt, offset = part.attempt, part.next
+        attempt, offset, since = part.attempt, part.next, None
 
 
 def follow(
-    client: Client, id_: str, *, worker: int, say: Callable[[str], None], show_log: bool = True
+    client: Client,
+    id_: str,
+    *,
+    worker: int,
+    say: Callable[[str], None],
+    show_log: bool = True,
+    since: datetime | None = None,
 ) -> Iterator[bytes]:
     """Yield the log of a job as it is written, attempt by attempt, until the job has ended.
 
@@ -39,7 +48,7 @@ def follow(
             return
         shown = job.attempt
         if show_log:
-            for piece in client.follow_log(id_, attempt=shown, worker=worker):
+            for piece in client.follow_log(id_, attempt=shown, worker=worker, since=since):
                 yield from _pieces(piece)
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import click
 
-from benchpool_scheduler.cli import following, submitting, views
+from benchpool_scheduler.cli import entry, following, submitting, views
 from benchpool_scheduler.cli.screen import Screen
 from benchpool_scheduler.cli.session import Session
 from benchpool_scheduler.cli.verb import Options, Run, Verb, argument, option
@@ -68,13 +69,16 @@ def _status(session: Session, options: Options) -> int:
 def _logs(session: Session, options: Options) -> int:
     client, id_, worker = session.client, options["id"], options["worker"]
     attempt, screen = options["attempt"], session.screen
+    since = entry.since(options["since"], datetime.now(UTC))
     if not options["follow"]:
-        pieces = following.log_of(client, id_, attempt=attempt, worker=worker)
+        pieces = following.log_of(client, id_, attempt=attempt, worker=worker, since=since)
     elif attempt is not None:
-        log = client.follow_log(id_, attempt=attempt, worker=worker)
+        log = client.follow_log(id_, attempt=attempt, worker=worker, since=since)
         pieces = (piece.text.encode() for piece in log)
     else:
-        pieces = following.follow(client, client.job(id_).job.id, worker=worker, say=screen.aside)
+        pieces = following.follow(
+            client, client.job(id_).job.id, worker=worker, say=screen.aside, since=since
+        )
     try:
         for piece in pieces:
             screen.bytes(piece)
@@ -156,7 +160,9 @@ POOL_VERBS: tuple[Verb, ...] = (
          (_ID,
           option("-f", "--follow", is_flag=True, help="Follow it, through all attempts."),
           option("--attempt", type=click.IntRange(min=1), help="Which attempt; the newest."),
-          option("--worker", type=click.IntRange(min=0), default=0, help="Which worker."))),
+          option("--worker", type=click.IntRange(min=0), default=0, help="Which worker."),
+          option("--since", metavar="T",
+                 help="From this time on: RFC 3339, or how long ago, such as 10m."))),
     Verb(("why",), "Say why a job waits, and what would make it start.",
          _answered(lambda client, given: client.why(given["id"]), views.why), (_ID,)),
     Verb(("pause",), "Pause jobs: they keep their progress and wait until resumed.",

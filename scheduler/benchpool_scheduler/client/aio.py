@@ -6,6 +6,7 @@ import asyncio
 import time
 import uuid
 from collections.abc import AsyncIterator, Sequence
+from datetime import datetime
 from pathlib import Path
 from types import TracebackType
 from typing import TypeVar
@@ -162,17 +163,24 @@ class AsyncClient:
         worker: int = 0,
         offset: int | None = None,
         limit: int | None = None,
+        since: datetime | None = None,
     ) -> LogRange:
         """Read some bytes of a log; a negative ``offset`` counts from its end."""
         return await self.send(
-            calls.log(id_, attempt=attempt, worker=worker, offset=offset, limit=limit)
+            calls.log(id_, attempt=attempt, worker=worker, offset=offset, limit=limit, since=since)
         )
 
     def follow_log(
-        self, id_: str, *, attempt: int | None = None, worker: int = 0, offset: int = 0
+        self,
+        id_: str,
+        *,
+        attempt: int | None = None,
+        worker: int = 0,
+        offset: int = 0,
+        since: datetime | None = None,
     ) -> AsyncIterator[LogText]:
-        """Yield a log as it is written, from a byte offset until it ends."""
-        return self._follow(FollowedLog(id_, attempt, worker, offset))
+        """Yield a log as it is written, from a byte offset or a time until it ends."""
+        return self._follow(FollowedLog(id_, attempt, worker, offset, since))
 
     def events(self, after: int | None = None) -> AsyncIterator[Event]:
         """Yield all changes that one may see; see ``Event``."""

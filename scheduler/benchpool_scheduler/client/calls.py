@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from types import NoneType
 from typing import Generic, TypeVar
 from urllib.parse import quote
@@ -133,6 +134,7 @@ def log(
     worker: int = 0,
     offset: int | None = None,
     limit: int | None = None,
+    since: datetime | None = None,
 ) -> Call[LogRange]:
     """Read bytes of a log; a negative offset counts from its end."""
     query = {
@@ -140,15 +142,21 @@ def log(
         "worker": worker,
         "offset": offset,
         "limit": limit,
+        "since": _time(since),
     }
     return _get(_job_path(id_, "logs"), LogRange, query)
 
 
 def follow_log(
-    id_: str, *, attempt: int | None = None, worker: int = 0, offset: int = 0
+    id_: str,
+    *,
+    attempt: int | None = None,
+    worker: int = 0,
+    offset: int = 0,
+    since: datetime | None = None,
 ) -> Call[bytes]:
-    """Open the event stream of a log from a byte offset."""
-    query = {"attempt": attempt, "worker": worker, "offset": offset}
+    """Open the event stream of a log from a byte offset, or from a time."""
+    query = {"attempt": attempt, "worker": worker, "offset": offset, "since": _time(since)}
     return _get(_job_path(id_, "logs", "stream"), bytes, query)
 
 
@@ -226,6 +234,10 @@ def _get(path: str, returns: type[T], query: Mapping[str, Value] | None = None) 
 def _post(path: str, returns: type[T], body: object, *, repeatable: bool) -> Call[T]:
     encoded = msgspec.json.encode(body)
     return Call("POST", path, returns, body=encoded, content_type=JSON, repeatable=repeatable)
+
+
+def _time(at: datetime | None) -> str | None:
+    return None if at is None else at.astimezone(UTC).isoformat()
 
 
 def _text(value: str | int | bool) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Iterator, Sequence
+from datetime import datetime
 from pathlib import Path
 from types import TracebackType
 from typing import TypeVar
@@ -162,15 +163,24 @@ class Client:
         worker: int = 0,
         offset: int | None = None,
         limit: int | None = None,
+        since: datetime | None = None,
     ) -> LogRange:
         """Read some bytes of a log; a negative ``offset`` counts from its end."""
-        return self.send(calls.log(id_, attempt=attempt, worker=worker, offset=offset, limit=limit))
+        return self.send(
+            calls.log(id_, attempt=attempt, worker=worker, offset=offset, limit=limit, since=since)
+        )
 
     def follow_log(
-        self, id_: str, *, attempt: int | None = None, worker: int = 0, offset: int = 0
+        self,
+        id_: str,
+        *,
+        attempt: int | None = None,
+        worker: int = 0,
+        offset: int = 0,
+        since: datetime | None = None,
     ) -> Iterator[LogText]:
-        """Yield a log as it is written, from a byte offset until it ends."""
-        return self._follow(FollowedLog(id_, attempt, worker, offset))
+        """Yield a log as it is written, from a byte offset or a time until it ends."""
+        return self._follow(FollowedLog(id_, attempt, worker, offset, since))
 
     def events(self, after: int | None = None) -> Iterator[Event]:
         """Yield all changes that one may see; see ``Event``."""

@@ -7,6 +7,7 @@ also split inside JSON texts that hold other line separators. Format: WHATWG HTM
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Literal, Protocol, TypeVar
 
 import msgspec
@@ -95,11 +96,16 @@ class FollowedLog:
     attempt: int | None
     worker: int
     offset: int
+    since: datetime | None = None
     done: bool = False
 
     def call(self) -> Call[bytes]:
         return calls.follow_log(
-            self.job, attempt=self.attempt, worker=self.worker, offset=self.offset
+            self.job,
+            attempt=self.attempt,
+            worker=self.worker,
+            offset=self.offset,
+            since=self.since,
         )
 
     def opened(self) -> list[LogText]:
@@ -111,7 +117,7 @@ class FollowedLog:
         if event.name != "log":
             return []
         piece = msgspec.json.decode(event.data, type=LogText)
-        self.attempt, self.offset = piece.attempt, int(event.id)
+        self.attempt, self.offset, self.since = piece.attempt, int(event.id), None
         return [piece]
 
 

@@ -214,10 +214,25 @@ class Pool:
     ) -> LogChunk:
         """Return at most ``limit`` bytes (at most 1 MiB) from ``offset``; empty when none yet.
 
-        Errors: NotFound.
+        A negative ``offset`` counts from the log's present end. Errors: NotFound.
         """
         which = self.log(caller, job, attempt=attempt, worker=worker)
+        if offset < 0:
+            offset += await self._engine.runtime.find_log_offset(which, None)
         return await self._engine.runtime.read_log(which, max(0, offset), min(limit, LOG_BYTES))
+
+    async def find_log_offset(
+        self,
+        caller: Caller,
+        job: str,
+        since: float,
+        *,
+        attempt: int | None = None,
+        worker: int = 0,
+    ) -> int:
+        """Return the first offset written at ``since`` (seconds since the epoch) or later."""
+        which = self.log(caller, job, attempt=attempt, worker=worker)
+        return await self._engine.runtime.find_log_offset(which, since)
 
     async def wait_log(
         self,

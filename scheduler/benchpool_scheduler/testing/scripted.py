@@ -127,6 +127,10 @@ class ScriptedRuntime:
         """Return an empty log."""
         return LogChunk(offset, b"", ended=worker not in self.alive)
 
+    async def find_log_offset(self, worker: WorkerId, since: float | None) -> int:
+        """Return the beginning."""
+        return 0
+
     async def wait_log(self, worker: WorkerId, offset: int, timeout_s: float) -> bool:
         """Return at once."""
         return worker not in self.alive

@@ -71,6 +71,24 @@ def test_a_log_can_be_followed_before_the_job_has_started(service: Served) -> No
         assert "".join(piece.text for piece in stream) == "at last\n"
 
 
+def test_a_followed_log_ends_when_the_job_is_cancelled_before_its_start(service: Served) -> None:
+    with service.client("susan") as susan:
+        blocker = JobSubmission(entry=CommandEntry(["sleep", "600"]), gpus=4)
+        susan.submit(blocker)
+        job = susan.submit(run("pass"))
+        stream = susan.follow_log(job.id)
+        susan.cancel(job.id)
+        assert list(stream) == []
+
+
+def test_the_end_of_a_log_can_be_read_alone(service: Served) -> None:
+    with service.client("susan") as susan:
+        job = susan.submit(run("print('a' * 1000 + 'the end')"))
+        susan.wait(job.id)
+        tail = susan.log(job.id, offset=-8)
+    assert (tail.data, tail.offset, tail.ended) == (b"the end\n", 1000, True)
+
+
 def test_the_log_of_another_user_does_not_exist(service: Served) -> None:
     with service.client("susan") as susan, service.client("joe") as joe:
         job = susan.submit(run("pass"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -82,6 +83,19 @@ def test_logs_follow_a_job_to_its_end(benchpool: Benchpool) -> None:
     id_ = benchpool("submit", "--json", "--", "sh", "-c", "echo a; sleep 1; echo b").json["id"]
     said = benchpool("logs", "-f", id_[:8])
     assert (said.status, said.out) == (0, "a\nb\n")
+
+
+def test_logs_since_a_time_leave_out_what_was_before(benchpool: Benchpool) -> None:
+    program = "import time; print('early', flush=True); time.sleep(2.5); print(time.time())"
+    id_ = benchpool("submit", "--json", "--wait", "--", "python3", "-c", program).json["id"]
+    late = float(benchpool("logs", id_).out.split()[1])
+    at = datetime.fromtimestamp(late - 0.5, UTC).isoformat()
+    assert benchpool("logs", "--since", at, id_).out.split() == [str(late)]
+    assert benchpool("logs", "-f", "--since", at, id_).out.split() == [str(late)]
+    assert benchpool("logs", "--since", "1h", id_).out.split()[0] == "early"
+    after = datetime.fromtimestamp(late + 1.5, UTC).isoformat()
+    assert benchpool("logs", "--since", after, id_).out == ""
+    assert benchpool("logs", "--since", "yesterday", id_).status == 2
 
 
 def test_jobs_can_be_paused_resumed_and_cancelled_together(

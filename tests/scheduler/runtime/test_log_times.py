@@ -1,0 +1,40 @@
+"""Where a log was at a time: never late, and at most one mark's interval early."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from benchpool_scheduler.runtime.local import logs
+from benchpool_scheduler.runtime.local.supervisor.logfile import FINE_S, LogWriter
+
+
+@given(
+    pauses=st.lists(st.floats(0, 5), min_size=1, max_size=40),
+    asked=st.floats(-5, 200),
+)
+def test_a_time_finds_all_that_was_written_from_then_on(pauses: list[float], asked: float) -> None:
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        now, written = 1000.0, []
+        patch.setattr(time, "time", lambda: now)
+        writer = LogWriter(folder)
+        for number, pause in enumerate(pauses):
+            now += pause
+            written.append((now, number * 2))
+            writer.write(b"x\n")
+        writer.close()
+        found = logs.offset_at(Path(folder), 1000.0 + asked)
+    first = next((offset for at, offset in written if at >= 1000.0 + asked), len(pauses) * 2)
+    early = [at for at, offset in written if found <= offset < first]
+    assert found <= first
+    assert all(1000.0 + asked - at < FINE_S for at in early)
+
+
+def test_a_log_without_times_is_at_its_end(tmp_path: Path) -> None:
+    (tmp_path / "log").write_bytes(b"abc")
+    assert logs.offset_at(tmp_path, 0.0) == 3
