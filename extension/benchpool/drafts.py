@@ -1,0 +1,221 @@
+"""From cells, a notebook or a script to what the pool accepts, and the contents that go with it.
+
+One way for button, magic and function, so that all make the same job and say the same words.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from benchpool import notebook_job
+from benchpool.cells import Cell, Problem, Selection, choose
+from benchpool.notebook_job import JobCell
+from benchpool_scheduler.client import snapshot
+from benchpool_scheduler.contract import (
+    Entry,
+    JobSubmission,
+    NotebookEntry,
+    ScriptEntry,
+    SnapshotFile,
+    Source,
+)
+from benchpool_scheduler.errors import InvalidInput
+
+RESULTS = "benchpool-results"
+Kind = Literal["cells", "notebook", "script", "python", "magic"]
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What the user chose beside the code. ``key`` makes a repeat of the same sending harmless."""
+
+    gpus: int = 1
+    workers: int = 1
+    project: str | None = None
+    name: str | None = None
+    time_limit_s: int | None = None
+    priority: int | None = None
+    preemptible: bool = True
+    env: Mapping[str, str] = field(default_factory=dict)
+    key: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A submission, the contents that it needs by hash, and what is to say about it."""
+
+    submission: JobSubmission
+    contents: Mapping[str, Path | bytes]
+    problems: tuple[Problem, ...] = ()
+    selection: Selection | None = None
+
+    def check(self) -> Draft:
+        """Return this draft when nothing in it is known to fail.
+
+        Raises:
+            InvalidInput: With the first error, its cell's number and line.
+        """
+        for each in self.problems:
+            if each.level == "error":
+                raise InvalidInput(f"{self.place(each)}{each.text}.", field="cells")
+        return self
+
+    def place(self, problem: Problem) -> str:
+        """Return where a problem is, for a sentence: ``Cell 3, line 2: ``."""
+        cells = self.selection.cells if self.selection else ()
+        number = next((each.index + 1 for each in cells if each.id == problem.cell), None)
+        if number is None:
+            return ""
+        return f"Cell {number}, line {problem.line}: " if problem.line else f"Cell {number}: "
+
+
+def of_cells(
+    cells: Sequence[Cell],
+    wish: Wish,
+    *,
+    kind: Kind,
+    folder: Path,
+    interpreter: str,
+    path: str | None = None,
+    whole: bool = False,
+) -> Draft:
+    """Draft a job of the selected cells and of those that they need; ``whole``: of all cells.
+
+    It runs in ``folder`` with ``interpreter``. ``path`` is the notebook's, for its name.
+    """
+    selection = choose(cells)
+    by_id = {cell.id: cell for cell in cells}
+    text = notebook_job.build(
+        [
+            JobCell(each.id, each.index + 1, each.run, by_id[each.id].cell_type)
+            for each in selection.cells
+            if each.included or (whole and by_id[each.id].cell_type != "code")
+        ],
+        path=path,
+    )
+    sha256 = hashlib.sha256(text).hexdigest()
+    name = wish.name or name_of(path or "cells")
+    file_name = Path(path).name if path and path.endswith(".ipynb") else f"{plain(name)}.ipynb"
+    sent = [] if whole else [each.id for each in selection.cells if each.selected]
+    submission = _submission(
+        NotebookEntry(sha256, file_name),
+        wish,
+        name=name,
+        folder=folder,
+        interpreter=interpreter,
+        source=Source(kind=kind, path=path, cells=sent),
+        working_dir=str(folder),
+    )
+    return Draft(submission, {sha256: text}, selection.problems, selection)
+
+
+def of_script(
+    script: Path,
+    args: Sequence[str],
+    wish: Wish,
+    *,
+    kind: Kind,
+    interpreter: str,
+    folder: Path | None = None,
+    path: str | None = None,
+    files: snapshot.Snapshot | None = None,
+) -> Draft:
+    """Draft a job of a script in a copy of ``folder`` (the script's own when it is not said).
+
+    Without ``files`` nothing of the folder is in the draft: good for a preview, not to send.
+    """
+    root = folder or script.parent
+    inside = script.relative_to(root).as_posix()
+    submission = _submission(
+        ScriptEntry(inside, list(args)),
+        wish,
+        name=wish.name or name_of(inside),
+        folder=root,
+        interpreter=interpreter,
+        source=Source(kind=kind, path=path or inside),
+        files=list(files.files) if files else [],
+    )
+    return Draft(submission, dict(files.contents) if files else {})
+
+
+def results_folder(folder: Path, name: str, key: str) -> Path:
+    """Return where a job's results go. It comes from the key, so that a repeat names the same.
+
+    >>> results_folder(Path("/work"), "my job/1", "k").as_posix()
+    '/work/benchpool-results/my-job-1-8254c329'
+    """
+    mark = hashlib.sha256(key.encode()).hexdigest()[:8]
+    return folder / RESULTS / f"{plain(name)}-{mark}"
+
+
+def name_of(path: str) -> str:
+    """Return the name of a job that was given none.
+
+    >>> name_of("exp/train model.ipynb")
+    'train model'
+    """
+    kept = "".join(each if each.isprintable() else "-" for each in Path(path).stem)
+    return kept.strip()[:100] or "job"
+
+
+def plain(name: str) -> str:
+    """Return a name as part of a file's name."""
+    kept = "".join(each if each.isalnum() or each in "._-" else "-" for each in name)
+    return kept.strip(".")[:80] or "job"
+
+
+def command(draft: Draft) -> str:
+    """Return what does the same without the dialog: in a terminal, for cells in a cell."""
+    submission, entry = draft.submission, draft.submission.entry
+    words = ["--gpus", str(submission.gpus)]
+    for option, value, usual in (
+        ("--workers", submission.workers, 1),
+        ("--project", submission.project, None),
+        ("--name", submission.name, None),
+        ("--priority", submission.priority, 50),
+        ("--time-limit", submission.time_limit_s, None),
+    ):
+        if value != usual:
+            words += [option, str(value)]
+    if isinstance(entry, ScriptEntry):
+        return shlex.join(["benchpool", "submit", *words, entry.path, *entry.args])
+    if draft.submission.source and draft.submission.source.kind == "notebook":
+        runner = ["python", "-m", "benchpool.runner", "notebook", "--notebook"]
+        file = Path(draft.submission.source.path or "").name
+        return shlex.join(["benchpool", "submit", *words, "--", *runner, file])
+    return shlex.join(["%%train", *words])
+
+
+def _submission(
+    entry: Entry,
+    wish: Wish,
+    *,
+    name: str,
+    folder: Path,
+    interpreter: str,
+    source: Source,
+    working_dir: str | None = None,
+    files: list[SnapshotFile] | None = None,
+) -> JobSubmission:
+    return JobSubmission(
+        entry=entry,
+        name=name,
+        project=wish.project,
+        gpus=wish.gpus,
+        workers=wish.workers,
+        priority=50 if wish.priority is None else wish.priority,
+        preemptible=wish.preemptible,
+        time_limit_s=wish.time_limit_s,
+        env=dict(wish.env),
+        key=wish.key or None,
+        interpreter=interpreter,
+        working_dir=working_dir,
+        output_dir=str(results_folder(folder, name, wish.key)),
+        files=files or [],
+        source=source,
+    )

@@ -1,0 +1,272 @@
+"""Jobs as objects of Python: send, list, follow, act. The words are those of the other ways."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import uuid
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from benchpool import drafts, notebooks
+from benchpool.drafts import Draft, Wish
+from benchpool_scheduler.client import Client, LogText, discover, snapshot
+from benchpool_scheduler.contract import ENDED, Attempt, Quota, Status, Why
+from benchpool_scheduler.contract import Job as JobFacts
+from benchpool_scheduler.errors import InvalidInput, NotFound
+
+PATIENCE_S = 20.0
+"""For how long a scheduler that restarts is waited for."""
+
+_lock = threading.Lock()
+_client: Client | None = None
+
+
+def client() -> Client:
+    """Return this process's connection to the pool.
+
+    Raises:
+        Unavailable: No pool is known here. NotAuthenticated: No token for it.
+    """
+    global _client
+    with _lock:
+        if _client is None:
+            _client = Client(discover(os.environ), patience_s=PATIENCE_S)
+        return _client
+
+
+class Job:
+    """A job of the pool. In a notebook it shows itself live; elsewhere as a line of text.
+
+    ``job.facts`` are its facts as last read: state, reason, progress, attempt and the rest.
+    """
+
+    def __init__(self, facts: JobFacts) -> None:
+        self.facts = facts
+
+    @property
+    def id(self) -> str:
+        """Its 26 characters."""
+        return self.facts.id
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return self.facts.name
+
+    @property
+    def state(self) -> str:
+        """Its state now, read from the pool (design: the eight words)."""
+        return str(self.refresh().facts.state)
+
+    @property
+    def ended(self) -> bool:
+        """Whether nothing more will happen to it, as last read."""
+        return self.facts.state in ENDED
+
+    @property
+    def why(self) -> Why:
+        """Why it waits, and when it may start."""
+        return client().why(self.id)
+
+    @property
+    def attempts(self) -> list[Attempt]:
+        """Its starts so far."""
+        return client().job(self.id).attempts
+
+    def refresh(self) -> Job:
+        """Read its facts again."""
+        self.facts = client().job(self.id).job
+        return self
+
+    def wait(self) -> Job:
+        """Wait until it has ended; look at ``state`` and ``facts.exit_code`` for how."""
+        if not self.ended:
+            self.facts = client().wait(self.id)
+        return self
+
+    def logs(self, *, attempt: int | None = None, worker: int = 0) -> str:
+        """Return the log so far, of the latest attempt unless another is named."""
+        pieces: list[bytes] = []
+        offset = 0
+        while True:
+            piece = client().log(self.id, attempt=attempt, worker=worker, offset=offset)
+            if not piece.data:
+                return b"".join(pieces).decode("utf-8", "replace")
+            pieces.append(piece.data)
+            offset = piece.next
+
+    def follow(self, *, attempt: int | None = None, worker: int = 0) -> Iterator[str]:
+        """Yield the log as it is written, until the attempt ends."""
+        piece: LogText
+        for piece in client().follow_log(self.id, attempt=attempt, worker=worker):
+            yield piece.text
+
+    def pause(self, reason: str | None = None) -> Job:
+        """Take it off its GPUs, keeping its progress, until it is resumed."""
+        return self._acted(client().pause(self.id, reason))
+
+    def resume(self, reason: str | None = None) -> Job:
+        """Queue it again after a pause."""
+        return self._acted(client().resume(self.id, reason))
+
+    def cancel(self, reason: str | None = None) -> Job:
+        """End it for good."""
+        return self._acted(client().cancel(self.id, reason))
+
+    def _acted(self, facts: JobFacts) -> Job:
+        self.facts = facts
+        return self
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Job) and other.id == self.id
+
+    def __hash__(self) -> int:
+        return hash(self.id)
+
+    def __repr__(self) -> str:
+        return line_of(self.facts)
+
+    def _ipython_display_(self) -> None:
+        from benchpool.display import show
+
+        show(self)
+
+
+def line_of(facts: JobFacts) -> str:
+    """Return a job as one line, e.g. ``3fk2hq7a train: queued, waits for 2 GPUs: 1 free``."""
+    said = [str(facts.state)]
+    if facts.progress is not None and facts.progress.fraction is not None:
+        said.append(f"{facts.progress.fraction:.0%}")
+    if facts.reason is not None:
+        said.append(facts.reason.text)
+    gpus = facts.gpus * facts.workers
+    return f"{facts.id[:8]} {facts.name}: {', '.join(said)} ({gpus} GPU{'s' * (gpus != 1)})"
+
+
+def submit(
+    path: str | os.PathLike[str],
+    *args: object,
+    gpus: int = 1,
+    workers: int = 1,
+    project: str | None = None,
+    name: str | None = None,
+    time_limit: int | None = None,
+    priority: int | None = None,
+    preemptible: bool = True,
+    env: Mapping[str, str] | None = None,
+    key: str | None = None,
+) -> Job:
+    """Send a script or a notebook to the pool and return its job.
+
+    A script runs in a copy of the current folder, or of its own when it lies elsewhere; a notebook
+    in its own folder. Both run with the Python that runs this.
+
+    Args:
+        path: A ``.py`` or ``.ipynb`` file.
+        args: Arguments of a script.
+        gpus, workers: GPUs per worker, and workers.
+        project: Needed only by who has several.
+        name: That of the file when not given.
+        time_limit: Seconds after which it is ended.
+        priority: 0 to 1000, inside the project; usually 50.
+        preemptible: False keeps it within the guaranteed quota, and from being paused.
+        env: Variables of the job.
+        key: Makes a repeat with the same key harmless.
+
+    Raises:
+        InvalidInput: There is no such file, or something in it is known to fail.
+        Refused: A rule of the pool says no, with the numbers.
+    """
+    wish = Wish(
+        gpus=gpus,
+        workers=workers,
+        project=project,
+        name=name,
+        time_limit_s=time_limit,
+        priority=priority,
+        preemptible=preemptible,
+        env=env or {},
+        key=key or uuid.uuid4().hex,
+    )
+    file = Path(path).absolute()
+    if not file.is_file():
+        raise InvalidInput(f"There is no file {path} in {Path.cwd()}.", field="path")
+    if file.suffix == ".ipynb":
+        return send(_notebook(file, args, wish))
+    return send(_script(file, [str(each) for each in args], wish))
+
+
+def jobs(
+    *, all: bool = False, project: str | None = None, state: str | None = None, limit: int = 100
+) -> list[Job]:
+    """Return jobs, newest first: one's own, or with ``all`` every one that one may see."""
+    found = client().jobs(all_=all, project=project, state=state, limit=limit)
+    return [Job(each) for each in found]
+
+
+def job(id_: str) -> Job:
+    """Return the job with this id, or with an id that begins so (at least 4 characters)."""
+    if len(id_) >= 26:
+        return Job(client().job(id_).job)
+    found = [each for each in client().jobs(all_=True) if len(id_) >= 4 and each.id.startswith(id_)]
+    if len(found) != 1:
+        what = "no job" if not found else f"{len(found)} jobs"
+        raise NotFound(
+            f"{what} that you may see begins with {id_!r}: give at least 4 characters, or all.",
+            field="id",
+        )
+    return Job(found[0])
+
+
+def quota(user: str | None = None) -> Quota:
+    """Return the build quota and the projects of a user; one's own by default."""
+    return client().quota(user)
+
+
+def status() -> Status:
+    """Return the pool in one object; ``print(benchpool.status().text)`` is its sentence."""
+    return client().status()
+
+
+def send(draft: Draft) -> Job:
+    """Upload what the pool lacks of a draft, and submit it."""
+    draft.check()
+    snapshot.upload(client(), draft.contents)
+    return Job(client().submit(draft.submission))
+
+
+def _notebook(file: Path, args: tuple[Any, ...], wish: Wish) -> Draft:
+    if args:
+        raise InvalidInput(
+            f"{file.name} is a notebook and takes no arguments: set env= and read os.environ.",
+            field="args",
+        )
+    return drafts.of_cells(
+        notebooks.read(file),
+        wish,
+        kind="python",
+        folder=file.parent,
+        interpreter=sys.executable,
+        path=file.name,
+        whole=True,
+    )
+
+
+def _script(file: Path, args: list[str], wish: Wish) -> Draft:
+    here = Path.cwd()
+    folder = here if file.is_relative_to(here) else file.parent
+    inside = file.relative_to(folder).as_posix()
+    files = snapshot.take(folder, must=[inside])
+    return drafts.of_script(
+        file,
+        args,
+        wish,
+        kind="python",
+        interpreter=sys.executable,
+        folder=folder,
+        path=inside,
+        files=files,
+    )

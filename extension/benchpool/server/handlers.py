@@ -1,0 +1,233 @@
+"""The routes of the server extension. Each one asks for a logged-in user of this server."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Awaitable
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+import msgspec
+from jupyter_server.auth.decorator import authorized
+from jupyter_server.base.handlers import APIHandler
+from jupyter_server.utils import url_path_join
+from tornado import iostream, web
+
+from benchpool.server import PREFIX, allowed
+from benchpool.server.places import Places
+from benchpool.server.pool import PoolAccess
+from benchpool.server.preparation import Preparing
+from benchpool.server.requests import Result, decode
+from benchpool_scheduler.client import sending, snapshot
+from benchpool_scheduler.contract import NotebookEntry
+from benchpool_scheduler.errors import BenchpoolError, InvalidInput, NotFound, TooLarge
+
+RESOURCE = "benchpool"
+ANSWER_S = 30.0
+_JOB = re.compile(r"[a-z0-9]{26}")
+_EVENTS = "text/event-stream"
+
+
+def routes(base_url: str) -> list[tuple[str, type[APIHandler]]]:
+    """Return the patterns and handlers below a server's base URL."""
+    handlers: dict[str, type[APIHandler]] = {
+        r"api/v1/(.+)": ForwardHandler,
+        "prepare": PrepareHandler,
+        "send": SendHandler,
+        "result": ResultHandler,
+    }
+    return [
+        (url_path_join(re.escape(base_url), PREFIX, pattern), handler)
+        for pattern, handler in handlers.items()
+    ]
+
+
+class Handler(APIHandler):
+    """What all routes share: the pool, the places, and errors as one object."""
+
+    auth_resource = RESOURCE
+
+    @cached_property
+    def pool(self) -> PoolAccess:
+        """The connection to the scheduler."""
+        found: PoolAccess = self.settings["benchpool"]
+        return found
+
+    @cached_property
+    def preparing(self) -> Preparing:
+        """What prepares for this server; kept, because it remembers lists of files."""
+        known = self.settings.get("benchpool_preparing")
+        if known is None:
+            root = getattr(self.contents_manager, "root_dir", None) or "."
+            known = Preparing(Places(Path(root)), self.kernel_spec_manager, self.pool)
+            self.settings["benchpool_preparing"] = known
+        found: Preparing = known
+        return found
+
+    async def answer(self, work: Awaitable[Any], status: int = 200) -> None:
+        """Send what ``work`` returns, or the error that it raises."""
+        try:
+            body = msgspec.json.encode(await work)
+        except BenchpoolError as failed:
+            await self.refuse(failed)
+            return
+        self.set_status(status)
+        await self.finish(body)
+
+    async def refuse(self, error: BenchpoolError) -> None:
+        """Send an error as the scheduler itself would."""
+        self.set_status(error.http_status)
+        await self.finish(msgspec.json.encode(error.as_json()))
+
+
+class PrepareHandler(Handler):
+    """``POST prepare``: what would be sent, and what would become of it."""
+
+    @web.authenticated
+    @authorized
+    async def post(self) -> None:
+        """Answer the dialog."""
+        await self.answer(self._prepared())
+
+    async def _prepared(self) -> Any:
+        return await self.preparing.prepare(decode(self.request.body, allowed.MAX_BODY))
+
+
+class SendHandler(Handler):
+    """``POST send``: the same body with a key; answers the job."""
+
+    @web.authenticated
+    @authorized
+    async def post(self) -> None:
+        """Send it."""
+        await self.answer(self._sent(), 201)
+
+    async def _sent(self) -> Any:
+        request = decode(self.request.body, allowed.MAX_BODY)
+        if request.key is None:
+            raise InvalidInput("A key is missing, which makes a repeat harmless.", field="key")
+        draft = await self.preparing.to_send(request)
+        client = self.pool.client
+        await snapshot.upload_async(client, draft.contents)
+        return await self.pool.ask(lambda pool: pool.submit(draft.submission), ANSWER_S)
+
+
+class ResultHandler(Handler):
+    """``GET result?job=ID``: where the results are."""
+
+    @web.authenticated
+    @authorized
+    async def get(self) -> None:
+        """Answer for one job."""
+        await self.answer(self._found(self.get_query_argument("job", "")))
+
+    async def _found(self, job: str) -> Result:
+        if not _JOB.fullmatch(job):
+            raise NotFound("There is no such job.", field="job")
+        submission = await self.pool.ask(lambda pool: pool.submission(job), ANSWER_S)
+        places = self.preparing.places
+        folder = Path(submission.output_dir) if submission.output_dir else None
+        if folder is None or not folder.is_dir() or places.relative(folder) is None:
+            return Result(None, None, [])
+        files = await asyncio.to_thread(places.files_below, folder)
+        entry, notebook = submission.entry, None
+        if isinstance(entry, NotebookEntry):
+            copy = places.relative(folder / entry.name)
+            notebook = copy if copy in files else None
+        return Result(notebook, places.relative(folder), files)
+
+
+class ForwardHandler(Handler):
+    """Requests of the page to the scheduler, with the server's token, by an allow-list."""
+
+    _track_activity = False  # a page that only watches does not keep an idle server alive
+
+    @web.authenticated
+    @authorized
+    async def get(self, path: str) -> None:
+        """Forward a question or open a stream."""
+        await self._forward(path)
+
+    @web.authenticated
+    @authorized
+    async def post(self, path: str) -> None:
+        """Forward an action."""
+        await self._forward(path)
+
+    def on_connection_close(self) -> None:
+        """Close the scheduler's stream when the page has gone."""
+        super().on_connection_close()
+        task = getattr(self, "_task", None)
+        if task is not None:
+            task.cancel()
+
+    async def _forward(self, path: str) -> None:
+        method = self.request.method or "GET"
+        if not allowed.is_forwarded(method, path):
+            raise web.HTTPError(404, f"There is no {method} {path[:100]} here")
+        if len(self.request.body) > allowed.MAX_BODY:
+            await self.refuse(_too_large(len(self.request.body)))
+            return
+        self._task = asyncio.ensure_future(self._pass_on(method, path))
+        try:
+            await self._task
+        except (asyncio.CancelledError, iostream.StreamClosedError):
+            return  # the page has gone
+        except BenchpoolError as failed:
+            await self.refuse(failed)
+        except httpx.HTTPError as failed:
+            await self._cut(failed)
+
+    async def _pass_on(self, method: str, path: str) -> None:
+        headers = {
+            name: self.request.headers[name]
+            for name in allowed.REQUEST_HEADERS
+            if name in self.request.headers
+        }
+        streams = headers.get("Accept") == _EVENTS
+        timeout = httpx.Timeout(sending.SILENCE_S, connect=5.0) if streams else sending.TIMEOUT
+        url = quote(path, safe="/") + (f"?{self.request.query}" if self.request.query else "")
+        body = self.request.body if method == "POST" else None
+        async with self.pool.http.stream(
+            method, url, headers=headers, content=body, timeout=timeout
+        ) as answer:
+            self._begin(answer)
+            async for piece in answer.aiter_bytes():
+                self.write(piece)
+                await self.flush()
+        kind = answer.headers.get("Content-Type", "application/json")
+        await self.finish(set_content_type=kind) if not self._headers_written else await self.end()
+
+    def _begin(self, answer: httpx.Response) -> None:
+        self.set_status(answer.status_code)
+        self.set_header("Content-Type", answer.headers.get("Content-Type", "application/json"))
+        self.set_header("X-Content-Type-Options", "nosniff")
+        self.set_header("X-Accel-Buffering", "no")
+        for name, value in answer.headers.items():
+            if allowed.ANSWER_HEADERS.fullmatch(name):
+                self.set_header(name, value)
+
+    async def end(self) -> None:
+        """Finish an answer whose headers have been sent."""
+        await web.RequestHandler.finish(self)
+
+    async def _cut(self, failed: httpx.HTTPError) -> None:
+        """The scheduler went away: before the answer it is said, after it the stream just ends."""
+        if self._headers_written:
+            await self.end()
+            return
+        error = sending.translated(failed, str(self.pool.http.base_url))
+        await self.pool.forget()
+        await self.refuse(error)
+
+
+def _too_large(size: int) -> TooLarge:
+    limit = allowed.MAX_BODY
+    return TooLarge(
+        f"The request has {size >> 20} MiB, the limit is {limit >> 20} MiB: send less at once.",
+        numbers={"bytes": size, "limit": limit},
+    )

@@ -1,0 +1,56 @@
+"""Which Python a kernel is, by its kernel spec."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+from benchpool_scheduler.errors import InvalidInput
+
+_OURS = {"python", f"python{sys.version_info.major}"} | {
+    f"python{sys.version_info.major}.{sys.version_info.minor}"
+}
+"""Words that the Jupyter server replaces by its own Python when it starts a kernel."""
+
+
+def of_kernel(specs: Any, name: str | None) -> str:
+    """Return the absolute path of a kernel's interpreter; the default kernel's without a name.
+
+    Raises:
+        InvalidInput: There is no such kernel, or it runs no Python that can be found.
+    """
+    wanted = name or specs.default_kernel_name
+    try:
+        spec = specs.get_kernel_spec(wanted)
+    except KeyError as unknown:
+        raise InvalidInput(
+            f"This server has no kernel {wanted}: choose a Python kernel for the notebook.",
+            field="kernel_name",
+        ) from unknown
+    argv = list(spec.argv)
+    if str(spec.language).lower() != "python":
+        raise InvalidInput(
+            f"The kernel {spec.display_name} runs {spec.language}: jobs run Python notebooks, or "
+            "commands from the terminal.",
+            field="kernel_name",
+        )
+    if not argv or not any(word.startswith("ipykernel") for word in argv):
+        raise InvalidInput(
+            f"The kernel {spec.display_name} starts by a command of its own, so its Python is not "
+            "known: choose a kernel that was installed with ipykernel.",
+            field="kernel_name",
+        )
+    return _absolute(argv[0], spec.display_name)
+
+
+def _absolute(word: str, display_name: str) -> str:
+    found = sys.executable if word in _OURS else shutil.which(word)
+    if found is None or not Path(found).is_absolute():
+        raise InvalidInput(
+            f"The Python of the kernel {display_name}, {word}, is not on this machine: choose "
+            "another kernel.",
+            field="kernel_name",
+        )
+    return found

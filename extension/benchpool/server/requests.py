@@ -1,0 +1,163 @@
+"""The bodies that the page sends (closed: no unknown keys), and what ``prepare`` answers."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta, Struct
+
+from benchpool.cells import Cell
+from benchpool.drafts import Wish
+from benchpool_scheduler.contract import (
+    Argument,
+    FilePath,
+    GpuCount,
+    Name,
+    Preview,
+    Priority,
+    Quota,
+    Seconds,
+    WorkerCount,
+)
+from benchpool_scheduler.errors import InvalidInput, TooLarge
+
+MAX_CELLS = 10_000
+
+
+class LiveCell(Struct, frozen=True, forbid_unknown_fields=True):
+    """A cell as the page holds it, saved or not."""
+
+    id: Annotated[str, Meta(min_length=1, max_length=128)]
+    cell_type: Annotated[str, Meta(max_length=20)]
+    source: str
+    execution_count: int | None = None
+    selected: bool = False
+
+    def as_cell(self) -> Cell:
+        """Return it for the analysis."""
+        return Cell(self.id, self.source, self.selected, self.cell_type, self.execution_count)
+
+
+class SendRequest(Struct, frozen=True, forbid_unknown_fields=True):
+    """What the dialog asks about, and with ``key`` what it sends."""
+
+    kind: Literal["cells", "notebook", "script"]
+    path: FilePath
+    cells: Annotated[list[LiveCell], Meta(max_length=MAX_CELLS)] | None = None
+    kernel_name: Annotated[str, Meta(max_length=200)] | None = None
+    args: Annotated[list[Argument], Meta(max_length=1000)] = []
+    gpus: GpuCount = 1
+    workers: WorkerCount = 1
+    project: Name | None = None
+    name: Name | None = None
+    time_limit_s: Seconds | None = None
+    priority: Priority | None = None
+    key: Annotated[str, Meta(min_length=1, max_length=200)] | None = None
+
+    def wish(self) -> Wish:
+        """Return the answers beside the code."""
+        return Wish(
+            gpus=self.gpus,
+            workers=self.workers,
+            project=self.project,
+            name=self.name,
+            time_limit_s=self.time_limit_s,
+            priority=self.priority,
+            key=self.key or "",
+        )
+
+
+class PreparedCell(Struct, frozen=True):
+    """What happens to a cell."""
+
+    id: str
+    index: int
+    included: bool
+    selected: bool
+    why: str | None
+
+
+class SaidProblem(Struct, frozen=True):
+    """Something that would fail, or may."""
+
+    level: str
+    text: str
+    cell: str | None = None
+    line: int | None = None
+
+
+class LeftOutFile(Struct, frozen=True):
+    """A file that does not travel, and why."""
+
+    path: str
+    why: str
+
+
+class Files(Struct, frozen=True):
+    """What of the folder travels."""
+
+    count: int
+    bytes: int
+    left_out: list[LeftOutFile]
+
+
+class Refusal(Struct, frozen=True):
+    """Why the pool would not take it."""
+
+    code: str
+    message: str
+    field: str | None
+    numbers: dict[str, int | float | str | None]
+
+
+class Checkpoint(Struct, frozen=True):
+    """Whether the code seems to save its progress."""
+
+    found: bool
+    text: str
+
+
+class Preparation(Struct, frozen=True):
+    """What would be sent and what would become of it."""
+
+    name: str
+    cells: list[PreparedCell]
+    problems: list[SaidProblem]
+    interpreter: str | None
+    working_dir: str | None
+    output_dir: str | None
+    files: Files | None
+    command: str
+    preview: Preview | None
+    refusal: Refusal | None
+    quota: Quota | None
+    checkpoint: Checkpoint | None
+
+
+class Result(Struct, frozen=True):
+    """Where a job's results are, relative to the folder that the server serves."""
+
+    notebook: str | None
+    output_dir: str | None
+    files: list[str]
+
+
+def decode(body: bytes, limit: int) -> SendRequest:
+    """Read a body.
+
+    Raises:
+        InvalidInput: It is not what it should be.
+        TooLarge: It is longer than ``limit`` bytes.
+    """
+    if len(body) > limit:
+        raise TooLarge(
+            f"The notebook's code has {len(body) >> 20} MiB, the limit is {limit >> 20} MiB: move "
+            "data out of the cells into files.",
+            field="cells",
+            numbers={"bytes": len(body), "limit": limit},
+        )
+    try:
+        return msgspec.json.decode(body, type=SendRequest)
+    except msgspec.DecodeError as bad:
+        raise InvalidInput(f"The request cannot be read: {bad}.") from bad

@@ -1,0 +1,92 @@
+"""A real Jupyter server with our extension, in a process of its own, for tests."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+
+TOKEN = "token-of-the-page"
+START_S = 60.0
+
+
+@dataclass(frozen=True)
+class NotebookServer:
+    """A running server: its address, the folder that it serves, a logged-in page."""
+
+    url: str
+    root: Path
+    page: httpx.Client
+
+    def stranger(self) -> httpx.Client:
+        """Return a page that is not logged in."""
+        return httpx.Client(base_url=self.url, timeout=30)
+
+
+@contextmanager
+def notebook_server(folder: Path, environ: Mapping[str, str]) -> Iterator[NotebookServer]:
+    """Run a server that serves ``folder/root`` with these variables on top of our own."""
+    root, runtime = folder / "root", folder / "runtime"
+    for each in (root, runtime, folder / "home"):
+        each.mkdir(parents=True, exist_ok=True)
+    env = {
+        **{key: value for key, value in os.environ.items() if not key.startswith("JUPYTER")},
+        "HOME": str(folder / "home"),
+        "JUPYTER_RUNTIME_DIR": str(runtime),
+        "JUPYTER_CONFIG_DIR": str(folder / "config"),
+        "JUPYTER_DATA_DIR": str(folder / "data"),
+        **environ,
+    }
+    options = {
+        "ServerApp.root_dir": str(root),
+        "ServerApp.port": "0",
+        "ServerApp.ip": "127.0.0.1",
+        "IdentityProvider.token": TOKEN,
+        "ServerApp.open_browser": "False",
+        "ServerApp.allow_root": "True",
+        "ServerApp.allow_unauthenticated_access": "False",
+        "ServerApp.jpserver_extensions": "{'benchpool': True}",
+    }
+    words = [f"--{name}={value}" for name, value in options.items()]
+    with (folder / "server.log").open("wb") as log:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "jupyter_server", *words], env=env, stdout=log, stderr=log
+        )
+    try:
+        url = _address(process, runtime, folder / "server.log")
+        with httpx.Client(
+            base_url=url, headers={"Authorization": f"token {TOKEN}"}, timeout=30
+        ) as page:
+            yield NotebookServer(url, root, page)
+    finally:
+        process.terminate()
+        process.wait(30)
+
+
+def _address(process: subprocess.Popen[bytes], runtime: Path, log: Path) -> str:
+    until = time.monotonic() + START_S
+    while time.monotonic() < until and process.poll() is None:
+        for path in runtime.glob(f"jpserver-{process.pid}.json"):
+            try:
+                url: str = json.loads(path.read_text())["url"]
+            except ValueError:
+                continue  # half written
+            if _answers(url):
+                return url
+        time.sleep(0.05)
+    raise RuntimeError(f"the notebook server did not start:\n{log.read_text()}")
+
+
+def _answers(url: str) -> bool:
+    try:
+        return httpx.get(f"{url}api", timeout=5).status_code == 200
+    except httpx.TransportError:
+        return False

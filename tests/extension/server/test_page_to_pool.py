@@ -1,0 +1,380 @@
+"""What the page asks of its notebook server, and what comes of it, with a real pool."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+import uuid
+from pathlib import Path
+from typing import Any
+
+import httpx
+import nbformat
+import pytest
+
+from benchpool.server import handlers
+from benchpool_scheduler.contract import State
+from benchpool_scheduler.testing.notebook_server import TOKEN, NotebookServer
+from benchpool_scheduler.testing.serving import Served
+
+CELLS = ["import os", "x = 20", "unused = 1", "print(x + 1, os.getcwd())\nopen('made', 'w')", "y"]
+
+
+def body(kind: str = "cells", path: str = "book.ipynb", **more: Any) -> dict[str, Any]:
+    cells = [
+        {
+            "id": f"cell-{number}",
+            "cell_type": "code",
+            "source": text,
+            "execution_count": None,
+            "selected": number == 3,
+        }
+        for number, text in enumerate(CELLS)
+    ]
+    return {
+        "kind": kind,
+        "path": path,
+        "cells": None if kind == "script" else cells,
+        "kernel_name": "python3",
+        "args": [],
+        "gpus": 1,
+        "workers": 1,
+        "project": None,
+        "name": None,
+        "time_limit_s": None,
+        "priority": None,
+        **more,
+    }
+
+
+def new_key() -> str:
+    return uuid.uuid4().hex
+
+
+def made(answer: httpx.Response) -> dict[str, Any]:
+    found: dict[str, Any] = answer.json()
+    assert answer.is_success, found
+    return found
+
+
+def write_notebook(path: Path, *sources: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    cells = [nbformat.v4.new_code_cell(each) for each in sources]
+    nbformat.write(nbformat.v4.new_notebook(cells=cells), path)
+
+
+# ------------------------------------------------------------------ prepare
+
+
+def test_the_dialog_learns_what_would_be_sent_and_when_it_would_start(
+    server: NotebookServer,
+) -> None:
+    write_notebook(server.root / "book.ipynb", *CELLS)
+    said = made(server.page.post("benchpool/prepare", json=body(gpus=4)))
+    assert [each["included"] for each in said["cells"]] == [True, True, False, True, False]
+    assert said["cells"][1]["why"] == "defines `x`"
+    assert said["problems"] == []
+    assert said["name"] == "book"
+    assert said["interpreter"] == sys.executable
+    assert said["working_dir"] == "."
+    assert said["output_dir"] == "benchpool-results/book-…"
+    assert said["command"] == "%%train --gpus 4 --name book"
+    assert said["preview"]["starts"] == "now"
+    assert (said["preview"]["within_quota"], said["preview"]["over_quota"]) == (2, 2)
+    assert said["refusal"] is None
+    assert said["quota"]["user"] == "susan"
+    assert said["checkpoint"] == {
+        "found": False,
+        "text": "no checkpoint seen: starts again from the beginning when paused",
+    }
+
+
+def test_the_dialog_is_answered_within_200_ms(server: NotebookServer) -> None:
+    cells = body()["cells"]
+    many = [
+        {**cells[1], "id": f"c{n}", "source": f"v{n} = [v{n - 1}]" if n else "v0 = 1"}
+        for n in range(100)
+    ]
+    many[-1]["selected"] = True
+    taken = []
+    for _ in range(5):
+        began = time.perf_counter()
+        made(server.page.post("benchpool/prepare", json=body(cells=many)))
+        taken.append(time.perf_counter() - began)
+    assert min(taken) < 0.2
+
+
+def test_a_problem_in_a_cell_is_said_before_sending(server: NotebookServer) -> None:
+    cells = body()["cells"]
+    cells[3]["source"] = "print(1)\nprint(xx)"
+    said = made(server.page.post("benchpool/prepare", json=body(cells=cells)))
+    assert said["problems"] == [
+        {
+            "level": "error",
+            "text": "`xx` is defined in no cell of this notebook.",
+            "cell": "cell-3",
+            "line": 2,
+        }
+    ]
+    refused = server.page.post("benchpool/send", json=body(cells=cells, key=new_key()))
+    assert refused.status_code == 422
+    assert refused.json()["error"]["message"] == (
+        "Cell 4, line 2: `xx` is defined in no cell of this notebook."
+    )
+
+
+def test_what_can_never_run_is_a_refusal_with_numbers(server: NotebookServer) -> None:
+    said = made(server.page.post("benchpool/prepare", json=body(gpus=64)))
+    refusal = said["refusal"] or said["preview"]
+    assert "64" in json.dumps(refusal)
+    assert said["preview"] is None or said["preview"]["starts"] == "never"
+
+
+def test_a_script_is_prepared_with_its_files(server: NotebookServer) -> None:
+    folder = server.root / "exp"
+    folder.mkdir(exist_ok=True)
+    (folder / "train.py").write_text("import torch\ntorch.save(1, 'x')")
+    (folder / "lib.py").write_text("")
+    (folder / ".env").write_text("PASSWORD=1")
+    asked = body("script", "exp/train.py", args=["--lr", "1 2"], name="mine")
+    said = made(server.page.post("benchpool/prepare", json=asked))
+    assert said["files"]["count"] == 2
+    assert [each["path"] for each in said["files"]["left_out"]] == [".env"]
+    assert said["command"] == "benchpool submit --gpus 1 --name mine train.py --lr '1 2'"
+    assert said["checkpoint"]["text"].startswith("found: torch.save →")
+
+
+def test_without_a_pool_the_dialog_still_says_what_it_knows(lonely: NotebookServer) -> None:
+    said = made(lonely.page.post("benchpool/prepare", json=body()))
+    assert said["cells"][1]["included"]
+    assert said["refusal"]["code"] == "not-reachable"
+    assert said["preview"] is None
+    answer = lonely.page.get("benchpool/api/v1/jobs")
+    assert answer.status_code == 503
+    assert "is not reachable" in answer.json()["error"]["message"]
+
+
+# ------------------------------------------------------------------ send, result
+
+
+def test_cells_are_sent_run_and_their_results_come_back(
+    server: NotebookServer, pool: Served
+) -> None:
+    write_notebook(server.root / "deep" / "book.ipynb", *CELLS)
+    key = new_key()
+    asked = body(path="deep/book.ipynb", key=key, name="my run")
+    answer = server.page.post("benchpool/send", json=asked)
+    assert answer.status_code == 201
+    job = made(answer)
+    assert made(server.page.post("benchpool/send", json=asked))["id"] == job["id"]
+    with pool.client("susan") as client:
+        assert client.wait(job["id"]).state is State.SUCCEEDED
+        submission = client.submission(job["id"])
+    assert submission.source is not None
+    assert submission.source.cells == ["cell-3"]
+    assert submission.working_dir == str(server.root / "deep")
+    result = made(server.page.get("benchpool/result", params={"job": job["id"]}))
+    assert result["output_dir"].startswith("deep/benchpool-results/my-run-")
+    assert result["notebook"] == f"{result['output_dir']}/book.ipynb"
+    book = nbformat.read(server.root / result["notebook"], as_version=4)
+    assert [cell.id for cell in book.cells] == ["cell-0", "cell-1", "cell-3"]
+    assert book.cells[2].outputs[0].text == f"21 {server.root / 'deep'}\n"
+    assert (server.root / "deep" / "made").exists()
+
+
+def test_a_notebook_that_is_not_open_is_read_from_its_file(
+    server: NotebookServer, pool: Served
+) -> None:
+    write_notebook(server.root / "closed.ipynb", "a = 1", "print('sum', a + 1)")
+    asked = body("notebook", "closed.ipynb", cells=None, key=new_key())
+    job = made(server.page.post("benchpool/send", json=asked))
+    with pool.client("susan") as client:
+        assert client.wait(job["id"]).state is State.SUCCEEDED
+        assert b"sum 2\n" in client.log(job["id"]).data
+
+
+def test_a_script_runs_in_a_copy_and_what_it_made_comes_back(
+    server: NotebookServer, pool: Served
+) -> None:
+    folder = server.root / "scripts"
+    folder.mkdir()
+    (folder / "go.py").write_text(
+        "import os, sys, lib\nopen('new', 'w').write(sys.argv[1])\nprint(os.getcwd())"
+    )
+    (folder / "lib.py").write_text("")
+    asked = body("script", "scripts/go.py", args=["an argument"], key=new_key())
+    job = made(server.page.post("benchpool/send", json=asked))
+    with pool.client("susan") as client:
+        assert client.wait(job["id"]).state is State.SUCCEEDED
+        assert str(folder).encode() not in client.log(job["id"]).data
+    result = made(server.page.get("benchpool/result", params={"job": job["id"]}))
+    (new,) = [each for each in result["files"] if each.endswith("/new")]
+    assert (server.root / new).read_text() == "an argument"
+    assert not (folder / "new").exists()
+
+
+def test_results_of_others_do_not_exist(server: NotebookServer, pool: Served) -> None:
+    answer = server.page.get("benchpool/result", params={"job": "a" * 26})
+    assert answer.status_code == 404
+    assert server.page.get("benchpool/result", params={"job": "../x"}).status_code == 404
+
+
+@pytest.mark.parametrize(
+    "path", ["../secret.py", "/etc/passwd", "a/../../x.py", "a\\b.py", "", "x\0.py", "outside.py"]
+)
+def test_no_path_leads_out_of_the_servers_folder(server: NotebookServer, path: str) -> None:
+    secret = server.root.parent / "secret.py"
+    secret.write_text("print('secret')")
+    link = server.root / "outside.py"
+    if not link.is_symlink():
+        link.symlink_to(secret)
+    for route in ("prepare", "send"):
+        asked = {**body("script", path), "key": new_key()}
+        answer = server.page.post(f"benchpool/{route}", json=asked)
+        assert answer.status_code in (404, 422)
+        assert "error" in answer.json()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"gpus": 0}, {"gpus": 1.5}, {"gpus": True}, {"unknown": 1}, {"kind": "shell"}, {"cells": [1]}],
+)
+def test_a_body_that_is_not_declared_is_refused(
+    server: NotebookServer, change: dict[str, Any]
+) -> None:
+    answer = server.page.post("benchpool/prepare", json=body(**change))
+    assert answer.status_code == 422
+    assert answer.json()["error"]["code"] == "invalid-input"
+
+
+def test_a_kernel_that_is_not_here_is_named(server: NotebookServer) -> None:
+    said = made(server.page.post("benchpool/prepare", json=body(kernel_name="ir")))
+    assert said["interpreter"] is None
+    assert said["problems"][0]["text"] == (
+        "This server has no kernel ir: choose a Python kernel for the notebook."
+    )
+
+
+# ------------------------------------------------------------------ forwarding
+
+
+def test_jobs_logs_and_actions_are_forwarded(server: NotebookServer, pool: Served) -> None:
+    (server.root / "slow.py").write_text("import time\nprint('begun', flush=True)\ntime.sleep(600)")
+    job = made(server.page.post("benchpool/send", json=body("script", "slow.py", key=new_key())))[
+        "id"
+    ]
+    with server.page.stream(
+        "GET", f"benchpool/api/v1/jobs/{job}/logs/stream", headers={"Accept": "text/event-stream"}
+    ) as stream:
+        assert stream.headers["Content-Type"].startswith("text/event-stream")
+        line = next(line for line in stream.iter_lines() if line.startswith("data: "))
+        assert json.loads(line.removeprefix("data: "))["text"] == "begun\n"
+    log = server.page.get(f"benchpool/api/v1/jobs/{job}/logs", params={"offset": 2})
+    assert log.text == "gun\n"
+    assert log.headers["Content-Type"].startswith("text/plain")
+    assert log.headers["X-Content-Type-Options"] == "nosniff"
+    assert log.headers["Benchpool-Log-Next"] == "6"
+    assert job in {each["id"] for each in server.page.get("benchpool/api/v1/jobs").json()}
+    acted = server.page.post(f"benchpool/api/v1/jobs/{job}/cancel", json={"reason": "test"})
+    assert acted.is_success
+    with pool.client("susan") as client:
+        assert client.wait(job).state is State.CANCELLED
+    refused = server.page.post(f"benchpool/api/v1/jobs/{job}/pause", json={})
+    assert refused.status_code == 409
+    assert refused.json()["error"]["message"]
+
+
+def test_events_arrive_while_the_stream_is_open(server: NotebookServer, pool: Served) -> None:
+    (server.root / "quick.py").write_text("print(1)")
+    headers = {"Accept": "text/event-stream"}
+    with server.page.stream("GET", "benchpool/api/v1/events", headers=headers) as stream:
+        lines = stream.iter_lines()
+        asked = body("script", "quick.py", key=new_key())
+        job = made(httpx_post(server, asked))["id"]
+        states = []
+        for line in lines:
+            if line.startswith("data: ") and job in line:
+                states.append(json.loads(line.removeprefix("data: "))["state"])
+                if states[-1] == "succeeded":
+                    break
+    assert states[0] in {"queued", "starting"}
+
+
+def httpx_post(server: NotebookServer, asked: dict[str, Any]) -> httpx.Response:
+    """Send beside an open stream, on a connection of its own."""
+    with httpx.Client(base_url=server.url, timeout=30) as page:
+        return page.post("benchpool/send", json=asked, headers={"Authorization": f"token {TOKEN}"})
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("GET", "leases"),
+        ("POST", "leases"),
+        ("POST", "config/apply"),
+        ("GET", "metrics"),
+        ("POST", "objects/missing"),
+        ("GET", "jobs/../leases"),
+        ("GET", "jobs/%2e%2e/leases"),
+        ("GET", "jobs//x"),
+        ("POST", "quota"),
+    ],
+)
+def test_what_is_not_on_the_list_does_not_exist(
+    server: NotebookServer, method: str, path: str
+) -> None:
+    answer = server.page.request(
+        method, f"benchpool/api/v1/{path}", json={} if method == "POST" else None
+    )
+    assert answer.status_code == 404
+
+
+# ------------------------------------------------------------------ who may
+
+
+def test_every_route_and_method_asks_for_a_login(server: NotebookServer) -> None:
+    places = {"api/v1/(.+)": "api/v1/jobs", "prepare": "prepare", "send": "send"}
+    asked = 0
+    with server.stranger() as stranger:
+        for pattern, handler in handlers.routes("/"):
+            name = pattern.removeprefix("/benchpool/")
+            for method in ("GET", "POST", "PUT", "PATCH", "DELETE"):
+                if method.lower() not in vars(handler):
+                    continue
+                path = f"benchpool/{places.get(name, name)}"
+                answer = stranger.request(method, path, content=b"{}" if method == "POST" else None)
+                assert answer.status_code == 403, (method, path)
+                asked += 1
+    assert asked == 5
+
+
+def test_a_page_of_another_origin_can_send_nothing(server: NotebookServer) -> None:
+    """A browser sends the cookie along; without the token in the header it must be refused."""
+    with httpx.Client(base_url=server.url, follow_redirects=True, timeout=30) as browser:
+        browser.get("login", params={"token": TOKEN, "next": "/api/status"})
+        assert browser.get("benchpool/api/v1/jobs").status_code == 200
+        answer = browser.post(
+            "benchpool/send",
+            json={**body(), "key": new_key()},
+            headers={"Origin": "http://evil.example"},
+        )
+        assert answer.status_code in (403, 404)
+        unmarked = browser.post("benchpool/send", json={**body(), "key": new_key()})
+        assert unmarked.status_code == 403
+
+
+def test_the_servers_token_reaches_no_answer(server: NotebookServer) -> None:
+    secret = "servers-own-token-0123456789"
+    (server.root / "plain.py").write_text("print(1)")
+    asked = body("script", "plain.py", key=new_key())
+    answers = [
+        server.page.post("benchpool/prepare", json=asked),
+        server.page.post("benchpool/send", json=asked),
+        server.page.get("benchpool/api/v1/status"),
+        server.page.get("benchpool/api/v1/quota"),
+        server.page.get("benchpool/api/v1/jobs?all=true"),
+    ]
+    for answer in answers:
+        assert answer.is_success
+        assert secret not in answer.text + str(answer.headers)
