@@ -21,6 +21,7 @@ from benchpool_scheduler.runtime import (
     WorkerProgress,
     WorkerStarted,
 )
+from benchpool_scheduler.runtime.local import LocalRuntime, simulated
 
 PATIENCE_S = 30.0
 """How long a test waits for what must happen."""
@@ -131,6 +132,13 @@ class Listener:
                     if event.worker == worker and isinstance(event, kind):
                         return event
                 await self._news.wait()
+
+
+async def end_all_workers(state: Path) -> None:
+    """End the workers that a test leaves running: they outlive every service, also in tests."""
+    last = LocalRuntime(state, simulated(1))
+    await last.open([])
+    await last.close()
 
 
 async def whole_log(runtime: Runtime, worker: WorkerId) -> bytes:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from benchpool_scheduler.runtime.local import LocalRuntime, simulated
-from benchpool_scheduler.testing.workers import Listener
+from benchpool_scheduler.testing.workers import Listener, end_all_workers
 
 
 @pytest.fixture
@@ -22,10 +22,7 @@ async def runtime(state: Path) -> AsyncIterator[LocalRuntime]:
     await runtime.open([])
     yield runtime
     await runtime.close()
-    # Whatever a failed test left: a service that expects nobody ends everybody.
-    last = LocalRuntime(state, simulated(4))
-    await last.open([])
-    await last.close()
+    await end_all_workers(state)
 
 
 @pytest.fixture

@@ -17,7 +17,14 @@ import pytest
 from benchpool_scheduler.runtime import EndedBy, WorkerEnded, WorkerId, WorkerStarted
 from benchpool_scheduler.runtime.local import LocalRuntime, processes, simulated
 from benchpool_scheduler.runtime.local.supervisor import records
-from benchpool_scheduler.testing.workers import Listener, cancel, log_says, whole_log, worker_id
+from benchpool_scheduler.testing.workers import (
+    Listener,
+    cancel,
+    end_all_workers,
+    log_says,
+    whole_log,
+    worker_id,
+)
 
 SCHEDULER = """
 import asyncio, sys
@@ -69,9 +76,7 @@ async def next_scheduler(
     finally:
         await listener.close()
         await runtime.close()
-        last = LocalRuntime(state, simulated(4))
-        await last.open([])
-        await last.close()
+        await end_all_workers(state)
 
 
 def folder(state: Path, worker: WorkerId) -> Path:

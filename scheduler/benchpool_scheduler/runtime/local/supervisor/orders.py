@@ -15,7 +15,7 @@ class Order:
         folders: What the worker may write to besides; made where missing.
         output: The folder whose content goes to ``output_dir`` at the end.
         tag: The variable, ``NAME=value``, that every process of the worker carries.
-        name: Name of its cgroup.
+        name: Beginning of the name of its cgroup.
     """
 
     __slots__ = (

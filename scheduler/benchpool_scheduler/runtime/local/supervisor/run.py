@@ -151,7 +151,7 @@ class Supervisor:
                 return first
 
     def _start(self) -> None:
-        self._group = containment.make_group(self._order.name)
+        self._group = containment.make_group(f"{self._order.name}-{os.getpid()}")
         self._oom_before = containment.out_of_memory_kills(self._group)
         self._output, writer = os.pipe2(os.O_CLOEXEC)
         os.set_blocking(self._output, False)
