@@ -9,6 +9,7 @@ from benchpool_scheduler.cli import words
 from benchpool_scheduler.client import Client
 from benchpool_scheduler.contract import ENDED, Job, LogText, State
 
+BEFORE_A_PASS = "next-pass"
 WAITING = frozenset({State.QUEUED, State.PAUSED})
 
 
@@ -58,6 +59,8 @@ def _next(client: Client, id_: str, shown: int, say: Callable[[str], None]) -> J
     for job in _changes(client, id_):
         if job.state in ENDED or (job.attempt > shown and job.state not in WAITING):
             return job
+        if job.reason is not None and job.reason.code == BEFORE_A_PASS:
+            continue  # over in a moment, and no news
         text = f"{job.state}: {words.note(job)}".removesuffix(": ")
         if text != said and job.state in WAITING:
             say(f"{words.short(id_)} {text}")

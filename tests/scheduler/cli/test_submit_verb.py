@@ -45,6 +45,38 @@ def test_wait_exits_as_the_job_did(benchpool: Benchpool, train: Path) -> None:
     assert benchpool("submit", "--wait", "train.py", "41").status == 41
 
 
+def test_wait_follows_a_job_through_a_pause_to_its_end(
+    service: Served, folder: Path, environ: Mapping[str, str]
+) -> None:
+    program = (
+        "import os, time; n = os.environ['BENCHPOOL_ATTEMPT']; print('attempt', n, flush=True);"
+        "time.sleep(600 if n == '1' else 0)"
+    )
+    process = start(folder, environ, "submit", "--wait", "--", sys.executable, "-c", program)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "attempt 1\n"
+    with service.client("susan") as susan:
+        (job,) = susan.jobs()
+        susan.pause(job.id)
+        assert process.stderr is not None
+        assert any("paused" in line for line in process.stderr)  # said before it is resumed
+        susan.resume(job.id)
+    out, _ = process.communicate(timeout=30)
+    assert (process.returncode, out) == (0, "attempt 2\n")
+
+
+def start(folder: Path, environ: Mapping[str, str], *words: str) -> subprocess.Popen[str]:
+    """Start a command line as a process of its own."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "benchpool_scheduler.cli", *words],
+        cwd=folder,
+        env=dict(environ),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
 def test_results_come_back_beside_the_script(
     benchpool: Benchpool, train: Path, folder: Path
 ) -> None:
@@ -131,12 +163,7 @@ def test_ctrl_c_while_waiting_leaves_the_job_running_and_says_so(
     service: Served, folder: Path, environ: Mapping[str, str]
 ) -> None:
     program = "print('up', flush=True); input_ = __import__('time').sleep(600)"
-    line = [sys.executable, "-m", "benchpool_scheduler.cli", "submit", "--wait", "--",
-            sys.executable, "-c", program]  # fmt: skip
-    process = subprocess.Popen(
-        line, cwd=folder, env=dict(environ), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        text=True,
-    )  # fmt: skip
+    process = start(folder, environ, "submit", "--wait", "--", sys.executable, "-c", program)
     assert process.stdout is not None
     assert process.stdout.readline() == "up\n"
     process.send_signal(signal.SIGINT)

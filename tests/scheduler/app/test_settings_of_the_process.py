@@ -1,0 +1,70 @@
+"""What the scheduler's process makes of its environment."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from benchpool_scheduler.app import SchedulerApp, cookie_secret
+
+
+def test_settings_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {
+        "BENCHPOOL_STATE": "/s",
+        "BENCHPOOL_ACCOUNTS": "system",
+        "BENCHPOOL_SIMULATED_GPUS": "9",
+        "BENCHPOOL_GPU_MODEL": "V100",
+        "JUPYTERHUB_SERVICE_URL": "http://127.0.0.1:8765/services/benchpool",
+        "JUPYTERHUB_SERVICE_PREFIX": "/services/benchpool/",
+    }.items():
+        monkeypatch.setenv(name, value)
+    app = SchedulerApp()
+    assert (app.accounts, app.simulated_gpus, app.gpu_model) == ("system", 9, "V100")
+    assert app.configuration_file == "/s/benchpool.yaml"
+    assert app.address == ("127.0.0.1", 8765)
+    assert app.public_url == app.prefix == "/services/benchpool/"
+
+
+def test_workers_get_only_what_the_administrator_lists() -> None:
+    app = SchedulerApp(worker_environment=["HTTPS_PROXY", "NOT_SET", "A=b=c"])
+    environ = {"HTTPS_PROXY": "http://proxy", "JUPYTERHUB_API_TOKEN": "secret"}
+    assert app.worker_variables(environ) == {"HTTPS_PROXY": "http://proxy", "A": "b=c"}
+
+
+def test_the_cookie_secret_is_made_once_and_for_us_only(tmp_path: Path) -> None:
+    path = tmp_path / "scheduler" / "cookie-secret"
+    first = cookie_secret(path)
+    assert (len(first), cookie_secret(path)) == (32, first)
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_cookie_secret_that_a_crash_cut_off_is_made_anew(tmp_path: Path) -> None:
+    (tmp_path / "cookie-secret").write_bytes(b"short")
+    assert len(cookie_secret(tmp_path / "cookie-secret")) == 32
+
+
+def test_a_configuration_that_cannot_be_used_ends_the_start_with_one_sentence(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "benchpool.yaml").write_text("version: 1\nprojcts: []\n")
+    environ = {
+        "PATH": os.environ["PATH"],
+        "BENCHPOOL_STATE": str(tmp_path),
+        "JUPYTERHUB_API_TOKEN": "t",
+        "JUPYTERHUB_SERVICE_PREFIX": "/services/benchpool/",
+        "JUPYTERHUB_CLIENT_ID": "service-benchpool",
+    }
+    ended = subprocess.run(
+        [sys.executable, "-m", "benchpool_scheduler.app"],
+        env=environ,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert ended.returncode == 2
+    assert "projcts" in ended.stderr
+    assert "Traceback" not in ended.stderr
