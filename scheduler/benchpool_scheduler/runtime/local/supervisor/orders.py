@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 
 from .logfile import BOUND
 
@@ -64,6 +65,21 @@ class Wish:
         self.grace_s = grace_s
         self.for_ = for_
         self.text = text
+
+    def as_notice(self, now: float) -> dict[str, object]:
+        """Return what the worker finds in its notice file (formats, section 7).
+
+        >>> Wish("pause", 30.0, "joe", "").as_notice(0.5)["deadline"]
+        '1970-01-01T00:00:30.500+00:00'
+        """
+        at = now + self.grace_s
+        whole = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(at))
+        return {
+            "kind": self.kind,
+            "deadline": f"{whole}.{int(at % 1 * 1000):03d}+00:00",
+            "for": self.for_,
+            "text": self.text,
+        }
 
     @classmethod
     def of(cls, record: dict[str, object]) -> Wish:

@@ -272,12 +272,7 @@ class Supervisor:
 
     def _tell(self, wish: Wish) -> None:
         """Write the notice file; a worker that made it impossible gets the signals all the same."""
-        notice: dict[str, object] = {
-            "kind": wish.kind,
-            "deadline": _rfc3339(time.time() + wish.grace_s),
-            "for": wish.for_,
-            "text": wish.text,
-        }
+        notice = wish.as_notice(time.time())
         uid = None if self._account is None else self._account.uid
         try:
             records.write(self._exchange, records.NOTICE, notice, durable=False, uid=uid)
@@ -398,8 +393,3 @@ class Supervisor:
             self._account, self._order.output, files, self._after_ns, self._order.output_dir
         ):
             self._log.say(sentence)
-
-
-def _rfc3339(at: float) -> str:
-    whole = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(at))
-    return f"{whole}.{int(at % 1 * 1000):03d}+00:00"
