@@ -6,6 +6,7 @@ import doctest
 from types import ModuleType
 
 import pytest
+
 from benchpool_scheduler.runtime.local import gpus
 from benchpool_scheduler.runtime.local.supervisor import orders, schedule, snapshot
 
