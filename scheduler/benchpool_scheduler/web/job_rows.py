@@ -22,7 +22,7 @@ from benchpool_scheduler.web.words import (
 )
 
 ENDED_SHOWN = 10
-SHOWN = 500
+SHOWN = 200
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import doctest
 from datetime import timedelta
+from types import ModuleType
 
 import pytest
 from hypothesis import given
@@ -21,7 +23,8 @@ from benchpool_scheduler.contract import (
 )
 from benchpool_scheduler.service import Caller
 from benchpool_scheduler.testing.stage import NOW, StagedPool, gpu, job, reason
-from benchpool_scheduler.web import words
+from benchpool_scheduler.web import log_text, words
+from benchpool_scheduler.web import pool_view as pool_view_module
 from benchpool_scheduler.web.benches_view import benches_view
 from benchpool_scheduler.web.job_rows import ENDED_SHOWN, Reader, actions, jobs_view
 from benchpool_scheduler.web.job_view import job_view
@@ -90,6 +93,13 @@ def test_a_duration_never_loses_more_than_its_last_unit(seconds: int) -> None:
         int(number) * units[unit] for number, unit in zip(parts[::2], parts[1::2], strict=True)
     )
     assert 0 <= seconds - said < units[parts[-1]]
+
+
+@pytest.mark.parametrize("module", [words, log_text, pool_view_module])
+def test_the_examples_of_the_reference_run(module: ModuleType) -> None:
+    outcome = doctest.testmod(module)
+    assert outcome.attempted > 0
+    assert outcome.failed == 0
 
 
 # --------------------------------------------------------------------------- pool

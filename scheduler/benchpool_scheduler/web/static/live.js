@@ -9,6 +9,8 @@ import { paintTimes } from "./times.js";
 export const SHOWN = "benchpool-shown";
 
 const PAUSE_MS = 800;
+/** A page that takes long to make is asked for less often: at most this part of the time. */
+const SHARE = 1 / 8;
 const STALE_MS = 60_000;
 
 /** Load a page as a document; scripts in it do not run. */
@@ -27,6 +29,7 @@ export function load(method, url, body = null) {
 class Page {
   #timer = 0;
   #asked = 0;
+  #took = 0;
   #loading = false;
   #again = false;
 
@@ -37,7 +40,7 @@ class Page {
       return;
     }
     if (this.#timer !== 0) return;
-    const wait = Math.max(0, this.#asked + PAUSE_MS - Date.now());
+    const wait = Math.max(0, this.#asked + Math.max(PAUSE_MS, this.#took / SHARE) - Date.now());
     this.#timer = setTimeout(() => {
       this.#timer = 0;
       this.refresh();
@@ -60,6 +63,7 @@ class Page {
       indicate(false, "reconnecting");
     } finally {
       this.#loading = false;
+      this.#took = Date.now() - this.#asked;
       if (this.#again) this.soon();
     }
   }
