@@ -76,7 +76,6 @@ class Feed:
         while len(self._entries) > self._most:
             self._forgotten = self._entries.popitem(last=False)[1].seq
         self._news.set()
-        self._news = asyncio.Event()
 
     def close(self) -> None:
         """End all readers."""
@@ -103,6 +102,8 @@ class Feed:
             if not self.knows(cursor):
                 cursor = self._seq
                 yield Event(cursor, "reset", b"{}")
+            if self._news.is_set():
+                self._news = asyncio.Event()
             news = self._news
             for entry in self.since(cursor):
                 data = render(entry)

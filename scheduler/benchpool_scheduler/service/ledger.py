@@ -85,6 +85,10 @@ class Ledger:
         """Return the jobs that have not ended, oldest first."""
         return [self._jobs[job] for job in self._live]
 
+    def live_ids(self) -> tuple[str, ...]:
+        """Return the ids of the jobs that have not ended, oldest first."""
+        return tuple(self._live)
+
     def live_of(self, user: str) -> int:
         """Return how many jobs of a user have not ended."""
         return self._live_of_user.get(user, 0)

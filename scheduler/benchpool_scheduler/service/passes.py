@@ -25,6 +25,9 @@ from benchpool_scheduler.store.records import JobRecord, PreemptionRecord, Wish
 log = logging.getLogger(__name__)
 
 DEBOUNCE_S = 0.01
+REST, MOST_REST_S = 4.0, 2.0
+"""After a pass, so many times its duration belong to everything else, at most these seconds."""
+
 RETRY_S = 1.0
 FIRST_PORT, PORTS = 20_000, 10_000
 
@@ -65,6 +68,7 @@ class Passes:
             await asyncio.sleep(DEBOUNCE_S)
             self._wanted.clear()
             await self._guarded_pass()
+            await asyncio.sleep(min(MOST_REST_S, REST * self._outcome.last_pass_s))
 
     async def _guarded_pass(self) -> None:
         try:
@@ -138,11 +142,9 @@ def _start(draft: Draft, command: Start, now: float) -> None:
 
 
 def _free_port(draft: Draft) -> int:
-    taken = {
-        attempt.port
-        for job in draft.ledger.live()
-        if (attempt := draft.attempt(draft.job(job.id))) is not None and attempt.ended is None
-    }
+    # A job that starts in this very draft holds its port already.
+    busy = (job for job in map(draft.job, draft.ledger.live_ids()) if job.state in HOLDS_GPUS)
+    taken = {attempt.port for job in busy if (attempt := draft.attempt(job)) is not None}
     return next(port for port in range(FIRST_PORT, FIRST_PORT + PORTS) if port not in taken)
 
 

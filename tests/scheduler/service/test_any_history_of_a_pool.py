@@ -1,0 +1,227 @@
+"""Whatever happens in whatever order, the invariants hold and nothing is lost or doubled."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+
+from benchpool_scheduler.contract import JobSubmission, LeaseRequest, State
+from benchpool_scheduler.errors import BenchpoolError, Refused
+from benchpool_scheduler.runtime import EndedBy, WorkerId
+from benchpool_scheduler.service import Caller, Pool
+from benchpool_scheduler.testing.clocks import FakeClock
+from benchpool_scheduler.testing.pools import ADMIN, HUB, make_pool, sleeper, story
+from benchpool_scheduler.testing.scripted import ScriptedRuntime, devices
+
+CONFIGURATION = story(
+    """
+version: 1
+build: {users: {susan: 2, joe: 1}}
+projects:
+  - {name: susan, quota: 2, members: [susan]}
+  - {name: joe, quota: 2, limit: 4, members: [joe]}
+policy: {preemptions_per_hour: 100}
+"""
+)
+GPUS = 8
+QUOTAS = {"susan": 2, "joe": 1}
+USERS = st.sampled_from(["susan", "joe"])
+ENDED = {State.SUCCEEDED, State.FAILED, State.CANCELLED}
+
+
+class PoolHistory(RuleBasedStateMachine):
+    """People, workers, crashes and time act on a pool; the model knows what was promised."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.loop = asyncio.new_event_loop()
+        self.folder = tempfile.TemporaryDirectory()
+        self.clock = FakeClock()
+        self.runtime = ScriptedRuntime(devices(GPUS))
+        self.accepted: dict[str, str] = {}
+        self.final: dict[str, State] = {}
+        self.spawns = 0
+        self.keys = 0
+        self.pool: Pool
+
+    def wait(self, work: Any) -> Any:
+        async def bounded() -> Any:
+            async with asyncio.timeout(20):
+                return await work
+
+        return self.loop.run_until_complete(bounded())
+
+    @initialize()
+    def open(self) -> None:
+        self.pool = make_pool(
+            Path(self.folder.name),
+            configuration=CONFIGURATION,
+            runtime=self.runtime,
+            clock=self.clock,
+        )
+        self.wait(self.pool.open())
+        self.settle()
+
+    def settle(self) -> None:
+        """Let events be taken, then make passes until one changes nothing (R20)."""
+        self.wait(self._settle())
+
+    async def _settle(self) -> None:
+        engine = self.pool._engine
+        for _ in range(20):
+            await asyncio.sleep(0)
+            while not engine.watcher._inbox.empty() or engine.actions._tails:
+                await asyncio.sleep(0)
+            before = [(job.id, job.state, job.wish) for job in engine.ledger.live()]
+            await engine.passes.make()
+            await engine.actions.finish()
+            after = [(job.id, job.state, job.wish) for job in engine.ledger.live()]
+            if before == after and engine.watcher._inbox.empty():
+                return
+        raise AssertionError("passes do not come to rest")
+
+    # ------------------------------------------------------------------ people
+
+    @rule(
+        user=USERS,
+        gpus=st.integers(1, 4),
+        workers=st.integers(1, 3),
+        preemptible=st.booleans(),
+        priority=st.sampled_from([50, 60]),
+    )
+    def submit(self, user: str, gpus: int, workers: int, preemptible: bool, priority: int) -> None:
+        self.keys += 1
+        job = sleeper(
+            gpus=gpus,
+            workers=workers,
+            preemptible=preemptible,
+            priority=priority,
+            key=str(self.keys),
+        )
+        try:
+            accepted = self.wait(self.pool.submit(Caller(user), job))
+        except BenchpoolError:
+            assert gpus * workers > 2
+            return
+        self.accepted[accepted.id] = str(self.keys)
+        self.repeat(user, job, accepted.id)
+        self.settle()
+
+    def repeat(self, user: str, job: JobSubmission, known: str) -> None:
+        again, new = self.wait(self.pool.submit_once(Caller(user), job))
+        assert (again.id, new) == (known, False)
+
+    @rule(data=st.data(), verb=st.sampled_from(["pause", "resume", "cancel"]))
+    def command(self, data: st.DataObject, verb: str) -> None:
+        jobs = self.pool.jobs(ADMIN, all=True)
+        if not jobs:
+            return
+        job = data.draw(st.sampled_from(jobs))
+        try:
+            self.wait(getattr(self.pool, verb)(ADMIN, job.id))
+        except Refused:
+            assert job.state in ENDED
+        self.settle()
+
+    @rule(user=USERS, gpus=st.integers(1, 3))
+    def reserve(self, user: str, gpus: int) -> None:
+        held = sum(len(lease.gpus) for lease in self.pool.leases(ADMIN, user))
+        self.spawns += 1
+        request = LeaseRequest(user=user, server="s", spawn=str(self.spawns), gpus=gpus)
+        try:
+            lease = self.wait(self.pool.reserve(HUB, request))
+        except Refused:
+            assert held + gpus > QUOTAS[user]
+        else:
+            assert held + len(lease.gpus) <= QUOTAS[user]
+        self.settle()
+
+    @rule(data=st.data())
+    def release(self, data: st.DataObject) -> None:
+        leases = self.pool.leases(ADMIN)
+        if leases:
+            self.wait(self.pool.release(HUB, data.draw(st.sampled_from(leases)).id))
+            self.settle()
+
+    # ------------------------------------------------------------------ workers, time, crashes
+
+    @rule(
+        data=st.data(),
+        end=st.sampled_from(
+            [(0, EndedBy.ITSELF), (1, EndedBy.ITSELF), (143, EndedBy.NOTICE), (None, EndedBy.LOST)]
+        ),
+    )
+    def worker_ends(self, data: st.DataObject, end: tuple[int | None, EndedBy]) -> None:
+        alive: list[WorkerId] = sorted(self.runtime.alive)
+        if alive:
+            worker = data.draw(st.sampled_from(alive))
+            self.runtime.end(worker, *end, at=self.clock.now())
+            self.settle()
+
+    @rule(seconds=st.integers(1, 4000))
+    def time_passes(self, seconds: int) -> None:
+        self.clock.pass_s(seconds)
+
+    @rule()
+    def service_restarts(self) -> None:
+        self.wait(self.pool.close())
+        before = self.runtime
+        self.runtime = ScriptedRuntime(devices(GPUS))
+        self.runtime.alive = set(before.alive)
+        self.runtime.launched = dict(before.launched)
+        self.open()
+
+    # ------------------------------------------------------------------ what always holds
+
+    @invariant()
+    def nothing_is_lost_or_undone(self) -> None:
+        if not hasattr(self, "pool"):
+            return
+        known = {job.id: job for job in self.pool.jobs(ADMIN, all=True)}
+        assert set(known) == set(self.accepted)
+        for job, state in self.final.items():
+            assert known[job].state is state
+        self.final.update({j.id: j.state for j in known.values() if j.state in ENDED})
+
+    @invariant()
+    def no_gpu_is_given_twice(self) -> None:
+        if not hasattr(self, "pool"):
+            return
+        held = [gpu for lease in self.pool.leases(ADMIN) for gpu in lease.gpus]
+        held += [g for worker in self.runtime.alive for g in self.runtime.launched[worker].gpus]
+        assert len(held) == len(set(held))
+        stuck = {"I4"}  # time passes without workers obeying their notices
+        assert set(self.pool.metrics().breaches) <= stuck
+
+    @invariant()
+    def every_waiting_job_has_its_reason_and_benches_their_room(self) -> None:
+        if not hasattr(self, "pool"):
+            return
+        for job in self.pool.jobs(ADMIN, all=True, state=State.QUEUED):
+            assert job.reason is not None
+            assert job.reason.code != "next-pass"
+        leased = sum(len(lease.gpus) for lease in self.pool.leases(ADMIN))
+        in_jobs = sum(len(self.runtime.launched[w].gpus) for w in self.runtime.alive)
+        assert leased + in_jobs <= GPUS
+        assert in_jobs <= GPUS - sum(QUOTAS.values())
+
+    def teardown(self) -> None:
+        if hasattr(self, "pool"):
+            self.wait(self.pool.close())
+        self.loop.close()
+        self.folder.cleanup()
+
+
+TestPoolHistory = PoolHistory.TestCase
+TestPoolHistory.settings = settings(
+    max_examples=30,
+    stateful_step_count=25,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
+)
