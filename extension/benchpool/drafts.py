@@ -69,9 +69,15 @@ class Draft:
         """Return where a problem is, for a sentence: ``Cell 3, line 2: ``."""
         cells = self.selection.cells if self.selection else ()
         number = next((each.index + 1 for each in cells if each.id == problem.cell), None)
-        if number is None:
-            return ""
-        return f"Cell {number}, line {problem.line}: " if problem.line else f"Cell {number}: "
+        cell = "" if number is None else f"cell {number}"
+        source = self.submission.source
+        if source is not None and source.kind == "magic":
+            # A kernel knows no cells, only the numbers of what it ran.
+            cell = (problem.cell or "").replace("in-", "In [") + "]"
+            cell = cell if cell.startswith("In [") else ""
+        line = f"line {problem.line}" if problem.line else ""
+        where = ", ".join(filter(None, [cell, line]))
+        return f"{where[:1].upper()}{where[1:]}: " if where else ""
 
 
 def of_cells(

@@ -1,0 +1,31 @@
+"""Python of a user in front of a real pool."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from benchpool import handles
+from benchpool_scheduler.testing.serving import Served, served
+
+
+@pytest.fixture(scope="module")
+def pool(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    with served(tmp_path_factory.mktemp("pool") / "state") as running:
+        yield running
+
+
+@pytest.fixture
+def susan(pool: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Be susan, in a folder of hers."""
+    folder = tmp_path / "work"
+    folder.mkdir()
+    monkeypatch.setenv("BENCHPOOL_URL", pool.url)
+    monkeypatch.setenv("BENCHPOOL_TOKEN", "susan")
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr(handles, "_client", None)
+    yield folder
+    if handles._client is not None:
+        handles._client.close()

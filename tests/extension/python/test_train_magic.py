@@ -1,0 +1,119 @@
+"""``%%train`` in a real kernel, with a real pool."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jupyter_client.blocking.client import BlockingKernelClient
+from jupyter_client.manager import start_new_kernel
+
+from benchpool.magic import cells_of, read_options
+from benchpool_scheduler.contract import JobSubmission, NotebookEntry, State
+from benchpool_scheduler.errors import InvalidInput
+from benchpool_scheduler.testing.serving import Served
+
+
+class Session:
+    """A kernel, and what its cells answered."""
+
+    def __init__(self, client: BlockingKernelClient) -> None:
+        self.client = client
+
+    def run(self, code: str) -> list[dict[str, Any]]:
+        """Run a cell; return its outputs, with the kind in each."""
+        outputs: list[dict[str, Any]] = []
+
+        def take(message: dict[str, Any]) -> None:
+            if message["msg_type"] in {"stream", "display_data", "execute_result", "error"}:
+                outputs.append({"kind": message["msg_type"], **message["content"]})
+
+        self.client.execute_interactive(code, output_hook=take, timeout=60)
+        return outputs
+
+    def text(self, code: str) -> str:
+        """Run a cell; return what it printed or returned."""
+        return "".join(
+            each.get("text", "") or each.get("data", {}).get("text/plain", "")
+            for each in self.run(code)
+        )
+
+
+@pytest.fixture
+def session(pool: Served, susan: Path) -> Iterator[Session]:
+    env = {**os.environ, "JPY_SESSION_NAME": "some/where/book.ipynb"}
+    manager, client = start_new_kernel(kernel_name="python3", env=env, cwd=str(susan))
+    try:
+        yield Session(client)
+    finally:
+        client.stop_channels()
+        manager.shutdown_kernel(now=True)
+
+
+def test_a_cell_is_sent_with_the_earlier_ones_that_it_needs(
+    session: Session, pool: Served, susan: Path
+) -> None:
+    session.run("import os")
+    session.run("base = 20")
+    session.run("unused = 1")
+    session.run("broken = = 1")
+    session.run("%load_ext benchpool")
+    outputs = session.run("%%train --gpus 2 --name mine\nprint('sum', base + 1, os.getcwd())")
+    (shown,) = [each for each in outputs if each["kind"] == "display_data"]
+    assert "application/vnd.jupyter.widget-view+json" in shown["data"]
+    id_ = session.text("print(_.id)").strip()
+    with pool.client("susan") as client:
+        assert client.wait(id_).state is State.SUCCEEDED
+        assert f"sum 21 {susan}\n".encode() in client.log(id_).data
+        submission: JobSubmission = client.submission(id_)
+    assert (submission.gpus, submission.name) == (2, "mine")
+    assert isinstance(submission.entry, NotebookEntry)
+    assert submission.entry.name == "book.ipynb"
+    assert submission.source is not None
+    assert submission.source.kind == "magic"
+    results = list((susan / "benchpool-results").glob("mine-*/book.ipynb"))
+    assert len(results) == 1
+    assert "unused" not in results[0].read_text()
+
+
+def test_importing_benchpool_brings_the_magic_and_refusals_are_sentences(session: Session) -> None:
+    session.run("import benchpool")
+    session.run("def f():\n    return gone")
+    assert session.text("%%train\nf()") == (
+        "In [2], line 2: `gone` is defined in no cell of this notebook.\n"
+    )
+    assert session.text("%%train --gpus 2\nprint(nothing_here)") == (
+        "Line 1: `nothing_here` is defined in no cell of this notebook.\n"
+    )
+    said = session.text("%%train --gpu 2\nprint(1)")
+    assert said.startswith("%%train: unrecognized arguments: --gpu 2; it takes %%train [--gpus")
+    said = session.text("%%train --gpus 99\nprint(1)")
+    assert "99" in said
+    assert "Traceback" not in said
+
+
+def test_the_session_is_taken_in_the_order_in_which_it_ran() -> None:
+    history = ["", "x = 1", "%%train\nx", "x = = 2", "%%bash\nls", "x = 3", "%%train\nprint(x)"]
+    cells = cells_of(history, "print(x)")
+    assert [(each.source, each.selected) for each in cells] == [
+        ("x = 1", False),
+        ("%%bash\nls", False),
+        ("x = 3", False),
+        ("print(x)", True),
+    ]
+
+
+def test_options_are_words_of_a_shell() -> None:
+    wish = read_options("--gpus 4 --project vision --name 'a b' --time-limit 60 --priority 3")
+    assert (wish.gpus, wish.project, wish.name, wish.time_limit_s, wish.priority) == (
+        4,
+        "vision",
+        "a b",
+        60,
+        3,
+    )
+    with pytest.raises(InvalidInput, match="invalid int value: 'two'"):
+        read_options("--gpus two")
