@@ -10,6 +10,7 @@ const PREFIX = 'benchpool';
 /** Make the transport of a page for its server settings. */
 export function connect(settings: ServerConnection.ISettings): Transport {
   const base = URLExt.join(settings.baseUrl, PREFIX);
+  // With `no-store` JupyterLab adds a time to the address, which a closed interface refuses.
   return (path, init = {}) =>
-    ServerConnection.makeRequest(`${base}/${path}`, { cache: 'no-store', ...init }, settings);
+    ServerConnection.makeRequest(`${base}/${path}`, { cache: 'no-cache', ...init }, settings);
 }

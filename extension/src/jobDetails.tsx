@@ -14,6 +14,7 @@ import {
   startRange
 } from './format';
 import { LogSection } from './logView';
+import { Prose } from './prose';
 import type { IAttempt, IJob, IJobDetail, IResult } from './tokens';
 
 /** How results are opened in the page. */
@@ -78,8 +79,16 @@ function Why({ job, now }: { job: IJob; now: number }): React.JSX.Element | null
   }
   return (
     <div className="bp-Why" data-testid="benchpool-reason">
-      {job.reason && <p className="bp-Why-text">{job.reason.text}</p>}
-      {job.reason?.remedy && <p className="bp-Detail-quiet">{job.reason.remedy}</p>}
+      {job.reason && (
+        <p className="bp-Why-text">
+          <Prose text={job.reason.text} />
+        </p>
+      )}
+      {job.reason?.remedy && (
+        <p className="bp-Detail-quiet">
+          <Prose text={job.reason.remedy} />
+        </p>
+      )}
       {range && <p className="bp-Detail-quiet">Likely to start {range}.</p>}
     </div>
   );
@@ -153,7 +162,7 @@ function Attempts(props: { attempts: readonly IAttempt[]; now: number }): React.
             <span className="bp-Attempts-number">{attempt.attempt}</span>
             <span>
               {endedBy(attempt)}
-              <span className="bp-Detail-quiet"> {attemptFacts(attempt, props.now)}</span>
+              <span className="bp-Detail-quiet"> · {attemptFacts(attempt, props.now)}</span>
             </span>
           </li>
         ))}

@@ -5,7 +5,7 @@ import { ISignal, Signal } from '@lumino/signaling';
 import { ReactWidget } from '@jupyterlab/ui-components';
 import * as React from 'react';
 import type { JobActions } from './actions';
-import { isTerminal, quotaLine } from './format';
+import { quotaLine } from './format';
 import { useChanged, useNow } from './hooks';
 import { trainIcon } from './icons';
 import type { IOpeners } from './jobDetails';
@@ -189,7 +189,7 @@ function JobList({ model, actions, open, state }: IPanelOptions): React.JSX.Elem
           <JobRow
             key={job.id}
             job={job}
-            now={isTerminal(job.state) ? Math.ceil(now / SLOW_MS) * SLOW_MS : now}
+            now={clockOf(job, now)}
             api={model.api}
             open={open}
             isOpen={state.open === job.id}
@@ -204,6 +204,12 @@ function JobList({ model, actions, open, state }: IPanelOptions): React.JSX.Elem
       )}
     </>
   );
+}
+
+/** A coarse clock for jobs that ended long ago, so that their rows rest. */
+function clockOf(job: IJob, now: number): number {
+  const isLong = job.ended !== null && now - Date.parse(job.ended) > 2 * SLOW_MS;
+  return isLong ? Math.floor(now / SLOW_MS) * SLOW_MS : now;
 }
 
 function focusRow(list: HTMLElement | null, state: PanelState): void {

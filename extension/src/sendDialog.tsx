@@ -11,6 +11,7 @@ import * as React from 'react';
 import { listCells, problemLine } from './draft';
 import { useChanged } from './hooks';
 import type { JobsModel } from './model';
+import { Prose } from './prose';
 import { ArgumentsRow, RunsRow, SavesRow, SizeRow, StartsRow } from './sendFields';
 import { MoreFold } from './sendMore';
 import type { Sending } from './sending';
@@ -166,7 +167,7 @@ function Problems({ sending }: { sending: Sending }): React.JSX.Element {
           className={`bp-Note ${problem.level === 'error' ? 'bp-mod-error' : 'bp-mod-warn'}`}
           role={problem.level === 'error' ? 'alert' : undefined}
         >
-          {problemLine(problem, cells)}
+          <Prose text={problemLine(problem, cells)} />
         </p>
       ))}
     </div>
@@ -177,7 +178,7 @@ function isShownAtField(field: string | null): boolean {
   return field === 'gpus';
 }
 
-/** The same in a terminal, ready to be copied. */
+/** The same in a terminal, or as a cell's magic, ready to be copied. */
 function TwinFold({ command }: { command: string }): React.JSX.Element {
   const [copied, setCopied] = React.useState(false);
   const copy = () => {
@@ -188,7 +189,8 @@ function TwinFold({ command }: { command: string }): React.JSX.Element {
   return (
     <details className="bp-Fold">
       <summary>
-        In a terminal <code className="bp-Fold-hint bp-Twin-short">{command}</code>
+        {command.startsWith('%%') ? 'In a cell' : 'In a terminal'}{' '}
+        <code className="bp-Fold-hint bp-Twin-short">{command}</code>
       </summary>
       <div className="bp-Twin">
         <code data-testid="benchpool-command">{command}</code>

@@ -4,6 +4,7 @@
 import * as React from 'react';
 import { cellsLine, faults, Field, IListedCell, listCells, MAX_GPUS } from './draft';
 import { count, quotaLine, startRange } from './format';
+import { Prose } from './prose';
 import type { Sending } from './sending';
 import type { IPreview, IProjectQuota } from './tokens';
 
@@ -109,7 +110,9 @@ function CellList(props: {
             />
             <span className="bp-CellList-number">{cell.number}</span>
             <code className="bp-CellList-code">{cell.firstLine}</code>
-            <span className="bp-CellList-why">{cell.why}</span>
+            <span className="bp-CellList-why">
+              <Prose text={cell.why} />
+            </span>
           </label>
         </li>
       ))}
@@ -256,7 +259,7 @@ export function SavesRow({ sending }: { sending: Sending }): React.JSX.Element {
   return (
     <Row label="Saves">
       <div className="bp-Saves" data-stale={sending.preparing}>
-        {found ? found.text : ' '}
+        {found ? <Prose text={found.text} /> : ' '}
       </div>
     </Row>
   );

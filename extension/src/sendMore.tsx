@@ -73,7 +73,7 @@ function Facts({ preparation }: { preparation: IPreparation | null }): React.JSX
   }
   const facts: [string, string | null][] = [
     ['Environment', preparation.interpreter],
-    ['Runs in', preparation.working_dir],
+    ['Runs in', preparation.working_dir === '.' ? './' : preparation.working_dir],
     ['Results to', preparation.output_dir]
   ];
   const leftOut = preparation.files?.left_out ?? [];
