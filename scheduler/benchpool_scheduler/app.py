@@ -30,7 +30,7 @@ from benchpool_scheduler.api.routing import MIB
 from benchpool_scheduler.errors import BenchpoolError, InvalidInput
 from benchpool_scheduler.hub import HubDirectory
 from benchpool_scheduler.runtime.local import DeviceSource, LocalRuntime, find_devices, simulated
-from benchpool_scheduler.service import Pool
+from benchpool_scheduler.service import Pool, allowed_environment
 from benchpool_scheduler.store.sqlite import SqliteStore
 
 log = logging.getLogger("benchpool_scheduler")
@@ -185,7 +185,10 @@ class Server:
             directory=self._directory,
             base_url=settings.public_url.rstrip("/"),
             accounts=accounts,
-            environment=settings.worker_variables(os.environ),
+            environment={
+                **allowed_environment(os.environ),
+                **settings.worker_variables(os.environ),
+            },
             configuration_file=file,
         )
 
