@@ -56,7 +56,8 @@ def limit_reached(board: Board, work: Work, index: int, resource: int) -> Reason
 def guarantee_reached(board: Board, work: Work, index: int, resource: int) -> Reason:
     """A non-preemptible job does not fit the guaranteed quota (R8)."""
     branch = board.tree.branches[index]
-    quota, firm = branch.quota[resource] or 0, board.ledger.firm[index][resource]
+    quota = branch.quota[resource] or 0
+    firm = board.ledger.firm[index][resource] + board.ledger.leaving_firm[index][resource]
     asked = work.core[resource]
     return Reason(
         ReasonCode.NON_PREEMPTIBLE_OVER_QUOTA,

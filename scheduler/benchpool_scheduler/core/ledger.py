@@ -18,7 +18,7 @@ class Ledger:
     Attributes:
         held: Of jobs that run, or were chosen to start in this pass.
         leaving: Of jobs that are giving up their workers.
-        firm: The part of ``held`` that non-preemptible jobs hold.
+        firm: The part of ``held`` that non-preemptible jobs hold; ``leaving_firm`` of ``leaving``.
         by_user: GPUs that each user holds in a project.
     """
 
@@ -27,6 +27,7 @@ class Ledger:
         self.held = [NOTHING] * len(tree.branches)
         self.leaving = [NOTHING] * len(tree.branches)
         self.firm = [NOTHING] * len(tree.branches)
+        self.leaving_firm = [NOTHING] * len(tree.branches)
         self.by_user: dict[tuple[int, str], int] = {}
         for work in works:
             amounts = work.need.times(len(work.job.held))
@@ -61,6 +62,8 @@ class Ledger:
     def _leave(self, work: Work, amounts: Amounts) -> None:
         for index in work.branch.path:
             self.leaving[index] += amounts
+            if not work.job.preemptible:
+                self.leaving_firm[index] += amounts
 
     def over_limit(self, work: Work, amounts: Amounts, *, soon: bool) -> tuple[int, int] | None:
         """Return project and resource whose limit the amounts would pass, the lowest level first.
@@ -76,12 +79,24 @@ class Ledger:
                 return index, over
         return None
 
-    def over_guarantee(self, work: Work, amounts: Amounts) -> tuple[int, int] | None:
-        """Return project and resource whose quota a non-preemptible job would pass (R8)."""
+    def over_guarantee(self, work: Work, amounts: Amounts, *, soon: bool) -> tuple[int, int] | None:
+        """Return project and resource whose quota a non-preemptible job would pass (R8).
+
+        Args:
+            soon: Count what is leaving as gone.
+        """
         if work.job.preemptible:
             return None
         for index in reversed(work.branch.path):
             after = self.firm[index] + amounts
+            if not soon:
+                after += self.leaving_firm[index]
             if (over := first_over(after, self.tree.branches[index].quota)) is not None:
                 return index, over
         return None
+
+    def bound(self, work: Work, amounts: Amounts, *, soon: bool) -> tuple[int, int] | None:
+        """Return project and resource of the limit or quota that the amounts would pass (R8)."""
+        return self.over_limit(work, amounts, soon=soon) or self.over_guarantee(
+            work, amounts, soon=soon
+        )

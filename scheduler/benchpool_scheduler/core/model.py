@@ -181,7 +181,8 @@ class Start:
         after: Jobs that are leaving some of these GPUs and must be gone first; empty when the
             start can happen now. Until then the job stays queued: give it back to the next pass
             with ``earmarked`` and ``promised=workers`` (R20). Every plan repeats the promise while
-            it stands; the one with an empty ``after`` starts it.
+            it stands; the one with an empty ``after`` starts it. A job that is in its own ``after``
+            moves: the same plan preempts it, and it goes on at these places (R18).
     """
 
     job: JobId

@@ -36,14 +36,22 @@ def domain_of(node: Node, level: str, topology: Sequence[str]) -> tuple[str, ...
 
 
 def find(
-    work: Work, count: int, room: Room, topology: Sequence[str], *, soon: bool
+    work: Work,
+    count: int,
+    room: Room,
+    topology: Sequence[str],
+    *,
+    soon: bool,
+    but: NodeRoom | None = None,
 ) -> list[NodeRoom] | None:
     """Return the node of each of ``count`` workers, or None when not all of them fit.
 
     Args:
         soon: Count GPUs of leaving jobs as free.
+        but: A node to leave out.
     """
-    for nodes in _choices(work, room, topology):
+    for choice in _choices(work, room, topology):
+        nodes = choice if but is None else [node for node in choice if node is not but]
         slots = {n.order: n.slots(work.need, soon=soon) for n in nodes}
         fitting = [n for n in nodes if slots[n.order] > 0]
         for domain in _required(work, fitting, slots, count, topology):

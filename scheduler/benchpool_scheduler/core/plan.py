@@ -4,10 +4,12 @@
                 (R4-R7)   (R3)             (R20)      (R8-R18)  (R22)
 
 The jobs take turns (R11). The one whose turn it is starts on what is free, if it fits and no
-limit forbids it (R8-R10); else it claims room from others, if it may (R15-R18); else it waits and
-blocks nobody (R9). Two views of the pool are kept apart all the way: a plain start sees the pool
-as it is, a claim sees it as it will be when those who are leaving have gone. A job that was
-promised room keeps it and makes nobody else leave (R20).
+limit forbids it (R8-R10); else others make room by moving, where that helps (R18); else it claims
+room from others, if it may (R15-R18); else it waits and blocks nobody (R9).
+
+Two views of the pool are kept apart all the way: a plain start sees the pool as it is, a claim
+sees it as it will be when those who are leaving have gone. A job that was promised room keeps it
+and makes nobody else leave (R20).
 
 Nothing is searched: every job has its turn once, and a pass is bounded by jobs times nodes.
 """
@@ -28,6 +30,7 @@ from benchpool_scheduler.core.model import (
     Snapshot,
     Start,
 )
+from benchpool_scheduler.core.moves import make_room
 from benchpool_scheduler.core.ordering import Turns
 from benchpool_scheduler.core.placement import find
 from benchpool_scheduler.core.reasons import reasons_of
@@ -92,6 +95,8 @@ class Pass:
         for work in self.board.works:
             if work.queued and work.job.earmarked:
                 promised.put(work)
+            elif work.job.activity is Activity.TERMINATING and work.job.promised:
+                self._keep_move(work)
         while (waiter := promised.take()) is not None:
             work = waiter[0]
             taken = self._keep_promise(work)
@@ -102,12 +107,15 @@ class Pass:
                 promised.changed(work.branch)
                 self._wants_more(work, work.job.min_workers)
 
+    def _keep_move(self, work: Work) -> None:
+        """Keep the new places of a job that is leaving its old ones."""
+        if (taken := self.board.room.take_promised(work, work.job.promised)) is not None:
+            after = dict.fromkeys([*taken.after, work.job.id])
+            self.board.start(work, Taken(taken.workers, tuple(after)), claimed=True)
+
     def _keep_promise(self, work: Work) -> Taken | None:
         board, job = self.board, work.job
-        core = work.core
-        if board.ledger.over_limit(work, core, soon=True) is not None:
-            return None
-        if board.ledger.over_guarantee(work, core) is not None:
+        if board.ledger.bound(work, work.core, soon=True) is not None:
             return None
         if len(job.promised) == job.min_workers:
             taken = board.room.take_promised(work, job.promised)
@@ -137,7 +145,9 @@ class Pass:
         if (taken := self._plain(work, more)) is not None:
             self.board.start(work, taken)
             self.chunks.add_fresh(work, taken.workers, core=not workers)
-        elif (taken := self._claim(work, more)) is not None:
+        elif (taken := self._move(work, more)) is not None or (
+            taken := self._claim(work, more)
+        ) is not None:
             self.board.start(work, taken, claimed=True)
         else:
             return False
@@ -151,10 +161,7 @@ class Pass:
 
     def _plain(self, work: Work, workers: int) -> Taken | None:
         """Take what is free now (R8-R10)."""
-        ledger, amounts = self.board.ledger, work.need.times(workers)
-        if ledger.over_limit(work, amounts, soon=False) is not None:
-            return None
-        if ledger.over_guarantee(work, amounts) is not None:
+        if self.board.ledger.bound(work, work.need.times(workers), soon=False) is not None:
             return None
         return self._take(work, workers, soon=False)
 
@@ -166,13 +173,28 @@ class Pass:
         return self._behind_limit(work, board.room.take(work, places))
 
     def _behind_limit(self, work: Work, taken: Taken) -> Taken:
-        """Add who must leave before the job is within its limits."""
+        """Add who must leave before the job is within its limits and quotas."""
         board, after = self.board, dict.fromkeys(taken.after)
         amounts = work.need.times(len(taken.workers))
-        over = board.ledger.over_limit(work, amounts, soon=False)
+        over = board.ledger.bound(work, amounts, soon=False)
         if over is not None:
             after.update(dict.fromkeys(board.leaving_below(over[0])))
         return Taken(taken.workers, tuple(after))
+
+    def _move(self, work: Work, workers: int) -> Taken | None:
+        """Take room that others make by going on elsewhere (R18)."""
+        cleared = make_room(self.board, self.chunks, work, workers)
+        if cleared is None:
+            return None
+        self.chunks.remove([moved.chunk for moved in cleared.moved])
+        after = dict.fromkeys(cleared.taken.after)
+        for moved in cleared.moved:
+            mover = moved.chunk.work
+            self._preempt(moved.chunk, work.job.id, "R18")
+            self.board.start(mover, Taken(moved.to, (mover.job.id,)), claimed=True)
+            self.queue.changed(mover.branch)
+            after[mover.job.id] = None
+        return Taken(cleared.taken.workers, tuple(after))
 
     def _claim(self, work: Work, workers: int) -> Taken | None:
         """Take room that others hold or are leaving, if the job may (R15-R18)."""
@@ -266,7 +288,10 @@ def over_quota(board: Board, preempts: Sequence[Preempt]) -> frozenset[JobId]:
 
 
 def _workers_after(board: Board, work: Work) -> int:
-    """Return how many workers the job has, chosen ones included, before anything is taken."""
+    """Return how many workers run after the commands, before anything is taken from the job.
+
+    Workers that must wait for others to leave do not run yet.
+    """
     decided = board.decided.get(work.job.id)
     held = len(work.job.held) if work.job.activity is Activity.RUNNING else 0
-    return held + (len(decided.workers) if decided is not None else 0)
+    return held + (len(decided.workers) if decided is not None and not decided.after else 0)

@@ -74,7 +74,7 @@ class Explanation:
             return impossible(board, work)
         if (over := board.ledger.over_limit(work, work.core, soon=False)) is not None:
             return limit_reached(board, work, *over)
-        if (over := board.ledger.over_guarantee(work, work.core)) is not None:
+        if (over := board.ledger.over_guarantee(work, work.core, soon=False)) is not None:
             return guarantee_reached(board, work, *over)
         return self._room(work)
 

@@ -126,7 +126,7 @@ class Claim:
 
     def search(self) -> bool:
         """Let go of what is needed; tell whether the claimant now fits, else undo everything."""
-        if self.board.ledger.over_guarantee(self.work, self.wanted) is not None:
+        if self.board.ledger.over_guarantee(self.work, self.wanted, soon=True) is not None:
             return False
         if not self._rightful():
             return False

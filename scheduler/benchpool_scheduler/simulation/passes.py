@@ -54,7 +54,9 @@ def step(played: Played) -> None:
     played.slowest_ms = max(played.slowest_ms, (time.perf_counter() - begin) * 1000)
     played.plan = plan
     played.passes += 1
-    played.preempted |= {c.job for c in plan.commands if isinstance(c, Preempt)}
+    moved = {c.job for c in plan.commands if isinstance(c, Start) and c.job in c.after}
+    played.moved |= moved
+    played.preempted |= {c.job for c in plan.commands if isinstance(c, Preempt)} - moved
     played.snapshot = after(played.snapshot, plan)
 
 

@@ -92,7 +92,11 @@ def test_a_job_beyond_the_fair_share_reads_what_its_project_holds() -> None:
             pool_of(
                 [node("n0", 2), node("n1", 2)],
                 [project("a", 4)],
-                [running("x", "a", on="n0"), running("y", "a", on="n1"), queued("w", "a", 2)],
+                [
+                    running("x", "a", on="n0", preemptible=False),
+                    running("y", "a", on="n1", preemptible=False),
+                    queued("w", "a", 2),
+                ],
             ),
             ReasonCode.FRAGMENTED,
             "needs 2 GPUs on one node; 2 are free, at most 1 of them on one node",

@@ -1,0 +1,148 @@
+"""Making room by moving running work, so that nobody is stopped (R18).
+
+Free GPUs on several nodes are no room for a job that needs them on one. If jobs of that node fit
+on what is free elsewhere, they go on there from their checkpoint and the waiting job starts. One
+node is cleared at a time, by the same rule as for victims: what is given up first moves first, and
+who turns out not to be needed stays. Nodes are compared by the highest priority that would have to
+move, then by what is lost. Nobody loses room, so no share is asked about.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from benchpool_scheduler.core.board import Board, Chunk
+from benchpool_scheduler.core.model import Worker
+from benchpool_scheduler.core.placement import acceptable, find
+from benchpool_scheduler.core.room import NodeRoom, Taken
+from benchpool_scheduler.core.victims import Chunks
+from benchpool_scheduler.core.works import Work
+
+MOST_MOVED = 16
+"""A job for which more than these would have to move waits instead."""
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """A job that leaves its places, and the free places that it goes on at."""
+
+    chunk: Chunk
+    to: tuple[Worker, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Cleared:
+    """A node with room for the claimant: its places there, and who moved away."""
+
+    taken: Taken
+    moved: tuple[Moved, ...]
+
+
+def make_room(board: Board, chunks: Chunks, work: Work, workers: int) -> Cleared | None:
+    """Clear a node for all of the job's new workers; None, and nothing changed, if none can be."""
+    wanted = work.need.times(workers)
+    nodes = acceptable(work, board.room, board.topology)
+    free = sum(node.free_gpus() for node in nodes)
+    if len(nodes) < 2 or not work.need.gpus or free < wanted.gpus:
+        return None
+    if board.ledger.bound(work, wanted, soon=False) is not None:
+        return None
+    best: tuple[tuple[int, float, int], NodeRoom] | None = None
+    for node in nodes:
+        clearing = _Clearing(board, chunks, work, workers, node)
+        if clearing.clear():
+            if best is None or clearing.cost < best[0]:
+                best = clearing.cost, node
+            clearing.undo()
+    if best is None:
+        return None
+    clearing = _Clearing(board, chunks, work, workers, best[1])
+    clearing.clear()
+    return Cleared(board.room.take(work, [best[1]] * workers), tuple(clearing.moved))
+
+
+class _Clearing:
+    """One attempt at one node."""
+
+    def __init__(
+        self, board: Board, chunks: Chunks, work: Work, workers: int, node: NodeRoom
+    ) -> None:
+        self.board = board
+        self.chunks = chunks
+        self.work = work
+        self.workers = workers
+        self.node = node
+        self.gone: list[Chunk] = []
+        self.moved: list[Moved] = []
+
+    @property
+    def cost(self) -> tuple[int, float, int]:
+        """Return by what nodes are compared; the smaller is cleared."""
+        priority = max((chunk.work.job.priority for chunk in self.gone), default=0)
+        return priority, sum(chunk.lost for chunk in self.gone), self.node.order
+
+    def clear(self) -> bool:
+        """Move away what is in the way; tell whether the claimant fits, else undo everything."""
+        for chunk in self._movable():
+            if self._fits() or len(self.gone) == MOST_MOVED:
+                break
+            self.board.let_go(chunk)
+            self.gone.append(chunk)
+        if not self.gone or not self._fits():
+            self.undo()
+            return False
+        self._spare()
+        if not all(self._seat_elsewhere(chunk) for chunk in self.gone):
+            self.undo()
+            return False
+        return True
+
+    def _movable(self) -> list[Chunk]:
+        """Return whole jobs on this node alone that can go on elsewhere, first to go first."""
+        found = [
+            chunk
+            for chunks in self.chunks.by_project.values()
+            for chunk in chunks
+            if chunk.core
+            and not chunk.fresh
+            and chunk.work.job.checkpoints
+            and len(chunk.workers) == len(chunk.work.job.held)
+            and all(worker.node == self.node.node.name for worker in chunk.workers)
+            and self._elsewhere(chunk) is not None
+        ]
+        return sorted(found, key=lambda chunk: chunk.order)
+
+    def _elsewhere(self, chunk: Chunk) -> list[NodeRoom] | None:
+        unplaced = replace(chunk.work, job=replace(chunk.work.job, held=()))
+        board = self.board
+        return find(
+            unplaced, len(chunk.workers), board.room, board.topology, soon=False, but=self.node
+        )
+
+    def _fits(self) -> bool:
+        return self.node.slots(self.work.need, soon=True) >= self.workers
+
+    def _spare(self) -> None:
+        for chunk in self.gone[::-1]:
+            self.board.hold_again(chunk)
+            if self._fits():
+                self.gone.remove(chunk)
+            else:
+                self.board.let_go(chunk)
+
+    def _seat_elsewhere(self, chunk: Chunk) -> bool:
+        places = self._elsewhere(chunk)
+        if places is None:
+            return False
+        taken = self.board.room.take(chunk.work, places)
+        self.moved.append(Moved(chunk, taken.workers))
+        return True
+
+    def undo(self) -> None:
+        """Everybody is where they were."""
+        for moved in reversed(self.moved):
+            for worker in moved.to:
+                self.board.room.give_back(moved.chunk.work, worker)
+        for chunk in reversed(self.gone):
+            self.board.hold_again(chunk)
+        self.moved, self.gone = [], []
