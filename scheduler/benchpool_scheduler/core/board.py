@@ -6,6 +6,7 @@ it. Every change goes through the methods here, so that ledger and room always a
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from benchpool_scheduler.core.amounts import Amounts, exact
@@ -21,12 +22,28 @@ from benchpool_scheduler.core.works import Work, demands_of, works_of
 
 @dataclass(slots=True)
 class Decided:
-    """What the pass decided for one job: the workers it gets, and who must be gone first."""
+    """What the pass decided for one job: the workers it gets, in the order of its decisions."""
 
     work: Work
-    workers: list[Worker] = field(default_factory=list)
-    after: dict[JobId, None] = field(default_factory=dict)
-    claimed: bool = False
+    parts: list[Taken] = field(default_factory=list)
+
+    def starts(self) -> Iterator[Taken]:
+        """Yield what starts now and what must wait; nothing starts before the first of it."""
+        now = [part for part in self.parts if not part.after]
+        later = [part for part in self.parts if part.after]
+        if self.parts[0].after:
+            now, later = [], self.parts
+        for parts in (now, later):
+            workers = tuple(worker for part in parts for worker in part.workers)
+            if workers:
+                after = dict.fromkeys(job for part in parts for job in part.after)
+                yield Taken(workers, tuple(after))
+
+    @property
+    def waits(self) -> Taken | None:
+        """Return the start of its first workers, when others must leave before it."""
+        first = next(self.starts())
+        return first if first.after else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,12 +100,9 @@ class Board:
             self._possible[work.shape] = known
         return known
 
-    def start(self, work: Work, taken: Taken, *, claimed: bool = False) -> None:
+    def start(self, work: Work, taken: Taken) -> None:
         """Book workers that the job gets."""
-        entry = self.decided.setdefault(work.job.id, Decided(work))
-        entry.workers += taken.workers
-        entry.after.update(dict.fromkeys(taken.after))
-        entry.claimed |= claimed
+        self.decided.setdefault(work.job.id, Decided(work)).parts.append(taken)
         self.ledger.add(work, work.need.times(len(taken.workers)))
 
     def let_go(self, chunk: Chunk) -> None:
@@ -116,8 +130,8 @@ class Board:
     def undo_start(self, chunk: Chunk) -> None:
         """Forget a start of this pass whose chunk was let go."""
         entry = self.decided[chunk.work.job.id]
-        entry.workers = [w for w in entry.workers if w not in chunk.workers]
-        if not entry.workers:
+        entry.parts = [part for part in entry.parts if part.workers != chunk.workers]
+        if not entry.parts:
             del self.decided[chunk.work.job.id]
 
     def leaving_below(self, index: int) -> list[JobId]:

@@ -103,7 +103,7 @@ class Pass:
             if taken is None:
                 self.queue.put(work)
             else:
-                self.board.start(work, taken, claimed=True)
+                self.board.start(work, taken)
                 promised.changed(work.branch)
                 self._wants_more(work, work.job.min_workers)
 
@@ -111,7 +111,7 @@ class Pass:
         """Keep the new places of a job that is leaving its old ones."""
         if (taken := self.board.room.take_promised(work, work.job.promised)) is not None:
             after = dict.fromkeys([*taken.after, work.job.id])
-            self.board.start(work, Taken(taken.workers, tuple(after)), claimed=True)
+            self.board.start(work, Taken(taken.workers, tuple(after)))
 
     def _keep_promise(self, work: Work) -> Taken | None:
         board, job = self.board, work.job
@@ -148,7 +148,7 @@ class Pass:
         elif (taken := self._move(work, more)) is not None or (
             taken := self._claim(work, more)
         ) is not None:
-            self.board.start(work, taken, claimed=True)
+            self.board.start(work, taken)
         else:
             return False
         self.queue.changed(work.branch)
@@ -191,7 +191,7 @@ class Pass:
         for moved in cleared.moved:
             mover = moved.chunk.work
             self._preempt(moved.chunk, work.job.id, "R18")
-            self.board.start(mover, Taken(moved.to, (mover.job.id,)), claimed=True)
+            self.board.start(mover, Taken(moved.to, (mover.job.id,)))
             self.queue.changed(mover.branch)
             after[mover.job.id] = None
         return Taken(cleared.taken.workers, tuple(after))
@@ -245,7 +245,7 @@ class Pass:
         """Return what was decided, and why the others wait."""
         commands: list[Command] = [*self.preempts]
         for job, entry in self.board.decided.items():
-            commands.append(Start(job, tuple(entry.workers), tuple(entry.after)))
+            commands += [Start(job, part.workers, part.after) for part in entry.starts()]
         waiting = [work for work, workers in self.blocked if not workers]
         return Plan(
             commands=tuple(commands),
@@ -294,4 +294,5 @@ def _workers_after(board: Board, work: Work) -> int:
     """
     decided = board.decided.get(work.job.id)
     held = len(work.job.held) if work.job.activity is Activity.RUNNING else 0
-    return held + (len(decided.workers) if decided is not None and not decided.after else 0)
+    parts = decided.starts() if decided is not None else ()
+    return held + sum(len(part.workers) for part in parts if not part.after)

@@ -12,10 +12,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from benchpool_scheduler.core.bindings import guarantee_reached, impossible, limit_reached
-from benchpool_scheduler.core.board import Board, Decided
+from benchpool_scheduler.core.board import Board
 from benchpool_scheduler.core.model import JobId, Reason, ReasonCode
 from benchpool_scheduler.core.placement import acceptable, find
-from benchpool_scheduler.core.room import NodeRoom
+from benchpool_scheduler.core.room import NodeRoom, Taken
 from benchpool_scheduler.core.sentences import Number, count, is_are, measured
 from benchpool_scheduler.core.victims import Chunks, Claim
 from benchpool_scheduler.core.works import Work
@@ -25,9 +25,9 @@ def reasons_of(board: Board, chunks: Chunks, waiting: Iterable[Work]) -> dict[Jo
     """Return the reason of every job that waits after the pass."""
     explain = Explanation(board, chunks)
     reasons = {
-        job: explain.promised(entry)
+        job: explain.promised(start)
         for job, entry in board.decided.items()
-        if entry.after and entry.work.queued
+        if entry.work.queued and (start := entry.waits) is not None
     }
     known: dict[tuple[object, ...], Reason] = {}
     for work in waiting:
@@ -49,16 +49,17 @@ class Explanation:
         """Return by node how many idle GPUs are kept for jobs that wait for others to leave."""
         busy = {gpu for work in self.board.works for worker in work.job.held for gpu in worker.gpus}
         kept: dict[str, int] = {}
-        for entry in self.board.decided.values():
-            for worker in entry.workers if entry.after else ():
+        parts = [part for entry in self.board.decided.values() for part in entry.starts()]
+        for part in parts:
+            for worker in part.workers if part.after else ():
                 idle = sum(gpu not in busy for gpu in worker.gpus)
                 kept[worker.node] = kept.get(worker.node, 0) + idle
         return kept
 
-    def promised(self, entry: Decided) -> Reason:
+    def promised(self, start: Taken) -> Reason:
         """Explain a job that has room as soon as others have left."""
-        gpus = sum(len(worker.gpus) for worker in entry.workers)
-        jobs, grace = len(entry.after), self.board.policy.grace_s
+        gpus = sum(len(worker.gpus) for worker in start.workers)
+        jobs, grace = len(start.after), self.board.policy.grace_s
         return Reason(
             ReasonCode.WAITING_FOR_VICTIMS,
             f"{count(gpus, 'GPU')} {is_are(gpus)} promised to it; {count(jobs, 'job')} "

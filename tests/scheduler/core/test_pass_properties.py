@@ -36,7 +36,15 @@ def job_named(snapshot: Snapshot, name: str) -> Job:
 
 
 def starts(plan: Plan) -> dict[str, Start]:
-    return {c.job: c for c in plan.commands if isinstance(c, Start)}
+    """Return all that a job gets, what must wait included, as one start."""
+    found: dict[str, Start] = {}
+    for command in plan.commands:
+        if isinstance(command, Start):
+            so_far = found.get(command.job, Start(command.job, ()))
+            found[command.job] = Start(
+                command.job, so_far.workers + command.workers, so_far.after + command.after
+            )
+    return found
 
 
 def movers(plan: Plan) -> set[str]:
@@ -70,6 +78,9 @@ def test_no_gpu_is_given_twice_and_none_that_is_not_there(pool: Snapshot) -> Non
                 assert usable[gpu] == worker.node
                 assert not held[gpu] or gpu in gone | leaving
                 assert not held[gpu] or command.after
+    for start in plan.commands:
+        if isinstance(start, Start) and not start.after:
+            assert not any(held[gpu] for worker in start.workers for gpu in worker.gpus)
 
 
 @many
@@ -102,7 +113,7 @@ def test_no_limit_is_passed_and_non_preemptible_work_stays_within_quota(pool: Sn
 @given(elastic_pools)
 def test_every_waiting_job_has_exactly_one_reason_and_nobody_else_has(pool: Snapshot) -> None:
     plan = decide(pool)
-    started = {name for name, command in starts(plan).items() if not command.after}
+    started = {c.job for c in plan.commands if isinstance(c, Start) and not c.after}
     waiting = {j.id for j in pool.jobs if j.activity is Activity.QUEUED} - started
     assert set(plan.reasons) == waiting
     assert all(reason.text and reason.remedy for reason in plan.reasons.values())
