@@ -13,6 +13,7 @@ from typing import Any
 
 from jupyterhub.spawner import LocalProcessSpawner, SimpleLocalProcessSpawner
 from traitlets import default
+from traitlets.config import LoggingConfigurable
 
 from benchpool_spawner import processes
 from benchpool_spawner.mixin import QuotaMixin
@@ -22,7 +23,7 @@ INHERITED = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "LD_LIBRARY_PATH", "TZ", "VIR
 """What a notebook server has from the Hub's environment; nothing else reaches it."""
 
 
-class SameProcess:
+class SameProcess(LoggingConfigurable):
     """Know the server's process again by more than its pid, over restarts of Hub and machine."""
 
     pid: int

@@ -32,6 +32,29 @@ def test_only_its_owner_can_read_it(folder: state.StateFolder) -> None:
         assert mode(folder.path / name) == 0o600
 
 
+def test_jobs_of_other_accounts_get_through_to_their_folders_and_to_nothing_else(
+    tmp_path: Path,
+) -> None:
+    for place in (tmp_path, *tmp_path.parents[:2]):
+        place.chmod(0o755)
+    folder = state.prepare(tmp_path / "state", passable=True)
+    facts.secrets(folder)
+    assert (mode(folder.path), mode(folder.path / "jobs")) == (0o711, 0o711)
+    assert {mode(folder.path / name) for name in ("hub", "scheduler", "objects", "homes")} == {
+        0o700
+    }
+    with state.alone(folder):
+        assert mode(folder.path / "up.lock") == 0o600
+
+
+def test_a_place_that_other_accounts_cannot_reach_is_refused_for_their_jobs(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "closed").mkdir(mode=0o700)
+    with pytest.raises(InvalidInput, match=r"cannot get through .*--state"):
+        state.prepare(tmp_path / "closed" / "state", passable=True)
+
+
 def test_secrets_stay_the_same_over_starts(folder: state.StateFolder) -> None:
     assert facts.secrets(folder) == facts.secrets(folder)
 

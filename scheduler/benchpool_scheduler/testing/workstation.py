@@ -285,9 +285,11 @@ def start(
     )
     try:
         running = RunningWorkstation(process, state, config)
-        yield running
-        if clear and process.poll() is None:
-            running.clear()
+        try:
+            yield running
+        finally:  # also after a failure: a notebook server would run on for ever
+            if clear and process.poll() is None:
+                running.clear()
         running.stop()
     finally:
         if process.poll() is None:

@@ -94,13 +94,21 @@ def build(
             "templates": _templates(),
             "jupyter_config": str(hub_config() / "jupyter"),
         },
-        # The environment's own programs first, whatever shell started us.
-        "path": os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")]),
+        "path": _path(options),
         "proxy_command": tied(list(proxy.command)),
         "singleuser": [sys.executable, "-m", "jupyterhub.singleuser"],
         "scheduler_command": tied([sys.executable, "-m", "benchpool_scheduler.app"], restart=True),
         "scheduler_environment": _scheduler(options, folder, config),
     }
+
+
+def _path(options: UpOptions) -> str:
+    """Return the PATH of notebook servers: this environment's own programs first.
+
+    Other accounts get the system's folders, and not those of the account that started us.
+    """
+    rest = "/usr/local/bin:/usr/bin:/bin" if options.auth == "pam" else os.environ.get("PATH", "")
+    return os.pathsep.join([str(Path(sys.executable).parent), rest])
 
 
 def _templates() -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ipaddress
 import os
 import pwd
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
@@ -92,12 +91,6 @@ def check(options: UpOptions) -> None:
             "or use --auth shared-password.",
             field="auth",
         )
-    if options.auth == "pam" and (closed := closed_to_others(Path(sys.executable))) is not None:
-        raise InvalidInput(
-            f"--auth pam starts servers as other accounts, which cannot enter {closed}, where this "
-            "Python is: install benchpool into a folder that everybody may read, such as /opt.",
-            field="auth",
-        )
     if options.gpus is not None and not 1 <= options.gpus <= 1024:
         raise InvalidInput(
             f"--gpus is {options.gpus}: give a number of simulated GPUs from 1 to 1024.",
@@ -109,13 +102,6 @@ def check(options: UpOptions) -> None:
             "out for a first one.",
             field="config",
         )
-
-
-def closed_to_others(program: Path) -> Path | None:
-    """Return the first folder on the way to a program that other accounts may not enter."""
-    places = {*program.absolute().parents, *program.resolve().parents}
-    closed = [place for place in places if not place.stat().st_mode & 0o001]
-    return min(closed, key=lambda place: len(place.parts), default=None)
 
 
 def account() -> str:

@@ -106,11 +106,14 @@ class StateFolder:
         return self.path / "logs" / "hub.log"
 
 
-def prepare(path: Path) -> StateFolder:
+def prepare(path: Path, *, passable: bool = False) -> StateFolder:
     """Make the folder and its parts.
 
+    Args:
+        passable: Jobs run as other accounts, which must get through to their own folders.
+
     Raises:
-        InvalidInput: It cannot be made or written, or others may write into it.
+        InvalidInput: It cannot be made, written or, where that is needed, passed through.
     """
     folder = StateFolder(path.expanduser().absolute())
     try:
@@ -122,17 +125,31 @@ def prepare(path: Path) -> StateFolder:
                 "with --state.",
                 field="state",
             )
-        if info.st_mode & 0o022:
-            folder.path.chmod(info.st_mode & ~0o022)
+        folder.path.chmod(0o711 if passable else 0o700)
         for name in FOLDERS:
             (folder.path / name).mkdir(mode=0o700, exist_ok=True)
+        (folder.path / "jobs").chmod(0o711 if passable else 0o700)
     except OSError as failed:
         raise InvalidInput(
             f"The state folder {folder.path} cannot be used ({failed.strerror}): name another "
             "with --state.",
             field="state",
         ) from failed
+    closed = closed_to_others(folder.path / "jobs") if passable else None
+    if closed is not None:
+        raise InvalidInput(
+            f"The jobs of other accounts cannot get through {closed} to the state folder "
+            f"{folder.path}: choose one such as /var/lib/benchpool with --state.",
+            field="state",
+        )
     return folder
+
+
+def closed_to_others(place: Path) -> Path | None:
+    """Return the first folder on the way to a place that other accounts may not pass through."""
+    above = {*place.absolute().parents, *place.resolve().parents}
+    closed = [folder for folder in above if not folder.stat().st_mode & 0o001]
+    return min(closed, key=lambda folder: len(folder.parts), default=None)
 
 
 @contextmanager
@@ -145,7 +162,9 @@ def alone(folder: StateFolder) -> Iterator[int]:
     Raises:
         Unavailable: Another one runs; the message says where it is.
     """
-    with (folder.path / "up.lock").open("w") as lock:
+    # For its owner only: whoever can open a file can lock it.
+    descriptor = os.open(folder.path / "up.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    with os.fdopen(descriptor) as lock:
         deadline = time.monotonic() + END_PATIENCE_S
         while not _locked(lock.fileno()):
             other = files.read_json(folder.running, Running)

@@ -9,9 +9,11 @@ import asyncio
 import contextlib
 import os
 import signal
+import sys
 import time
 from collections.abc import Coroutine
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from benchpool_scheduler import configuration
@@ -37,12 +39,23 @@ def run(options: UpOptions) -> int:
     screen: Screen = JsonScreen() if options.json else TextScreen()
     try:
         check(options)
-        folder = states.prepare(options.state)
+        _check_python(options)
+        folder = states.prepare(options.state, passable=options.auth == "pam")
         with states.alone(folder) as lock:
             return asyncio.run(Workstation(options, folder, screen, lock).run())
     except BenchpoolError as error:
         screen.error(error)
         return 2 if isinstance(error, InvalidInput) else 1
+
+
+def _check_python(options: UpOptions) -> None:
+    closed = states.closed_to_others(Path(sys.executable)) if options.auth == "pam" else None
+    if closed is not None:
+        raise InvalidInput(
+            f"--auth pam starts servers as other accounts, which cannot enter {closed}, where this "
+            "Python is: install benchpool into a folder that everybody may read, such as /opt.",
+            field="auth",
+        )
 
 
 @dataclass(frozen=True, slots=True)
