@@ -156,7 +156,8 @@ function segment(text: string): string {
 }
 
 function post(body: object): RequestInit {
-  return { method: 'POST', body: JSON.stringify(body) };
+  const headers = { 'Content-Type': 'application/json' };
+  return { method: 'POST', headers, body: JSON.stringify(body) };
 }
 
 function streaming(signal: AbortSignal): RequestInit {
@@ -201,6 +202,9 @@ function sentence(status: number): string {
   }
   if (status === 401 || status === 403) {
     return `The notebook server refused the request (HTTP ${status}): log in again in another tab, then try again here.`;
+  }
+  if (status === 500) {
+    return 'The notebook server failed at this request (HTTP 500). Its log has the reason: try again, or show it to an administrator.';
   }
   return `The training pool does not answer (HTTP ${status}). Jobs go on running; the page tries again by itself.`;
 }

@@ -170,7 +170,8 @@ async function sendFile(options: ICommandOptions, fromPalette: boolean): Promise
     return;
   }
   await saveOpen(options.app, path);
-  const subject: ISubject = { path, kernelName: null, cells: null };
+  const { kernelspecs } = options.app.serviceManager;
+  const subject: ISubject = { path, kernelName: kernelspecs.specs?.default ?? null, cells: null };
   const memory = await options.state?.fetch(FILE_MEMORY + path);
   const kind = path.endsWith('.ipynb') ? 'notebook' : 'script';
   const sending = newSending(options, subject, kind, memory);
