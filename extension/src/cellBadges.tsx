@@ -107,7 +107,7 @@ function Badge(props: IBadgeOptions & { ids: readonly string[] }): React.JSX.Ele
         type="button"
         className="bp-Badge"
         data-testid="benchpool-badge"
-        data-job-id={newest}
+        data-badge-job={newest}
         data-state={typeof known === 'string' ? known : known.state}
         aria-label={badgeLabel(known)}
         title={badgeLabel(known)}
