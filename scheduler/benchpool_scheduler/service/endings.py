@@ -8,6 +8,7 @@ from typing import Literal
 from benchpool_scheduler.core import machine
 from benchpool_scheduler.core.states import Intent, JobState, Outcome
 from benchpool_scheduler.runtime import EndedBy
+from benchpool_scheduler.service.reasons import ReasonCode
 from benchpool_scheduler.store.records import AttemptRecord, Note, Wish, WorkerRecord
 
 NoticeKind = Literal["pause", "cancel"]
@@ -73,7 +74,9 @@ def note(
 ) -> Note | None:
     """Return the sentence about a job that has ended; None when it succeeded."""
     if state is JobState.CANCELLED:
-        return Note(code="cancelled-by-user", text=wish.text if wish else "It was cancelled.")
+        return Note(
+            code=ReasonCode.CANCELLED_BY_USER, text=wish.text if wish else "It was cancelled."
+        )
     if state is not JobState.FAILED or worker is None:
         return None
     which = f"Worker {worker.index} of {name}" if len(attempt.workers) > 1 else name
@@ -86,7 +89,7 @@ def requeue_note(attempt: AttemptRecord, worker: WorkerRecord | None) -> Note | 
     if worker is None or worker.ended_by != EndedBy.LOST:
         return None
     text = worker.text or "Its machine was restarted or its supervisor was killed."
-    return Note(code="lost", text=f"Attempt {attempt.attempt} was lost: {text}")
+    return Note(code=ReasonCode.LOST, text=f"Attempt {attempt.attempt} was lost: {text}")
 
 
 def lost_in_a_row(attempts: Sequence[AttemptRecord]) -> int:
@@ -104,7 +107,7 @@ def lost_in_a_row(attempts: Sequence[AttemptRecord]) -> int:
 def _exit(which: str, worker: WorkerRecord) -> Note:
     text = worker.text or f"{which} ended with exit code {worker.exit_code}."
     return Note(
-        code="exit-code",
+        code=ReasonCode.EXIT_CODE,
         text=text,
         remedy="Its log says more; correct it and send it again.",
         numbers={"exit_code": worker.exit_code},
@@ -113,7 +116,7 @@ def _exit(which: str, worker: WorkerRecord) -> Note:
 
 def _time_limit(which: str, worker: WorkerRecord) -> Note:
     return Note(
-        code="time-limit",
+        code=ReasonCode.TIME_LIMIT,
         text=worker.text or f"{which} ran into its time limit and was ended.",
         remedy="Send it again with a longer time limit, or in smaller parts.",
     )
@@ -121,7 +124,7 @@ def _time_limit(which: str, worker: WorkerRecord) -> Note:
 
 def _memory(which: str, worker: WorkerRecord) -> Note:
     return Note(
-        code="out-of-memory",
+        code=ReasonCode.OUT_OF_MEMORY,
         text=worker.text or f"{which} was killed because the machine's memory ran out.",
         remedy="Load less at a time, or use smaller batches.",
     )
@@ -129,7 +132,7 @@ def _memory(which: str, worker: WorkerRecord) -> Note:
 
 def _not_started(which: str, worker: WorkerRecord) -> Note:
     return Note(
-        code="could-not-start",
+        code=ReasonCode.COULD_NOT_START,
         text=worker.text or f"{which} could not be started.",
         remedy="Correct what the sentence names and send it again.",
     )

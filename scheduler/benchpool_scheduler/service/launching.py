@@ -90,8 +90,9 @@ class Launcher:
             case CommandEntry(argv=argv):
                 return tuple(argv)
             case NotebookEntry(notebook=sha256, name=name):
+                # -P: a file of the notebook's folder must not stand in for a module of the runner.
                 return (
-                    *(sys.executable, "-m", "benchpool.runner", "notebook"),
+                    *(sys.executable, "-P", "-m", "benchpool.runner", "notebook"),
                     *("--notebook", str(self._notebook(job, sha256, account)), "--name", name),
                     *("--interpreter", interpreter, "--cwd", submission.working_dir or "."),
                     *("--output", str(self.site.job_folder(job.id) / "output")),

@@ -16,6 +16,7 @@ from benchpool_scheduler.errors import Refused
 from benchpool_scheduler.runtime import EndedBy, Notice, WorkerEnded, WorkerId, WorkerStarted
 from benchpool_scheduler.service import endings
 from benchpool_scheduler.service.ledger import Draft
+from benchpool_scheduler.service.reasons import ReasonCode
 from benchpool_scheduler.store.records import (
     AttemptRecord,
     JobRecord,
@@ -126,7 +127,7 @@ def cancel(draft: Draft, job_id: str, wish: Wish, now: float) -> None:
         _wish(draft, job_id, states.CancelAsked(), wish)
         return
     state = machine.apply(job.state, states.CancelAsked())
-    note = Note(code="cancelled-by-user", text=wish.text)
+    note = Note(code=ReasonCode.CANCELLED_BY_USER, text=wish.text)
     draft.save_job(replace(job, state=state, note=note, ended=now, promised=()))
 
 
@@ -167,7 +168,9 @@ def notice_kind(intent: Intent) -> endings.NoticeKind:
 
 
 def _paused(wish: Wish) -> Note:
-    return Note(code="paused-by-user", text=wish.text, remedy="Resume it to let it queue again.")
+    return Note(
+        code=ReasonCode.PAUSED_BY_USER, text=wish.text, remedy="Resume it to let it queue again."
+    )
 
 
 # --------------------------------------------------------------------------- workers
@@ -271,7 +274,7 @@ def _give_up_when_always_lost(draft: Draft, job: JobRecord) -> JobRecord:
         job,
         state=machine.apply(job.state, states.PauseAsked()),
         note=Note(
-            code="lost-repeatedly",
+            code=ReasonCode.LOST_REPEATEDLY,
             text=(
                 f"It was lost {lost} times in a row within {endings.SOON_S:.0f} s of its start "
                 f"({EndedBy.LOST}: its supervisor was killed or the machine restarted)."

@@ -1,0 +1,103 @@
+"""The directory reads users, groups and servers page by page from a Hub's REST API over HTTP."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from tornado.httpserver import HTTPServer
+from tornado.testing import bind_unused_port
+from tornado.web import Application, RequestHandler
+
+from benchpool_scheduler.errors import Unavailable
+from benchpool_scheduler.hub import HubDirectory, HubServer, HubUser
+
+USERS: list[dict[str, Any]] = [
+    {"name": "ada", "admin": True, "groups": [], "servers": {}, "kind": "user"},
+    {
+        "name": "susan",
+        "admin": False,
+        "groups": ["lab", "staff"],
+        "servers": {
+            "": {"ready": True, "pending": None, "stopped": False},
+            "paper": {"ready": False, "pending": "spawn", "stopped": False},
+            "old": {"ready": False, "pending": None, "stopped": True},
+        },
+    },
+    {"name": "joe", "groups": ["wild"]},
+]
+GROUPS: list[dict[str, Any]] = [
+    {"name": "lab", "properties": {"benchpool": {"build_quota": 2}}, "users": ["susan"]},
+    {"name": "staff", "properties": {}},
+    {"name": "wild", "properties": {"benchpool": {"build_quota": "many"}}},
+]
+
+
+class Page(RequestHandler):
+    """One entry a page, as the Hub pages when asked to."""
+
+    def initialize(self, items: list[dict[str, Any]], token: str) -> None:
+        self.items = items
+        self.token = token
+
+    def get(self) -> None:
+        if self.request.headers.get("Authorization") != f"token {self.token}":
+            self.send_error(403)
+            return
+        assert self.request.headers["Accept"] == "application/jupyterhub-pagination+json"
+        offset = int(self.get_argument("offset"))
+        more = {"offset": offset + 1, "limit": 1} if offset + 1 < len(self.items) else None
+        body = {"items": self.items[offset : offset + 1], "_pagination": {"next": more}}
+        self.write(json.dumps(body))
+
+
+@asynccontextmanager
+async def a_hub() -> AsyncIterator[str]:
+    routes = [
+        (r"/hub/api/users", Page, {"items": USERS, "token": "secret"}),
+        (r"/hub/api/groups", Page, {"items": GROUPS, "token": "secret"}),
+    ]
+    socket, port = bind_unused_port()
+    server = HTTPServer(Application(routes, log_function=lambda handler: None))
+    server.add_socket(socket)
+    yield f"http://127.0.0.1:{port}/hub/api"
+    server.stop()
+    await server.close_all_connections()
+
+
+async def test_users_groups_and_active_servers_are_read_from_all_pages() -> None:
+    async with a_hub() as url:
+        directory = HubDirectory(url, "secret")
+        assert (directory.users(), directory.servers()) == ((), None)
+        await directory.refresh()
+        assert directory.users() == (
+            HubUser("ada", admin=True),
+            HubUser("susan", groups={"lab": 2, "staff": None}),
+            HubUser("joe", groups={"wild": None}),
+        )
+        assert directory.servers() == (
+            HubServer("susan", "", ready=True),
+            HubServer("susan", "paper", ready=False),
+        )
+        await directory.close()
+
+
+async def test_a_hub_that_is_away_leaves_what_was_known() -> None:
+    async with a_hub() as url:
+        directory = HubDirectory(url, "secret")
+        await directory.refresh()
+    with pytest.raises(Unavailable, match="The Hub does not answer"):
+        await directory.refresh()
+    assert len(directory.users()) == 3
+    await directory.close()
+
+
+async def test_missing_scopes_are_named() -> None:
+    async with a_hub() as url:
+        directory = HubDirectory(url, "other")
+        with pytest.raises(Unavailable, match=r"HTTP 403\); give the service benchpool the scopes"):
+            await directory.refresh()
+        await directory.close()
