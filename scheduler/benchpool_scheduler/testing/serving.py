@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Coroutine, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -21,6 +21,8 @@ from tornado.web import Application, RequestHandler
 from benchpool_scheduler.api import Api, Rate, Timing
 from benchpool_scheduler.client import Client, Credentials
 from benchpool_scheduler.configuration import load
+from benchpool_scheduler.contract import ENDED
+from benchpool_scheduler.errors import Refused
 from benchpool_scheduler.hub import HubUser, StaticDirectory
 from benchpool_scheduler.runtime.local import LocalRuntime, simulated
 from benchpool_scheduler.service import Caller, Pool
@@ -107,8 +109,12 @@ def served(
     timing: Timing | None = None,
     rate: Rate | None = None,
     port: int = 0,
+    keep_jobs: bool = False,
 ) -> Iterator[Served]:
-    """Serve a pool from a state folder; the same folder again is the same pool again."""
+    """Serve a pool from a state folder; the same folder again is the same pool again.
+
+    At the end all jobs are ended too, unless ``keep_jobs`` says that they run on.
+    """
     begun: dict[str, Any] = {}
     ready, stop = threading.Event(), asyncio.Event()
 
@@ -126,6 +132,8 @@ def served(
         begun["served"] = Served(at, pool, api, identity, asyncio.get_running_loop())
         ready.set()
         await stop.wait()
+        if not keep_jobs:
+            await asyncio.wait_for(_end_jobs(pool), 20)
         server.stop()
         api.end_streams()
         await asyncio.wait_for(server.close_all_connections(), 5)
@@ -144,6 +152,16 @@ def served(
         thread.join(30)
         if "failed" in begun:
             raise begun["failed"]
+
+
+async def _end_jobs(pool: Pool) -> None:
+    """Cancel what has not ended, and wait until it has."""
+    root, news = PEOPLE["root"], pool.events(PEOPLE["root"], 0)
+    while running := [job for job in pool.jobs(root, all=True) if job.state not in ENDED]:
+        for job in running:
+            with suppress(Refused):  # ended by itself meanwhile
+                await pool.cancel(root, job.id)
+        await anext(news)
 
 
 def _run(

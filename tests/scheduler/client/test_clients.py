@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from benchpool_scheduler.client import AsyncClient, Client, Credentials
+from benchpool_scheduler.client import AsyncClient, Client, Credentials, calls
 from benchpool_scheduler.contract import CommandEntry, JobSubmission, LeaseRequest, State
 from benchpool_scheduler.errors import (
     InvalidInput,
@@ -101,21 +101,39 @@ def test_patience_outlasts_a_restart_of_the_service(tmp_path: Path) -> None:
     assert len(answers) == 1
 
 
+def test_only_what_may_be_repeated_is_sent_again() -> None:
+    with answering(503, b"") as credentials, Client(credentials, patience_s=0.5) as client:
+        with pytest.raises(Unavailable):
+            client.send(calls.submit(run("pass")))
+        assert len(SEEN) == 1
+        with pytest.raises(Unavailable):
+            client.status()
+        assert len(SEEN) > 2
+
+
+SEEN: list[str] = []
+"""Requests to the fixed answer of the running test."""
+
+
 @contextmanager
 def answering(status: int, body: bytes) -> Iterator[Credentials]:
     """Serve one fixed answer, as a proxy does whose service is away."""
 
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self) -> None:
+            SEEN.append(self.path)
             self.send_response(status)
             self.send_header("Content-Length", str(len(body)))
             self.send_header("Location", "http://127.0.0.1:1/steal")
             self.end_headers()
             self.wfile.write(body)
 
+        do_POST = do_GET
+
         def log_message(self, *args: object) -> None:
             pass
 
+    SEEN.clear()
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield Credentials(f"http://127.0.0.1:{server.server_port}/services/benchpool", "t")
