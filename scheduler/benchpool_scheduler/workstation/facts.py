@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import site
 import sys
+import sysconfig
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -51,9 +53,10 @@ def hub_config() -> Path:
     Raises:
         Unavailable: It is in neither place.
     """
+    installed = (sysconfig.get_path("data"), sys.prefix, site.getuserbase())
     for folder in (
         Path(__file__).parents[3] / "hub_config",
-        Path(sys.prefix) / "share/benchpool/hub_config",
+        *(Path(prefix) / "share/benchpool/hub_config" for prefix in installed),
     ):
         if (folder / "local.py").is_file():
             return folder
