@@ -11,9 +11,16 @@ from benchpool.cells.facts import Called, Footprint, Summary
 
 @dataclass(slots=True)
 class Effect:
-    """What a call changes: names where it stands, and settings that hold for all that follows."""
+    """What a call changes.
+
+    Attributes:
+        names: Names of the place where it stands.
+        outer: Names of the notebook itself, by functions that reach for them.
+        setting: A setting that holds for all that follows.
+    """
 
     names: set[str] = field(default_factory=set)
+    outer: set[str] = field(default_factory=set)
     setting: str | None = None
 
 
@@ -42,7 +49,13 @@ class Effects:
         for call in cell.calls:
             self._add(effect, self.of_call(call))
         effect.setting = next(iter(cell.ambient), None) or effect.setting
+        effect.names |= effect.outer
         return effect
+
+    def outer_of(self, function: str) -> set[str]:
+        """Return the names of the notebook that calling a function of it may change."""
+        found = [self._outer[id(each)].outer for each in self.functions.get(function, ())]
+        return set().union(*found)
 
     def of_call(self, call: Called) -> Effect:
         """Return what one call changes, in the names of the place where it stands."""
@@ -104,13 +117,14 @@ class Effects:
     @staticmethod
     def _add(effect: Effect, more: Effect) -> None:
         effect.names |= more.names
+        effect.outer |= more.outer
         effect.setting = effect.setting or more.setting
 
     def _settle(self) -> None:
         """Follow calls of functions by functions until nothing new is found."""
         every = [each for found in self.functions.values() for each in found]
         for each in every:
-            self._split(each, set(each.changes), None)
+            self._split(each, Effect(set(each.changes)))
         for _ in range(len(every) + 1):
             grew = [self._grow(each) for each in every]
             if not any(grew):
@@ -121,21 +135,22 @@ class Effects:
         effect = Effect()
         for call in function.calls:
             self._add(effect, self.of_call(call))
-        self._split(function, _with_sources(effect.names, function.aliases), effect.setting)
+        effect.names = _with_sources(effect.names, function.aliases)
+        self._split(function, effect)
         return self._size(function) > before
 
     def _size(self, function: Summary) -> int:
         outer = self._outer[id(function)]
-        return len(self._parameters[id(function)]) + len(outer.names) + (outer.setting is not None)
+        return len(self._parameters[id(function)]) + len(outer.outer) + (outer.setting is not None)
 
-    def _split(self, function: Summary, changed: set[str], setting: str | None) -> None:
+    def _split(self, function: Summary, effect: Effect) -> None:
         parameters = {*function.parameters, function.rest} - {None}
         mine = self._parameters.setdefault(id(function), set())
-        mine |= {name for name in changed if name in parameters}
+        mine |= {name for name in effect.names if name in parameters}
         outer = self._outer.setdefault(id(function), Effect())
-        outer.names |= {name for name in changed if name in function.needs}
-        outer.names |= function.changes - parameters
-        outer.setting = outer.setting or setting
+        outer.outer |= {name for name in effect.names if name in function.needs}
+        outer.outer |= (function.changes - parameters) | effect.outer
+        outer.setting = outer.setting or effect.setting
 
 
 def _with_sources(names: set[str], aliases: set[tuple[str, str]]) -> set[str]:

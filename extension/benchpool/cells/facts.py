@@ -27,6 +27,7 @@ class Summary:
         changes: Parameters and outer names that the body changes by itself.
         calls: The calls in it, whose changes come on top.
         aliases: Pairs of its names that may be the same object.
+        gives_unknown: How it may define names that cannot be seen (``exec()``).
     """
 
     parameters: tuple[str, ...]
@@ -35,6 +36,7 @@ class Summary:
     changes: set[str]
     calls: tuple[Called, ...]
     aliases: set[tuple[str, str]]
+    gives_unknown: str | None = None
 
 
 @dataclass(slots=True)
@@ -51,6 +53,12 @@ class Footprint:
     functions: dict[str, list[Summary]] = field(default_factory=dict)
     ambient: dict[str, int] = field(default_factory=dict)
     gives_unknown: str | None = None
+    bound_at: dict[str, frozenset[str]] = field(default_factory=dict)
+    """What is surely bound when a name is first read; for what calling it needs by then."""
+
+    forgiven: set[str] = field(default_factory=set)
+    """Names whose absence it expects (``except NameError``)."""
+
     asks: int | None = None
     """The line where it asks for input."""
 

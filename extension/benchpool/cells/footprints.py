@@ -68,7 +68,11 @@ class _Reader(ast.NodeVisitor):
     visit_AsyncFor = visit_For
 
     def visit_Try(self, node: ast.Try | ast.TryStar) -> None:
+        before = set(self.made.needs)
         after_body = self.block([*node.body, *node.orelse], self.certain)
+        caught = {shapes.root_of(each.type) for each in node.handlers if each.type is not None}
+        if "NameError" in caught:
+            self.made.forgiven |= self.made.needs.keys() - before
         ends = [after_body]
         for handler in node.handlers:
             if handler.type is not None:
@@ -107,6 +111,7 @@ class _Reader(ast.NodeVisitor):
 
     def visit_Name(self, node: ast.Name) -> None:
         if isinstance(node.ctx, ast.Load):
+            self.made.bound_at.setdefault(node.id, frozenset(self.certain))
             self._need(node.id, node.lineno)
         elif isinstance(node.ctx, ast.Store):
             self._bind(node.id)
@@ -239,7 +244,7 @@ class _Reader(ast.NodeVisitor):
         if node.returns is not None:
             self.visit(node.returns)
         self._bind(node.name)
-        self.made.functions.setdefault(node.name, []).append(summary(node))
+        self._note(node.name, summary(node))
 
     visit_AsyncFunctionDef = visit_FunctionDef
 
@@ -263,6 +268,7 @@ class _Reader(ast.NodeVisitor):
         for name, methods in inner.made.functions.items():
             self.made.functions.setdefault(node.name, []).extend(methods)
             self.made.functions.setdefault(f".{name}", []).extend(methods)
+        self.made.gives_unknown = self.made.gives_unknown or inner.made.gives_unknown
         self._bind(node.name)
 
     def _signature(self, args: ast.arguments) -> None:
@@ -274,7 +280,11 @@ class _Reader(ast.NodeVisitor):
 
     def _note_function(self, target: ast.expr, value: ast.expr) -> None:
         if isinstance(target, ast.Name) and isinstance(value, ast.Lambda):
-            self.made.functions.setdefault(target.id, []).append(summary(value))
+            self._note(target.id, summary(value))
+
+    def _note(self, name: str, found: Summary) -> None:
+        self.made.functions.setdefault(name, []).append(found)
+        self.made.gives_unknown = self.made.gives_unknown or found.gives_unknown
 
     def _comprehension(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp) -> None:
         self._generators(node.generators, [node.elt])
@@ -317,12 +327,7 @@ def summary(node: Function) -> Summary:
     parameters = shapes.all_arguments(node.args)
     reader = _Reader(Footprint())
     body = [ast.Expr(node.body)] if isinstance(node, ast.Lambda) else node.body
-    outer = {
-        name
-        for each in ast.walk(node)
-        if isinstance(each, ast.Global | ast.Nonlocal)
-        for name in each.names
-    }
+    outer = shapes.declared_outer(body)
     own = shapes.bound_in(body) - outer
     bound = {each.arg for each in parameters} | own
     reader.block(body, bound)
@@ -342,6 +347,7 @@ def summary(node: Function) -> Summary:
         changes | (outer & reader.made.gives_perhaps) | _changed_through(reader.made, own),
         tuple(reader.made.calls),
         reader.made.aliases,
+        reader.made.gives_unknown,
     )
 
 

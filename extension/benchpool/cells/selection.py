@@ -111,10 +111,11 @@ class _Search:
         self.above = [number for number in self.prints if number <= last]
         known_prints = [self.prints[number] for number in self.above]
         self.effects = Effects(known_prints)
-        self.changes: dict[int, Effect] = {
-            number: self.effects.of_cell(self.prints[number]) for number in self.above
-        }
         self.families = families(known_prints, self.effects)
+        self.set_inside = {
+            name for each in self.effects.functions for name in self.effects.outer_of(each)
+        }
+        self.changes = {number: self._changes(self.prints[number]) for number in self.above}
         self.givers: dict[str, list[int]] = {}
         self.changers: dict[str, list[int]] = {}
         for number in self.above:
@@ -127,6 +128,17 @@ class _Search:
         self.missing: dict[tuple[int, str], int] = {}
         self._asked: set[tuple[str, int]] = set()
         self._waiting: list[int] = []
+
+    def _changes(self, footprint: Footprint) -> Effect:
+        """Return what a cell changes, by functions too that an object holds or is given."""
+        effect = self.effects.of_cell(footprint)
+        for call in footprint.calls if self.set_inside else ():
+            mentioned = {call.chain[0]}.union(*call.arguments, *[held for _, held in call.keywords])
+            for function in {
+                each for name in mentioned for each in self.families.functions_of(name)
+            }:
+                effect.names |= self.effects.outer_of(function)
+        return effect
 
     def include(self, number: int, why: str) -> None:
         """Take a cell along; its own needs are followed by ``run``."""
@@ -157,24 +169,37 @@ class _Search:
         Elsewhere they count where the function is used, so that names may stand below it.
         """
         used = _words_used(footprint)
+        read = [
+            footprint.bound_at[each] for each in footprint.functions.keys() & footprint.bound_at
+        ]
+        by_then = frozenset.intersection(*read) if read else frozenset(footprint.gives)
         for owner, found in footprint.functions.items():
-            for each in found:
-                for name, line in each.needs.items():
-                    if name in footprint.gives:
-                        continue
-                    if owner.lstrip(".") in used:
-                        self._need(name, number, number, line)
-                    elif name not in self.givers and name not in known.PROVIDED:
-                        self.missing.setdefault((number, name), line)
+            if owner.startswith("."):
+                continue  # a method: its class is here too
+            bound = footprint.bound_at.get(owner, by_then)
+            for name, line in [pair for each in found for pair in each.needs.items()]:
+                if name in bound:
+                    continue
+                if owner in used:
+                    self._need(name, number, number, line, later=True)
+                elif name not in self.givers and name not in known.PROVIDED | self.set_inside:
+                    self.missing.setdefault((number, name), line)
 
-    def _need(self, name: str, at: int, blamed: int, line: int) -> None:
-        """Find who gives ``name`` to cell ``at``; ``blamed`` and ``line`` use it."""
+    def _need(self, name: str, at: int, blamed: int, line: int, *, later: bool = False) -> None:
+        """Find who gives ``name`` to cell ``at``; ``blamed`` and ``line`` use it.
+
+        With ``later`` it is needed only when something is called, which may be further down.
+        """
         if (name, at) in self._asked:
             return
         self._asked.add((name, at))
         family = self.families.of(name)
         givers = self.givers.get(name, [])
         above = givers[: bisect.bisect_left(givers, at)]
+        if later and not above and name not in self.prints[at].gives_perhaps:
+            for number in givers:
+                self.include(number, _defines(name, self.prints[number]))
+            above = givers
         sure = next((each for each in reversed(above) if name in self.prints[each].gives), -1)
         for number in above:
             if number >= sure:
@@ -184,8 +209,9 @@ class _Search:
             changed = family & self.changes[number].names
             said = name if name in changed else min(changed)
             self.include(number, f"may change `{said}`")
-        found = above or name in self.prints[at].gives_perhaps
-        if not found and name not in known.PROVIDED:
+        # A function may set it by ``global``: then no cell defines it.
+        found = above or name in self.prints[at].gives_perhaps or name in self.set_inside
+        if not found and name not in known.PROVIDED | self.prints[at].forgiven:
             self.missing.setdefault((blamed, name), line)
 
     def _changing(self, family: frozenset[str], after: int, before: int) -> list[int]:
@@ -198,12 +224,13 @@ class _Search:
 
     def _needs_of_functions(self, name: str, defined: int, at: int) -> None:
         """A function may be called where it is needed: its own needs count there."""
+        bound = self.prints[at].bound_at.get(name, frozenset())
         callable_ = self.families.functions_of(name) & self.effects.functions.keys()
         for function in callable_:
             for each in self.effects.functions[function]:
                 for inner, line in each.needs.items():
-                    if inner not in self.prints[at].gives:
-                        self._need(inner, at, defined, line)
+                    if inner not in bound:
+                        self._need(inner, at, defined, line, later=True)
 
     # ------------------------------------------------------------------ problems
 

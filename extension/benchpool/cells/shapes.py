@@ -138,3 +138,16 @@ def bound_in(body: Sequence[ast.stmt]) -> set[str]:
             found |= pattern_names(node)
         waiting += ast.iter_child_nodes(node)
     return found
+
+
+def declared_outer(body: Sequence[ast.stmt]) -> set[str]:
+    """Return the names that a function's body declares ``global`` or ``nonlocal``."""
+    found: set[str] = set()
+    waiting: list[ast.AST] = list(body)
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.Global | ast.Nonlocal):
+            found.update(node.names)
+        elif not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            waiting += ast.iter_child_nodes(node)
+    return found
