@@ -19,6 +19,7 @@ export class JobActions {
   ) {}
 
   async run(action: JobAction, job: IJob): Promise<void> {
+    this._withdraw(job);
     await orSayWhy(job, () => this._table[action](job));
   }
 
@@ -74,9 +75,15 @@ export class JobActions {
         caption: `Send ${job.name} again, at the end of the queue`,
         undo: () => this._model.again(job.id, UUID.uuid4())
       });
-    } else if (await confirmed(job)) {
+    } else if (await confirmed(job, await this._attemptStart(job))) {
       await this._model.act(job.id, 'cancel');
     }
+  }
+
+  /** When the attempt under way began; the job itself only tells its first start. */
+  private async _attemptStart(job: IJob): Promise<string | null> {
+    const { attempts } = await this._model.api.job(job.id);
+    return attempts.find(one => one.attempt === job.attempt)?.started ?? null;
   }
 
   private async _again(job: IJob): Promise<void> {
@@ -88,15 +95,28 @@ export class JobActions {
     job: IJob,
     back: { label: string; caption: string; undo: () => Promise<unknown> }
   ): void {
-    Notification.success(text, {
+    this._withdraw(job);
+    const toast = Notification.success(text, {
       autoClose: TOAST_MS,
       actions: [
         { label: 'Show', caption: `Show ${job.name}`, callback: () => this._show(job.id) },
         { label: back.label, caption: back.caption, callback: () => void orSayWhy(job, back.undo) }
       ]
     });
+    this._toasts.set(job.id, toast);
   }
 
+  /** Take back the last toast about a job: its Undo is for what is over. */
+  private _withdraw(job: IJob): void {
+    const toast = this._toasts.get(job.id);
+    if (toast !== undefined) {
+      Notification.dismiss(toast);
+      this._toasts.delete(job.id);
+    }
+  }
+
+  /** The last toast about each job. */
+  private readonly _toasts = new Map<string, string>();
   private readonly _table: Readonly<Record<JobAction, (job: IJob) => Promise<void>>> = {
     pause: job => this._pause(job),
     resume: job => this._resume(job),
@@ -114,10 +134,10 @@ async function orSayWhy(job: IJob, act: () => Promise<unknown>): Promise<void> {
   }
 }
 
-async function confirmed(job: IJob): Promise<boolean> {
+async function confirmed(job: IJob, since: string | null): Promise<boolean> {
   const answer = await showDialog({
     title: `Cancel “${job.name}”?`,
-    body: lossOf(job, Date.now()),
+    body: lossOf(job, since, Date.now()),
     buttons: [
       Dialog.cancelButton({ label: 'Keep it' }),
       Dialog.warnButton({ label: 'Cancel the job' })

@@ -159,7 +159,9 @@ export function timing(job: IJob, now: number): string {
     return `${took}ended ${age(ended, now)}`;
   }
   if (isOnGpus(job.state) && job.started) {
-    return `for ${duration((now - Date.parse(job.started)) / 1000)}`;
+    return job.attempt > 1
+      ? `first started ${age(job.started, now)}`
+      : `for ${duration((now - Date.parse(job.started)) / 1000)}`;
   }
   return `sent ${age(job.submitted, now)}`;
 }
@@ -168,14 +170,15 @@ function seconds(from: string, to: string): number {
   return (Date.parse(to) - Date.parse(from)) / 1000;
 }
 
-/** What a cancellation would lose, as the sentence of its confirmation. */
-export function lossOf(job: IJob, now: number): string {
-  const ran = job.started ? duration((now - Date.parse(job.started)) / 1000) : '0 s';
-  const gpus = count(job.gpus * job.workers, 'GPU');
-  if (job.state === 'paused') {
-    return 'It is paused with its checkpoint kept; a cancelled job cannot be resumed.';
+/** What a cancellation would lose, as its confirmation; `since` is the start of this attempt. */
+export function lossOf(job: IJob, since: string | null, now: number): string {
+  if (job.state === 'paused' || job.state === 'queued') {
+    return 'Its checkpoint is kept while it waits; a cancelled job cannot be resumed.';
   }
-  return `It has run for ${ran} on ${gpus} since its last start. What it has not saved is lost, and a cancelled job cannot be resumed.`;
+  const ran = since ? duration((now - Date.parse(since)) / 1000) : '0 s';
+  const gpus = count(job.gpus * job.workers, 'GPU');
+  const attempt = job.attempt > 1 ? ` in attempt ${job.attempt}` : '';
+  return `It has run for ${ran} on ${gpus}${attempt}. What it has not saved is lost, and a cancelled job cannot be resumed.`;
 }
 
 /** Use of a project against its guarantee: `2 of 4 guaranteed GPUs in use`. */

@@ -4,6 +4,7 @@
 import { Clipboard } from '@jupyterlab/apputils';
 import * as React from 'react';
 import type { Api, ILogPlace } from './api';
+import { isTerminal } from './format';
 import { LogFollower } from './logFollower';
 import { useChanged } from './hooks';
 import type { IAttempt, IJob } from './tokens';
@@ -20,7 +21,10 @@ export function LogSection(props: {
   const [chosen, setChosen] = React.useState<number | null>(null);
   const [worker, setWorker] = React.useState(0);
   if (job.attempt === 0) {
-    return <p className="bp-Detail-quiet">No log yet: the job has not started.</p>;
+    const text = isTerminal(job.state)
+      ? 'There is no log: the job never started.'
+      : 'No log yet: the job has not started.';
+    return <p className="bp-Detail-quiet">{text}</p>;
   }
   const attempt = chosen ?? job.attempt;
   return (

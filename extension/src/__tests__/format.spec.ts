@@ -77,11 +77,15 @@ describe('words about a job', () => {
   });
 
   it('a confirmation says how long the job ran and on how many GPUs', () => {
-    expect(format.lossOf(job(), NOW)).toContain('20 min on 4 GPUs');
+    expect(format.lossOf(job(), at(-20), NOW)).toContain('20 min on 4 GPUs.');
+    expect(format.lossOf(job({ attempt: 2 }), at(-3), NOW)).toContain(
+      '3 min on 4 GPUs in attempt 2'
+    );
   });
 
   it('a row says for how long it runs, or how long it took', () => {
     expect(format.timing(job(), NOW)).toBe('for 20 min');
+    expect(format.timing(job({ attempt: 2 }), NOW)).toBe('first started 20 min ago');
     expect(format.timing(job({ state: 'queued' }), NOW)).toBe('sent 30 min ago');
     expect(format.timing(job({ state: 'succeeded', ended: at(-5) }), NOW)).toBe(
       '15 min, ended 5 min ago'
