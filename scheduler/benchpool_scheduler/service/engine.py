@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from collections import Counter
 from collections.abc import Collection, Coroutine, Iterable
@@ -36,6 +37,7 @@ from benchpool_scheduler.store.records import JobRecord
 
 log = logging.getLogger(__name__)
 
+CLOSE_S = 5.0
 POOL_S = 0.1
 """A burst of changes is one event about the pool."""
 
@@ -87,6 +89,7 @@ class Engine:
             self._refuse_benches_that_do_not_fit()
             await recovery.recover(self.ledger, self.site, self.runtime)
         except BaseException:
+            await self.runtime.close()
             await self.ledger.store.close()
             raise
         self.tally.start()
@@ -103,7 +106,10 @@ class Engine:
         self.feed.close()
         if self._pool_soon is not None:
             self._pool_soon.cancel()
-        await self.actions.finish()
+        # What is not carried out in time is carried out by the next start.
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(CLOSE_S):
+                await self.actions.finish()
         async with self.ledger.turn:
             for task in self._tasks:
                 task.cancel()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from benchpool_scheduler import contract
 from benchpool_scheduler.contract import GpuState
@@ -40,7 +40,7 @@ class PoolViews:
             simulated=any(device.simulated for device in self._site.devices),
             gpus=gpus,
             counts={state: counts[state] for state in GpuState},
-            projects=[self._project(p.project) for p in self._site.configuration.projects],
+            projects=self._projects(p.project for p in self._site.configuration.projects),
             queue_length=waiting,
             running=sum(job.state is JobState.RUNNING for job in self._ledger.live()),
             health=contract.Health(
@@ -154,34 +154,39 @@ class PoolViews:
         return contract.Quota(
             user=user,
             build=contract.BuildQuota(quota=quota, rule=rule, held=held, free=free),
-            projects=[self._project(settings.project) for settings in own],
+            projects=self._projects(settings.project for settings in own),
         )
 
-    def _project(self, project: Project) -> contract.ProjectQuota:
-        below = self._below(project.name)
-        live = [job for job in self._ledger.live() if job.project in below]
-        share = self._outcome.shares.get(project.name)
-        return contract.ProjectQuota(
-            name=project.name,
-            quota=project.quota,
-            fair_share=0 if share is None else share.fair_share,
-            allocated=sum(self._held(job) for job in live),
-            limit=project.limit,
-            waiting=sum(job.state is JobState.QUEUED for job in live),
-        )
+    def _projects(self, projects: Iterable[Project]) -> list[contract.ProjectQuota]:
+        allocated, waiting = self._usage()
+        found: list[contract.ProjectQuota] = []
+        for project in projects:
+            share = self._outcome.shares.get(project.name)
+            found.append(
+                contract.ProjectQuota(
+                    name=project.name,
+                    quota=project.quota,
+                    fair_share=0 if share is None else share.fair_share,
+                    allocated=allocated[project.name],
+                    limit=project.limit,
+                    waiting=waiting[project.name],
+                )
+            )
+        return found
 
-    def _below(self, name: str) -> frozenset[str]:
-        found = {name}
-        # Parents may be named after their children, so look until nothing is added.
-        while True:
-            more = {
-                str(p.name)
-                for p in self._site.configuration.projects
-                if p.project.parent in found and p.name not in found
-            }
-            if not more:
-                return frozenset(found)
-            found |= more
+    def _usage(self) -> tuple[Counter[str], Counter[str]]:
+        """Return the GPUs held and the jobs waiting in each project and all below it."""
+        above = {str(p.name): p.project.parent for p in self._site.configuration.projects}
+        allocated: Counter[str] = Counter()
+        waiting: Counter[str] = Counter()
+        for job in self._ledger.live():
+            held, waits = self._held(job), job.state is JobState.QUEUED
+            project: str | None = job.project
+            while project is not None:
+                allocated[project] += held
+                waiting[project] += waits
+                project = above.get(project)
+        return allocated, waiting
 
     def _held(self, job: JobRecord) -> int:
         if job.state not in HOLDS_GPUS:

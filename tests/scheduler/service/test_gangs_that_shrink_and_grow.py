@@ -1,0 +1,81 @@
+"""Above its minimum a gang's workers come and go singly (R10); its end is judged without them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from benchpool_scheduler.contract import State
+from benchpool_scheduler.core.model import (
+    Activity,
+    GpuId,
+    JobId,
+    NodeName,
+    Plan,
+    Preempt,
+    Snapshot,
+    Start,
+    Worker,
+)
+from benchpool_scheduler.runtime import EndedBy
+from benchpool_scheduler.service import Pool, passes, snapshots
+from benchpool_scheduler.service.ledger import Draft
+from benchpool_scheduler.testing.pools import SUSAN, make_pool, opened, reached, sleeper, until
+from benchpool_scheduler.testing.scripted import ScriptedRuntime, devices
+
+
+def at(*gpus: str) -> tuple[Worker, ...]:
+    return tuple(Worker(NodeName("localhost"), (GpuId(gpu),)) for gpu in gpus)
+
+
+async def carry_out(pool: Pool, *commands: Start | Preempt) -> None:
+    """Put commands of a pass in force, as the loop of passes does."""
+    engine = pool._engine
+    async with engine.ledger.turn:
+        draft = Draft(engine.ledger)
+        plan = Plan(commands=commands, reasons={}, shares={})
+        passes.apply(draft, engine.site, plan, engine.site.clock.now())
+        await engine.ledger.commit(*draft.changes())
+        engine.actions.carry_out(draft)
+    await engine.actions.finish()
+
+
+def seen(pool: Pool) -> Snapshot:
+    engine = pool._engine
+    return snapshots.snapshot(engine.ledger, engine.site, engine.site.clock.now())
+
+
+async def test_a_worker_that_was_let_go_frees_its_gpu_and_is_no_failure(tmp_path: Path) -> None:
+    runtime = ScriptedRuntime(devices(9))
+    async with opened(make_pool(tmp_path, runtime=runtime)) as pool:
+        job = await pool.submit(SUSAN, sleeper(workers=3, min_workers=1))
+        workers = await runtime.until_launched(3)
+        await reached(pool, job.id, State.RUNNING)
+        last = runtime.launched[workers[2]].gpus[0]
+        await carry_out(pool, Preempt(JobId(job.id), at(last), None, "R18", 0.0))
+        ((leaving, notice),) = await runtime.until_noticed(1)
+        assert (leaving, notice.kind) == (workers[2], "pause")
+        shrunk = seen(pool).jobs[0]
+        assert (shrunk.activity, len(shrunk.held)) == (Activity.RUNNING, 2)
+        assert last not in seen(pool).nodes[0].gpus
+        assert pool.job(SUSAN, job.id).job.preemptions == []
+
+        runtime.end(leaving, 143, EndedBy.NOTICE)
+        runtime.end(workers[0])
+        runtime.end(workers[1])
+        assert (await reached(pool, job.id, State.SUCCEEDED)).exit_code == 0
+
+
+async def test_a_running_gang_may_get_more_workers(tmp_path: Path) -> None:
+    runtime = ScriptedRuntime(devices(9))
+    async with opened(make_pool(tmp_path, runtime=runtime)) as pool:
+        job = await pool.submit(SUSAN, sleeper())
+        (first,) = await runtime.until_launched(1)
+        await reached(pool, job.id, State.RUNNING)
+        free = next(f"GPU-{n}" for n in range(9) if f"GPU-{n}" not in runtime.launched[first].gpus)
+        await carry_out(pool, Start(JobId(job.id), at(free)))
+        assert [launch.gpus[0] for launch in runtime.launched.values()][1] == free
+        runtime.end(first)
+        second = list(runtime.launched)[1]
+        runtime.end(second)
+        done = await until(pool, job.id, lambda now: now.ended is not None)
+        assert (done.state, done.attempt) == (State.SUCCEEDED, 1)
