@@ -27,13 +27,24 @@ def main(words: Sequence[str]) -> int:
     except interpreter.CannotStart as why:
         print(f"benchpool: {why}", flush=True)
         return CANNOT_START
-    name = options.name or Path(options.notebook).name
+    name = _name(options.name or Path(options.notebook).name, os.environ.get("NODE_RANK", "0"))
     output.mkdir(parents=True, exist_ok=True)
     run = NotebookRun(
         notebook, kernel, folder=Path(options.cwd).absolute(), copy=output.absolute() / name
     )
     with interpreter.with_our_package(kernel):
         return asyncio.run(run.run())
+
+
+def _name(name: str, worker: str) -> str:
+    """Return the file name of the copy: each worker of a gang has its own.
+
+    >>> _name("book.ipynb", "0"), _name("book.ipynb", "2")
+    ('book.ipynb', 'book.worker-2.ipynb')
+    """
+    if worker == "0" or not worker.isdecimal():
+        return name
+    return f"{Path(name).stem}.worker-{worker}{Path(name).suffix}"
 
 
 def _read(path: Path) -> nbformat.NotebookNode:

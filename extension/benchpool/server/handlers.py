@@ -29,7 +29,6 @@ from benchpool_scheduler.errors import BenchpoolError, InvalidInput, NotFound, T
 RESOURCE = "benchpool"
 ANSWER_S = 30.0
 _JOB = re.compile(r"[a-z0-9]{26}")
-_EVENTS = "text/event-stream"
 
 
 def routes(base_url: str) -> list[tuple[str, type[APIHandler]]]:
@@ -188,7 +187,7 @@ class ForwardHandler(Handler):
             for name in allowed.REQUEST_HEADERS
             if name in self.request.headers
         }
-        streams = headers.get("Accept") == _EVENTS
+        streams = path == "events" or path.endswith("/stream")
         timeout = httpx.Timeout(sending.SILENCE_S, connect=5.0) if streams else sending.TIMEOUT
         url = quote(path, safe="/") + (f"?{self.request.query}" if self.request.query else "")
         body = self.request.body if method == "POST" else None
@@ -196,6 +195,8 @@ class ForwardHandler(Handler):
             method, url, headers=headers, content=body, timeout=timeout
         ) as answer:
             self._begin(answer)
+            if streams:
+                await self.flush()  # the page shows that it is connected before anything happens
             async for piece in answer.aiter_bytes():
                 self.write(piece)
                 await self.flush()

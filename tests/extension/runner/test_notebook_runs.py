@@ -274,6 +274,23 @@ def test_a_file_named_like_a_module_of_ours_does_no_harm(job: Job) -> None:
     assert "fine" in log
 
 
+def test_told_to_stop_before_the_kernel_answers_it_is_paused(job: Job) -> None:
+    with job.running("print('never')") as worker:
+        job.notice()
+        worker.send_signal(signal.SIGTERM)
+        log, _ = worker.communicate(timeout=60)
+    # Before Python has begun, the signal itself ends the process; to the pool both are 143.
+    assert worker.returncode in (143, -signal.SIGTERM)
+    assert "never" not in log
+
+
+def test_each_worker_of_a_gang_has_its_own_copy(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NODE_RANK", "1")
+    assert job.run("print(1)")[0] == 0
+    assert (job.root / "output" / "book.worker-1.ipynb").exists()
+    assert not job.copy.exists()
+
+
 def other_python(folder: Path, *, with_kernel: bool) -> str:
     """Make another interpreter, without benchpool."""
     venv.create(folder, with_pip=False)

@@ -307,6 +307,25 @@ def httpx_post(server: NotebookServer, asked: dict[str, Any]) -> httpx.Response:
         return page.post("benchpool/send", json=asked, headers={"Authorization": f"token {TOKEN}"})
 
 
+def test_a_page_that_goes_closes_its_stream_at_the_pool(
+    server: NotebookServer, pool: Served
+) -> None:
+    def open_streams() -> int:
+        return len(pool.api._service.open_streams)
+
+    before = open_streams()
+    with httpx.Client(base_url=server.url, timeout=30) as page:
+        headers = {"Accept": "text/event-stream", "Authorization": f"token {TOKEN}"}
+        for _ in range(3):
+            with page.stream("GET", "benchpool/api/v1/events", headers=headers) as stream:
+                assert stream.status_code == 200
+                assert open_streams() > before
+    until = time.monotonic() + 30
+    while open_streams() > before and time.monotonic() < until:
+        time.sleep(0.02)
+    assert open_streams() == before
+
+
 @pytest.mark.parametrize(
     ("method", "path"),
     [
