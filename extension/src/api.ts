@@ -44,6 +44,8 @@ export const NO_EXTENSION = 'no-extension';
 
 const NOT_REACHED =
   'The notebook server does not answer. Jobs go on running; check the network, the page tries again by itself.';
+const POOL_SILENT =
+  'The training pool does not answer. Jobs go on running; the page asks again by itself.';
 const NO_EXTENSION_TEXT =
   'This notebook server has no benchpool extension: ask for an image with benchpool, or run “pip install benchpool” and restart the server.';
 
@@ -168,6 +170,9 @@ function streaming(signal: AbortSignal): RequestInit {
 async function errorOf(response: Response): Promise<ApiError> {
   const body = (await response.json().catch(() => null)) as unknown;
   const known = errorObject(body);
+  if (known?.code === 'not-reachable') {
+    return new ApiError(response.status, known.code, POOL_SILENT); // its own words are a terminal's
+  }
   if (known) {
     return new ApiError(
       response.status,

@@ -5,7 +5,7 @@
 import { EventParser, IServerEvent } from './sse';
 
 /** Waits between attempts in milliseconds; the last one repeats. */
-export const BACKOFF_MS = [500, 1000, 2000, 4000, 8000] as const;
+export const BACKOFF_MS = [500, 1000, 2000, 4000] as const;
 
 /** A stream silent for longer than this is opened anew; the service sends comments more often. */
 export const SILENCE_MS = 60_000;

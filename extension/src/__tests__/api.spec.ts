@@ -75,6 +75,12 @@ describe('errors', () => {
     await expect(api.status()).rejects.toThrow(/HTTP 502.*Jobs go on running/);
   });
 
+  it('of a pool that is away are said for the page, not for a terminal', async () => {
+    const error = { code: 'not-reachable', message: 'start it with `benchpool up`', numbers: {} };
+    const { api } = apiWith(answer({ error }, { status: 503 }));
+    await expect(api.quota()).rejects.toThrow(/^The training pool does not answer\. Jobs go on/);
+  });
+
   it('never say that they are unexpected or unknown', async () => {
     for (const code of [400, 401, 403, 404, 409, 413, 422, 429, 500, 502, 503]) {
       const { api } = apiWith(answer(null, { status: code }));
