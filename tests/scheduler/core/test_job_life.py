@@ -71,6 +71,7 @@ def test_a_job_that_holds_gpus_can_always_end_whatever_was_wished(
         (Intent.PREEMPT, Outcome.FAILED, JobState.QUEUED),
         (Intent.PAUSE, Outcome.FAILED, JobState.PAUSED),
         (Intent.CANCEL, Outcome.FAILED, JobState.CANCELLED),
+        (Intent.CANCEL, Outcome.OK, JobState.CANCELLED),
         (Intent.PREEMPT, Outcome.OK, JobState.SUCCEEDED),
         (Intent.PAUSE, Outcome.LOST, JobState.PAUSED),
     ],

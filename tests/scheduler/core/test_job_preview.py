@@ -35,6 +35,12 @@ def test_the_preview_says_when_it_starts_and_what_the_quota_covers(
     assert (outcome.reason is None) == (starts == "now")
 
 
+def test_a_job_beyond_the_limit_of_its_project_can_never_start() -> None:
+    pool = box(6, [project("susan", 2, limit=3)], [])
+    assert preview(pool, queued("n", "susan", 4)).starts == "never"
+    assert preview(pool, queued("n", "susan", 3)).starts == "now"
+
+
 @settings(max_examples=150, suppress_health_check=list(HealthCheck))
 @given(snapshots(), st.integers(1, 6))
 def test_the_preview_is_what_the_next_pass_does(pool: Snapshot, gpus: int) -> None:

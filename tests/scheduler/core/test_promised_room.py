@@ -85,6 +85,21 @@ def test_a_newcomer_of_the_same_right_does_not_take_what_was_promised() -> None:
     assert not any(isinstance(c, Start) and c.job == "j0" and not c.after for c in plan.commands)
 
 
+def test_a_newcomer_that_would_go_first_does_not_take_it_either() -> None:
+    pool = under_way(claim())
+    urgent = replace(queued("j0", "joe", 2), priority=90)
+    pool = gone(replace(pool, jobs=(*pool.jobs, urgent)))
+    assert the_start(decide(pool), "j1") == Start(
+        JobId("j1"), the_start(decide(claim()), "j1").workers
+    )
+
+
+def test_a_limit_is_kept_while_a_leaving_job_still_holds_its_gpus() -> None:
+    leaving = replace(running("s1", "susan", 2), activity=Activity.TERMINATING)
+    pool = box(4, [project("susan", 2, limit=2)], [leaving, queued("s2", "susan", 2)])
+    assert the_start(decide(pool), "s2").after == ("s1",)
+
+
 def test_when_the_victims_are_gone_the_claimant_starts_where_it_was_promised() -> None:
     promised = the_start(decide(claim()), "j1").workers
     plan = decide(gone(under_way(claim())))
