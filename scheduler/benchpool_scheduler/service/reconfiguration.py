@@ -79,14 +79,14 @@ class Reconfiguration:
         )
 
     def _orphans(self, new: Configuration) -> list[str]:
-        names = {str(settings.name) for settings in new.projects}
+        names = {str(it.name) for it in new.projects if not new.is_parent(it.name)}
         counts: dict[str, int] = {}
         for job in self._ledger.live():
             if job.project not in names:
                 counts[job.project] = counts.get(job.project, 0) + 1
         return [
-            f"Project {name} goes away and {count} of its jobs have not ended: they may be "
-            "preempted and do not start again."
+            f"Project {name} no longer holds jobs and {count} of its jobs have not ended: they may "
+            "be preempted and do not start again."
             for name, count in counts.items()
         ]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from benchpool_scheduler.core import states
 from benchpool_scheduler.core.model import (
@@ -30,11 +30,12 @@ HOUR_S = 3600.0
 def snapshot(ledger: Ledger, site: Site, now: float) -> Snapshot:
     """Return what the next pass decides about."""
     live = ledger.live()
+    home = homes(site, live)
     return Snapshot(
         nodes=nodes(ledger, site),
-        projects=projects(site, live),
+        projects=projects(site, home.values()),
         jobs=tuple(
-            _job(ledger, record, now)
+            _job(ledger, record, home[record.project], now)
             for record in live
             if record.state is not states.JobState.PAUSED
         ),
@@ -99,20 +100,33 @@ def capacity(site: Site) -> Capacity:
 # --------------------------------------------------------------------------- projects
 
 
-def projects(site: Site, live: Iterable[JobRecord]) -> tuple[Project, ...]:
-    """Return the projects; one that jobs still name and the configuration no longer has gets
-    nothing, so that its jobs give way and do not start."""
+def homes(site: Site, live: Iterable[JobRecord]) -> Mapping[str, ProjectName]:
+    """Return in which project of the snapshot the jobs of each project are.
+
+    Jobs may name a project that the configuration no longer has, or that now only groups others.
+    They are in a project of their own that gets nothing: they give way, and do not start.
+    """
+    settings = site.configuration
+    found: dict[str, ProjectName] = {}
+    for name in dict.fromkeys(job.project for job in live):
+        divided = settings.is_parent(name)
+        found[name] = ProjectName(f"{name} (before it was divided)" if divided else name)
+    return found
+
+
+def projects(site: Site, names: Iterable[ProjectName]) -> tuple[Project, ...]:
+    """Return the configured projects, and those of ``names`` that are not among them."""
     known = [settings.project for settings in site.configuration.projects]
-    names = {str(project.name) for project in known}
-    gone = dict.fromkeys(job.project for job in live if job.project not in names)
-    orphans = (Project(name=ProjectName(name), quota=0, limit=0, weight=0.0) for name in gone)
-    return (*known, *orphans)
+    missing = dict.fromkeys(names)
+    for project in known:
+        missing.pop(project.name, None)
+    return (*known, *(Project(name=name, quota=0, limit=0, weight=0.0) for name in missing))
 
 
 # --------------------------------------------------------------------------- jobs
 
 
-def _job(ledger: Ledger, record: JobRecord, now: float) -> Job:
+def _job(ledger: Ledger, record: JobRecord, project: ProjectName, now: float) -> Job:
     attempt = ledger.attempt(record.id, record.attempt)
     holds = record.state in states.HOLDS_GPUS
     workers = [w for w in attempt.live_workers if not w.leaving] if attempt and holds else []
@@ -120,7 +134,7 @@ def _job(ledger: Ledger, record: JobRecord, now: float) -> Job:
     size = _size(record, attempt, len(workers))
     return Job(
         id=JobId(record.id),
-        project=ProjectName(record.project),
+        project=project,
         gpus=record.gpus,
         workers=size[0],
         min_workers=size[1],

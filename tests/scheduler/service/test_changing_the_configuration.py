@@ -94,15 +94,23 @@ async def test_with_default_quotas_every_user_of_the_hub_has_a_bench_kept(tmp_pa
         assert "4 kept free for benches, 5 free" in pool.status(ADMIN).text
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        ("{name: susan, parent", "{name: s2, parent"),
+        ("policy:", "  - {name: below, parent: susan}\npolicy:"),
+    ],
+    ids=["it is gone", "it was divided"],
+)
 async def test_jobs_of_a_project_that_went_away_run_on_and_do_not_start_anew(
-    tmp_path: Path,
+    tmp_path: Path, change: tuple[str, str]
 ) -> None:
     runtime = ScriptedRuntime(devices(9))
     async with opened(make_pool(tmp_path, runtime=runtime)) as pool:
         running = await pool.submit(SUSAN, sleeper(gpus=6))
         await reached(pool, running.id, State.RUNNING)
         waiting = await pool.submit(SUSAN, sleeper())
-        text = STORY.replace("{name: susan, parent", "{name: s2, parent")
+        text = STORY.replace(*change)
         changed = await pool.apply_configuration(ADMIN, text)
         assert any("2 of its jobs have not ended" in line for line in changed.warnings)
         claimant = await pool.submit(JOE, sleeper(gpus=2))
