@@ -16,6 +16,9 @@ Ready = Mapping[str, Any]
 """The keys of the ready line (formats, section 4)."""
 
 
+_SHARED = "(all share this account's files; --auth pam keeps people apart)"
+
+
 class Screen(Protocol):
     """Where progress goes."""
 
@@ -64,7 +67,7 @@ class TextScreen:
     def ready(self, ready: Ready, extra: Mapping[str, str]) -> None:
         """Print what a newcomer wants to see, the link last."""
         shared = extra.get("shared-password-file")
-        password = [("Password", f"of all users: in {shared}")] if shared else []
+        password = [("Password", f"of all users: in {shared}\n{'':12}{_SHARED}")] if shared else []
         rows = [
             ("GPUs", gpus_in_words(ready["gpus"])),
             ("Self-test", self_test_in_words(ready["self_test"])),
