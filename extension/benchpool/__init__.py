@@ -1,5 +1,7 @@
 """benchpool in Python: send code to the training pool and follow it.
 
+For example::
+
     import benchpool
 
     job = benchpool.submit("train.py", "--epochs", "3", gpus=2)

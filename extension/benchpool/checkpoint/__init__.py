@@ -1,5 +1,7 @@
 """Stop, save and resume: the job's side of the pause contract. Standard library only.
 
+For example::
+
     from benchpool import checkpoint
 
     saved = checkpoint.latest()                      # a folder, or None

@@ -8,15 +8,18 @@ import signal
 import subprocess
 import sys
 import textwrap
+import types
 from pathlib import Path
 
 import pytest
 
 from benchpool import checkpoint
+from benchpool.checkpoint import votes
 
 RANK = """
 import os, pathlib, sys, time
 from benchpool import checkpoint
+from benchpool.checkpoint import votes
 rank, meet = int(os.environ["RANK"]), pathlib.Path(sys.argv[1])
 def step(number):  # every rank waits for all others, as an all-reduce does
     (meet / f"{number}-{rank}").touch()
@@ -153,9 +156,61 @@ def test_progress_is_written_whole_and_never_fails(
     assert said["text"].startswith("a b")
     assert len(said["text"]) == 200
     assert said["metrics"] == {"loss": 0.5}
-    checkpoint.progress("no number")  # type: ignore[arg-type]
+    checkpoint.progress("no number")
     assert json.loads(path.read_text())["fraction"] is None
     monkeypatch.setenv("LOCAL_RANK", "1")
     checkpoint.progress(0.1)
     assert json.loads(path.read_text())["fraction"] is None
     assert [each.name for each in tmp_path.iterdir()] == ["progress.json"]
+
+
+class Group:
+    """Stands in for ``torch.distributed``, which is too large to install for one question."""
+
+    class ReduceOp:
+        MAX = "max"
+
+    def __init__(self, others: list[int]) -> None:
+        self.others = others
+
+    def is_available(self) -> bool:
+        return True
+
+    is_initialized = is_available
+
+    def get_world_size(self) -> int:
+        return 2
+
+    def get_rank(self) -> int:
+        return 1
+
+    def get_backend(self) -> str:
+        return "gloo"
+
+    def all_reduce(self, flag: list[int], op: str) -> None:
+        assert op == "max"
+        flag[0] = max(flag[0], self.others.pop(0))
+
+
+class Flag(list[int]):
+    def item(self) -> int:
+        return self[0]
+
+
+def test_with_a_process_group_any_rank_that_was_told_stops_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    torch = types.ModuleType("torch")
+    monkeypatch.setattr(torch, "tensor", lambda values, device: Flag(values), raising=False)
+    monkeypatch.setitem(sys.modules, "torch", torch)
+    group = Group([0, 1, 0])
+    monkeypatch.setitem(sys.modules, "torch.distributed", group)
+    monkeypatch.setenv("BENCHPOOL_NOTICE_FILE", str(tmp_path / "notice"))
+    monkeypatch.setattr(votes, "stopping", False)
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        answers = [checkpoint.should_stop() for _ in range(3)]
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert answers == [False, True, True]
+    assert votes.rank() == 1
