@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping
 
 from benchpool_scheduler import contract
@@ -21,6 +22,9 @@ class Leases:
 
     Args:
         want_pass: Called when train has more or fewer GPUs.
+
+    Attributes:
+        shortage: Set when a bench within its quota found no free GPU.
     """
 
     def __init__(self, ledger: Ledger, site: Site, want_pass: Callable[[], None]) -> None:
@@ -28,6 +32,7 @@ class Leases:
         self._site = site
         self._want_pass = want_pass
         self._missing_since: dict[str, float] = {}
+        self.shortage = asyncio.Event()
 
     async def reserve(self, request: contract.LeaseRequest) -> LeaseRecord:
         """Hold GPUs for one start of a server; a repeat answers the same lease.
@@ -103,6 +108,7 @@ class Leases:
             if len(fitting) >= request.gpus:
                 return tuple(device.uuid for device in fitting[: request.gpus])
             best = max(best, fitting, key=len)
+        self.shortage.set()
         models = " or ".join(request.gpu_models)
         raise Unavailable(
             f"{_gpus(request.gpus)} {'of model ' + models + ' ' if models else ''}for this server "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Awaitable, Callable
 
@@ -20,6 +21,7 @@ log = logging.getLogger(__name__)
 
 LOOK_S = 3.0
 HUB_S = 15.0
+HUB_UNKNOWN_S = 1.0
 CLEAN_S = 3600.0
 KEPT_S = 30 * 24 * 3600.0
 MOST_ENDED = 20_000
@@ -54,7 +56,7 @@ class Upkeep:
         """Look again and again, for ever."""
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(_every(LOOK_S, self.look))
-            tasks.create_task(_every(HUB_S, self.ask_hub))
+            tasks.create_task(self._follow_hub())
             tasks.create_task(_every(CLEAN_S, self.clean))
 
     async def look(self) -> None:
@@ -67,6 +69,16 @@ class Upkeep:
         waiting = any(job.state is JobState.QUEUED for job in self._ledger.live())
         if waiting or self._site.devices != before:
             self._want_pass()
+
+    async def _follow_hub(self) -> None:
+        """Ask the Hub now and then; at once when a bench found no room: its user may be new."""
+        while True:
+            unknown = self._site.directory.servers() is None
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(HUB_UNKNOWN_S if unknown else HUB_S):
+                    await self._leases.shortage.wait()
+            self._leases.shortage.clear()
+            await _guarded(self.ask_hub)
 
     async def ask_hub(self) -> None:
         """Learn the Hub's users and servers, and give back leases of servers that are gone."""
@@ -112,8 +124,12 @@ class Upkeep:
 async def _every(seconds: float, look: Callable[[], Awaitable[None]]) -> None:
     while True:
         await asyncio.sleep(seconds)
-        try:
-            await look()
-        except Exception:
-            # The next time may do better, and the rest of the service needs none of this.
-            log.exception("upkeep failed; it is tried again in %s s", seconds)
+        await _guarded(look)
+
+
+async def _guarded(look: Callable[[], Awaitable[None]]) -> None:
+    try:
+        await look()
+    except Exception:
+        # The next time may do better, and the rest of the service needs none of this.
+        log.exception("upkeep failed; it is tried again")

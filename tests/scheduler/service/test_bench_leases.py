@@ -23,6 +23,7 @@ from benchpool_scheduler.testing.pools import (
     reached,
     sleeper,
     story,
+    until,
 )
 from benchpool_scheduler.testing.scripted import ScriptedRuntime, devices
 
@@ -182,3 +183,31 @@ async def test_a_gpu_that_a_bench_gives_back_starts_a_waiting_job(tmp_path: Path
         await reached(pool, job.id, State.RUNNING)
         runtime.end((await runtime.until_launched(1))[0])
         await reached(pool, job.id, State.SUCCEEDED)
+
+
+async def test_a_new_user_who_finds_no_room_gets_the_bench_back_from_jobs(tmp_path: Path) -> None:
+    runtime = ScriptedRuntime(devices(2))
+    directory = StaticDirectory((HubUser("joe"),), known_servers=())
+    configuration = story(
+        "{version: 1, build: {default: 1}, projects: [{name: p, quota: 0, members: [joe]}]}"
+    )
+    pool = make_pool(tmp_path, configuration=configuration, runtime=runtime, directory=directory)
+    async with opened(pool):
+        await pool.submit(JOE, sleeper())
+        held = await pool.reserve(HUB, ask(user="joe"))
+        await runtime.until_launched(1)
+        with pytest.raises(Unavailable):
+            await pool.reserve(HUB, ask(user="zoe"))
+
+        async def refresh() -> None:
+            directory.known_users = (HubUser("joe"), HubUser("zoe"))
+
+        directory.refresh = refresh  # type: ignore[method-assign]
+        with pytest.raises(Unavailable, match="try again then"):
+            await pool.reserve(HUB, ask(user="zoe"))
+        worker, notice = (await runtime.until_noticed(1))[0]
+        assert notice.for_ == "benches"
+        runtime.end(worker, 143)
+        await until(pool, worker.job, lambda now: now.state is State.QUEUED)
+        lease = await pool.reserve(HUB, ask(user="zoe"))
+        assert set(lease.gpus).isdisjoint(held.gpus)
