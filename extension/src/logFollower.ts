@@ -5,7 +5,7 @@ import { ISignal, Signal } from '@lumino/signaling';
 import { Api, ApiError, ILogPlace } from './api';
 import { LogText } from './logText';
 import type { IServerEvent } from './sse';
-import { follow } from './stream';
+import { followWhileVisible } from './visible';
 
 /** How much of a long log is shown from before its present end. */
 const TAIL_BYTES = 256 * 1024;
@@ -44,7 +44,7 @@ export class LogFollower {
   }
 
   start(): void {
-    void follow({
+    followWhileVisible({
       open: (after, signal) => this._api.logStream(this.place, after ?? -TAIL_BYTES, signal),
       onOpen: () => this._say(''),
       onEvent: event => this._onEvent(event),

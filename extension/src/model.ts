@@ -5,7 +5,7 @@
 import { ISignal, Signal } from '@lumino/signaling';
 import { Api, ApiError, NO_EXTENSION, Verb } from './api';
 import type { IServerEvent } from './sse';
-import { follow } from './stream';
+import { followWhileVisible } from './visible';
 import type { IBenchpool, IConnection, IJob, IJobChange, IQuota, IStatus } from './tokens';
 
 /** Changes within this time reach the widgets as one. */
@@ -90,7 +90,7 @@ export class JobsModel implements IBenchpool {
 
   /** Begin to follow; ends with `dispose`. */
   start(): void {
-    void follow({
+    followWhileVisible({
       open: (after, signal) => this.api.events(after, signal),
       onOpen: () => void this.refresh(),
       onEvent: event => this._onEvent(event),

@@ -19,6 +19,8 @@ export interface IFollowOptions {
   /** Told about each failure; answer false to give up. */
   onFailure?(error: Error): boolean | void;
   signal: AbortSignal;
+  /** Id to begin after. */
+  after?: string | null;
   backoff?: readonly number[];
   silenceMs?: number;
 }
@@ -26,7 +28,7 @@ export interface IFollowOptions {
 /** Follow until `signal` is aborted or a callback answers false. */
 export async function follow(options: IFollowOptions): Promise<void> {
   const backoff = options.backoff ?? BACKOFF_MS;
-  let after: string | null = null;
+  let after = options.after ?? null;
   let failures = 0;
   while (!options.signal.aborted) {
     try {
