@@ -178,11 +178,12 @@ def plain(name: str) -> str:
 def command(draft: Draft) -> str:
     """Return what does the same without the dialog: in a terminal, for cells in a cell."""
     submission, entry = draft.submission, draft.submission.entry
+    code = entry.path if isinstance(entry, ScriptEntry) else _path_of(submission)
     words = ["--gpus", str(submission.gpus)]
     for option, value, usual in (
         ("--workers", submission.workers, 1),
         ("--project", submission.project, None),
-        ("--name", submission.name, None),
+        ("--name", submission.name, name_of(code)),
         ("--priority", submission.priority, 50),
         ("--time-limit", submission.time_limit_s, None),
     ):
@@ -192,9 +193,12 @@ def command(draft: Draft) -> str:
         return shlex.join(["benchpool", "submit", *words, entry.path, *entry.args])
     if draft.submission.source and draft.submission.source.kind == "notebook":
         runner = ["python", "-m", "benchpool.runner", "notebook", "--notebook"]
-        file = Path(draft.submission.source.path or "").name
-        return shlex.join(["benchpool", "submit", *words, "--", *runner, file])
+        return shlex.join(["benchpool", "submit", *words, "--", *runner, Path(code).name])
     return shlex.join(["%%train", *words])
+
+
+def _path_of(submission: JobSubmission) -> str:
+    return (submission.source.path if submission.source else None) or "cells"
 
 
 def _submission(

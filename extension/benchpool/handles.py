@@ -31,9 +31,10 @@ def client() -> Client:
         Unavailable: No pool is known here. NotAuthenticated: No token for it.
     """
     global _client
+    credentials = discover(os.environ)  # anew each time: a pool that was started again has moved
     with _lock:
-        if _client is None:
-            _client = Client(discover(os.environ), patience_s=PATIENCE_S)
+        if _client is None or _client.credentials != credentials:
+            _client = Client(credentials, patience_s=PATIENCE_S)
         return _client
 
 

@@ -87,6 +87,7 @@ class NotebookRun:
         try:
             return await self._all_cells()
         finally:
+            self._cells.set_widgets_metadata()
             self._copy.save()
             await self._kernel.end(self._cells)
 

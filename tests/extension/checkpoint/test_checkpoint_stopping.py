@@ -156,7 +156,7 @@ def test_progress_is_written_whole_and_never_fails(
     assert said["text"].startswith("a b")
     assert len(said["text"]) == 200
     assert said["metrics"] == {"loss": 0.5}
-    checkpoint.progress("no number")
+    checkpoint.progress("no number")  # type: ignore[arg-type]
     assert json.loads(path.read_text())["fraction"] is None
     monkeypatch.setenv("LOCAL_RANK", "1")
     checkpoint.progress(0.1)
