@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 
 import pytest
@@ -43,19 +43,36 @@ def browser() -> Iterator[Browser]:
         yield running
 
 
+WINDOWS: list[Person] = []
+PICTURES = Path(__file__).resolve().parents[2] / "test-results"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Keep a picture of every open window when a test fails."""
+    report = yield
+    if report.failed:
+        PICTURES.mkdir(exist_ok=True)
+        for window in WINDOWS:
+            window.page.screenshot(path=PICTURES / f"{item.name}-{window.name}.png")
+    return report
+
+
 @pytest.fixture(scope="session")
 def person(workstation: RunningWorkstation, browser: Browser) -> Iterator[Callable[..., Person]]:
     """Make people; their windows are closed at the end."""
-    people: list[Person] = []
 
     def make(name: str, **context: object) -> Person:
         home: Path = workstation.state / "homes" / name
         home.mkdir(parents=True, exist_ok=True)
         password = workstation.shared_password
         one = Person(browser, workstation.ready["url"], name, password, home, **context)
-        people.append(one)
+        WINDOWS.append(one)
         return one
 
     yield make
-    for one in people:
+    for one in WINDOWS:
         one.leave()
+    WINDOWS.clear()

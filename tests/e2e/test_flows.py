@@ -60,8 +60,7 @@ def test_a_script_is_sent_from_the_file_browser_with_arguments_and_cancelled(joe
     joe.expect_state("waits", "running")
     details = joe.open_row("waits")
     expect(details).to_contain_text("arguments ['--epochs', '3', 'two words']")
-    joe.act("waits", "cancel")
-    joe.expect_state("waits", "cancelled")
+    joe.cancel("waits")
     expect(details).to_contain_text("stopping")
 
 
@@ -81,8 +80,7 @@ def test_a_job_is_paused_and_resumed_by_its_user(joe: Person) -> None:
     joe.act("waits", "resume")
     joe.expect_state("waits", "running")
     expect(joe.row("waits")).to_contain_text("attempt 2")
-    joe.act("waits", "cancel")
-    joe.expect_state("waits", "cancelled")
+    joe.cancel("waits")
 
 
 def test_a_reload_during_a_run_shows_the_same_job_with_its_whole_log(joe: Person) -> None:
@@ -93,8 +91,7 @@ def test_a_reload_during_a_run_shows_the_same_job_with_its_whole_log(joe: Person
     joe.open_panel()
     joe.expect_state("waits", "running")
     expect(joe.open_row("waits")).to_contain_text("arguments []")
-    joe.act("waits", "cancel")
-    joe.expect_state("waits", "cancelled")
+    joe.cancel("waits")
 
 
 def scheduler_pid(state: Path) -> int:
@@ -127,8 +124,7 @@ def test_jobs_go_on_and_are_found_again_when_the_scheduler_is_killed(
     assert scheduler_pid(workstation.state) != first
     joe.expect_state("waits", "running")
     expect(joe.row("waits")).not_to_contain_text("attempt 2")
-    joe.act("waits", "cancel")
-    joe.expect_state("waits", "cancelled")
+    joe.cancel("waits")
     expect(joe.open_row("waits")).to_contain_text("stopping")
 
 

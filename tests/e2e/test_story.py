@@ -167,14 +167,12 @@ def test_susan_borrows_gives_back_and_finishes_with_the_result_of_an_uninterrupt
     susan.look("paused-for-jemma")
 
     # Her notebook was never touched: the same kernel still has her names.
-    susan.select_cell(5)
-    susan.page.keyboard.press("Control+Enter")
-    expect(susan.cell(5).locator(".jp-InputPrompt")).to_have_text("[6]:", timeout=PATIENCE_MS)
+    susan.run_cell(5)
+    expect(susan.cell(5).locator(".jp-InputPrompt")).to_have_text("[6]:")
 
     # Room returns; the job resumes from its checkpoint by itself and finishes.
     (susan.home / "busy").unlink()
-    jemma.act("use_two", "cancel")
-    jemma.expect_state("use_two", "cancelled")
+    jemma.cancel("use_two")
     susan.expect_state("train", "succeeded")
     details = susan.open_row("train")
     expect(details.get_by_test_id("benchpool-attempts").locator("li")).to_have_count(2)
@@ -187,5 +185,4 @@ def test_susan_borrows_gives_back_and_finishes_with_the_result_of_an_uninterrupt
     expect(susan.notebook.locator(".jp-OutputArea-output", has_text=expected)).to_be_visible()
     susan.look("executed-copy")
     assert list(susan.home.glob("benchpool-results/*/weights.npy"))
-    joe.act("use_two", "cancel")
-    joe.expect_state("use_two", "cancelled")
+    joe.cancel("use_two")

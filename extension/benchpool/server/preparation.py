@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
+from msgspec.structs import replace
+
 from benchpool import drafts, notebooks, saves
 from benchpool.cells import Cell
 from benchpool.drafts import Draft
@@ -26,6 +28,7 @@ from benchpool.server.requests import (
     SendRequest,
 )
 from benchpool_scheduler.client import snapshot
+from benchpool_scheduler.contract import JobSubmission
 from benchpool_scheduler.errors import BenchpoolError, InvalidInput
 
 T = TypeVar("T")
@@ -62,7 +65,7 @@ class Preparing:
         script = self.places.file(request.path) if request.kind == "script" else None
         files, preview, quota = await asyncio.gather(
             self._files(script, problems),
-            _outcome(self.pool.ask(lambda pool: pool.preview(draft.submission), PREVIEW_S)),
+            _outcome(self.pool.ask(lambda pool: pool.preview(_asked(draft, script)), PREVIEW_S)),
             _outcome(self.pool.ask(lambda pool: pool.quota(), PREVIEW_S)),
         )
         said = [SaidProblem(p.level, _sentence(p.text), p.cell, p.line) for p in draft.problems]
@@ -165,6 +168,13 @@ class Preparing:
             sources = [each.run for each in chosen if each.included]
         seen = saves.look(sources)
         return Checkpoint(seen.found, seen.text)
+
+
+def _asked(draft: Draft, script: Path | None) -> JobSubmission:
+    """Return what the pool is asked about: a script stands in its folder, uncopied as yet."""
+    if script is None:
+        return draft.submission
+    return replace(draft.submission, working_dir=str(script.parent))
 
 
 async def _outcome(asked: Awaitable[T]) -> T | BenchpoolError:

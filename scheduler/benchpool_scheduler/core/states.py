@@ -15,7 +15,8 @@ and a resume during a pause turns it into a mere preempt, so that the job queues
 
 When all workers are gone, intent and outcome together say which event that is (``ENDS``):
 
-- exit 0 is success whatever was wished: the work is done (the pause contract);
+- exit 0 during a pause or preemption is success: the work is done (the pause contract);
+- a cancelled job is cancelled whatever its exit status: many programs end a SIGTERM with 0;
 - any other end under a wish is that wish fulfilled, not a failure;
 - a machine that was lost is not the job's fault: it queues again and uses up no retry, unless its
   user wanted it paused or cancelled.
@@ -254,7 +255,7 @@ ENDS: Mapping[Intent | None, Mapping[Outcome, type[Event]]] = MappingProxyType(
         Intent.PREEMPT: {Outcome.OK: Succeeded, Outcome.FAILED: GaveWay, Outcome.LOST: GaveWay},
         Intent.PAUSE: {Outcome.OK: Succeeded, Outcome.FAILED: Parked, Outcome.LOST: Parked},
         Intent.CANCEL: {
-            Outcome.OK: Succeeded,
+            Outcome.OK: Cancelled,
             Outcome.FAILED: Cancelled,
             Outcome.LOST: Cancelled,
         },

@@ -142,6 +142,8 @@ def test_a_script_is_prepared_with_its_files(server: NotebookServer) -> None:
     assert said["files"]["count"] == 2
     assert [each["path"] for each in said["files"]["left_out"]] == [".env"]
     assert said["command"] == "benchpool submit --gpus 1 --name mine train.py --lr '1 2'"
+    assert said["refusal"] is None
+    assert said["preview"]["starts"] == "now"
     assert said["checkpoint"]["text"].startswith("found: torch.save →")
 
 
