@@ -291,6 +291,7 @@ export function TextRow(props: {
     <Row label={label} htmlFor={id}>
       <input
         id={id}
+        data-testid={`benchpool-${label.toLowerCase().replace(' ', '-')}`}
         className="jp-mod-styled bp-Form-text"
         type="text"
         maxLength={field === 'name' ? 100 : 4096}

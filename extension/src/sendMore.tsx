@@ -26,6 +26,7 @@ export function MoreFold({ sending }: { sending: Sending }): React.JSX.Element {
       <Row label="Workers" htmlFor="benchpool-workers">
         <input
           id="benchpool-workers"
+          data-testid="benchpool-workers"
           className="jp-mod-styled bp-Form-number"
           type="number"
           min={1}
