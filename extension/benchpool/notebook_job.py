@@ -39,7 +39,8 @@ def build(cells: Iterable[JobCell], *, path: str | None = None) -> bytes:
         },
         "cells": [_cell(each) for each in cells],
     }
-    return json.dumps(notebook, ensure_ascii=False, indent=1).encode()
+    # Escaped, because a cell may hold half of a surrogate pair, which UTF-8 cannot.
+    return json.dumps(notebook, indent=1).encode()
 
 
 def _cell(cell: JobCell) -> dict[str, object]:

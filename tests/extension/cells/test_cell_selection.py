@@ -430,6 +430,48 @@ def test_the_chosen_cells_compute_what_the_whole_notebook_does(
     assert part["result"] == whole["result"]
 
 
+PIECES = st.sampled_from(
+    [
+        *(
+            "%%time",
+            "%%",
+            "!ls $x {y}",
+            "x = !ls",
+            "%cd ..",
+            "?x",
+            "x?",
+            "\\",
+            "'''",
+            '"',
+            "(",
+            ")",
+        ),
+        *("x = 1", "    ", "\t", "def f(", "lambda: x", "await y", "async for a in b: pass", "\0"),
+        *(
+            "match x:",
+            "    case {'a': b, **c}: pass",
+            "del x",
+            "x: int",
+            "@a",
+            "*x, y = z",
+            "\ud800",
+        ),
+        *("%pip install \\", "%run a.py", "%time x = y", "f'{x!r:{w}}'", "é = 1", "\u2028", "\r"),
+    ]
+)
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.lists(st.tuples(st.lists(PIECES | st.text(max_size=12), max_size=5), st.booleans())))
+def test_no_text_can_break_the_analysis(cells: list[tuple[list[str], bool]]) -> None:
+    asked = [Cell(str(n), "\n".join(text), yes) for n, (text, yes) in enumerate(cells)]
+    answer = choose(asked)
+    assert len(answer.cells) == len(asked)
+    assert all(each.included for each in answer.cells if each.selected)
+    for before, after in zip(asked, answer.cells, strict=True):
+        assert before.source.count("\n") == after.run.count("\n")
+
+
 REAL_CODE = [
     *("argparse", "ast", "calendar", "collections", "dataclasses", "enum", "fractions", "heapq"),
     *("json.decoder", "mimetypes", "pkgutil", "random", "sched", "statistics", "textwrap"),
