@@ -20,7 +20,6 @@ from jupyterhub.auth import Authenticator, PAMAuthenticator
 from jupyterhub.authenticators.shared import SharedPasswordAuthenticator
 from jupyterhub.handlers import BaseHandler
 from jupyterhub.utils import url_path_join
-from tornado.web import HTTPError
 from traitlets import Unicode
 from traitlets.config import LoggingConfigurable
 
@@ -57,7 +56,9 @@ class LoginLinkHandler(BaseHandler):  # type: ignore[misc]
                 # A reload, or a second click of somebody who is already in.
                 self._go_on()
                 return
-            raise _used_up()
+            self.set_status(403)
+            self.finish(await self.render_template("login_link_used.html"))
+            return
         user = await self.auth_to_user({"name": name, "auth_state": None})
         self.set_login_cookie(user)
         self.log.info("User logged in by link: %s", name)
@@ -66,16 +67,6 @@ class LoginLinkHandler(BaseHandler):  # type: ignore[misc]
     def _go_on(self) -> None:
         # Not get_next_url, which would hand our query on to the spawn page as server options.
         self.redirect(url_path_join(self.hub.base_url, "spawn"))
-
-
-def _used_up() -> HTTPError:
-    text = (
-        "This login link was used already, or it is too old: each opens the door once. "
-        "Type `benchpool login-link` in a terminal on the machine to get a new one."
-    )
-    error = HTTPError(403, text)
-    error.jupyterhub_message = text  # type: ignore[attr-defined]
-    return error
 
 
 class LoginLinks(LoggingConfigurable):
