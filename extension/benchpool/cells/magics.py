@@ -131,7 +131,9 @@ def _installed(found: re.Match[str]) -> str:
 
 
 def _transformed(source: str, notes: tuple[Note, ...]) -> Read:
-    text = _MANAGER.transform_cell(source)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        text = _MANAGER.transform_cell(source)
     tree = _parsed(text)
     if tree is not None:
         return Read(tree, source, notes)
