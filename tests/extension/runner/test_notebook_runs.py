@@ -228,7 +228,7 @@ def test_the_copy_shows_what_a_cell_prints_while_it_runs(job: Job) -> None:
         "print('shown', end=' ', flush=True)\n"
         "print('soon', flush=True)\n"
         "until = time.monotonic() + 30\n"
-        "while 'shown soon' not in copy.read_text().split('outputs')[1]:\n"
+        "while not copy.exists() or 'shown soon' not in copy.read_text().split('outputs')[1]:\n"
         "    assert time.monotonic() < until\n"
         "    time.sleep(0.05)\n"
     )
