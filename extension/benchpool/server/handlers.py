@@ -62,7 +62,12 @@ class Handler(APIHandler):
         known = self.settings.get("benchpool_preparing")
         if known is None:
             root = getattr(self.contents_manager, "root_dir", None) or "."
-            known = Preparing(Places(Path(root)), self.kernel_spec_manager, self.pool)
+            known = Preparing(
+                Places(Path(root)),
+                self.kernel_spec_manager,
+                self.pool,
+                self.kernel_manager.default_kernel_name,
+            )
             self.settings["benchpool_preparing"] = known
         found: Preparing = known
         return found

@@ -15,18 +15,17 @@ _OURS = {"python", f"python{sys.version_info.major}"} | {
 """Words that the Jupyter server replaces by its own Python when it starts a kernel."""
 
 
-def of_kernel(specs: Any, name: str | None) -> str:
-    """Return the absolute path of a kernel's interpreter; the default kernel's without a name.
+def of_kernel(specs: Any, name: str) -> str:
+    """Return the absolute path of a kernel's interpreter.
 
     Raises:
         InvalidInput: There is no such kernel, or it runs no Python that can be found.
     """
-    wanted = name or specs.default_kernel_name
     try:
-        spec = specs.get_kernel_spec(wanted)
+        spec = specs.get_kernel_spec(name)
     except KeyError as unknown:
         raise InvalidInput(
-            f"This server has no kernel {wanted}: choose a Python kernel for the notebook.",
+            f"This server has no kernel {name}: choose a Python kernel for the notebook.",
             field="kernel_name",
         ) from unknown
     argv = list(spec.argv)

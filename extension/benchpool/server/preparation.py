@@ -46,11 +46,12 @@ SCRIPT_BYTES = 1 << 20
 
 @dataclass(slots=True)
 class Preparing:
-    """Prepares and drafts for one notebook server."""
+    """Prepares and drafts for one notebook server; ``usual_kernel`` is for code without one."""
 
     places: Places
     specs: Any
     pool: PoolAccess
+    usual_kernel: str
     _surveys: dict[Path, tuple[float, asyncio.Task[snapshot.Survey]]] = field(default_factory=dict)
 
     async def prepare(self, request: SendRequest) -> Preparation:
@@ -90,7 +91,7 @@ class Preparing:
 
     async def to_send(self, request: SendRequest) -> Draft:
         """Return what is sent, with all files. Errors: as ``prepare``, and of the analysis."""
-        interpreter = interpreters.of_kernel(self.specs, request.kernel_name)
+        interpreter = self._python(request)
         draft = await self._draft(request, interpreter, with_files=True)
         return draft.check()
 
@@ -127,10 +128,13 @@ class Preparing:
 
     def _interpreter(self, request: SendRequest, problems: list[SaidProblem]) -> str | None:
         try:
-            return interpreters.of_kernel(self.specs, request.kernel_name)
+            return self._python(request)
         except InvalidInput as no_python:
             problems.append(SaidProblem("error", no_python.message))
             return None
+
+    def _python(self, request: SendRequest) -> str:
+        return interpreters.of_kernel(self.specs, request.kernel_name or self.usual_kernel)
 
     # ------------------------------------------------------------------ files
 

@@ -205,7 +205,8 @@ def test_a_script_runs_in_a_copy_and_what_it_made_comes_back(
         "import os, sys, lib\nopen('new', 'w').write(sys.argv[1])\nprint(os.getcwd())"
     )
     (folder / "lib.py").write_text("")
-    asked = body("script", "scripts/go.py", args=["an argument"], key=new_key())
+    more = {"args": ["an argument"], "key": new_key(), "kernel_name": None}
+    asked = body("script", "scripts/go.py", **more)
     job = made(server.page.post("benchpool/send", json=asked))
     with pool.client("susan") as client:
         assert client.wait(job["id"]).state is State.SUCCEEDED
