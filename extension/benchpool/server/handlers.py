@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import uuid
 from collections.abc import Awaitable
 from functools import cached_property
 from pathlib import Path
@@ -24,7 +25,7 @@ from benchpool.server.preparation import Preparing
 from benchpool.server.requests import Result, decode
 from benchpool_scheduler.client import sending, snapshot
 from benchpool_scheduler.contract import NotebookEntry
-from benchpool_scheduler.errors import BenchpoolError, InvalidInput, NotFound, TooLarge
+from benchpool_scheduler.errors import BenchpoolError, InvalidInput, NotFound, ServerFault, TooLarge
 
 RESOURCE = "benchpool"
 ANSWER_S = 30.0
@@ -79,8 +80,21 @@ class Handler(APIHandler):
         except BenchpoolError as failed:
             await self.refuse(failed)
             return
+        except Exception:
+            await self.refuse(self._own_fault())
+            return
         self.set_status(status)
         await self.finish(body)
+
+    def _own_fault(self) -> ServerFault:
+        """Log the exception that is being handled, and return an error that names the entry."""
+        mark = uuid.uuid4().hex[:8]
+        self.log.exception("benchpool: entry %s", mark)
+        return ServerFault(
+            "benchpool made a mistake on this notebook server; its log has the detail in entry "
+            f"{mark}. Look into the list of jobs before you send again.",
+            numbers={"entry": mark},
+        )
 
     async def refuse(self, error: BenchpoolError) -> None:
         """Send an error as the scheduler itself would."""

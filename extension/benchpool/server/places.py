@@ -26,7 +26,8 @@ class Places:
         """
         inner = path.split(":", 1)[1] if path.startswith("RTC:") else path
         parts = inner.strip("/").split("/")
-        if "\0" in path or "\\" in path or any(part in {"", ".", ".."} for part in parts):
+        strange = "\0" in path or "\\" in path or any(len(part) > 200 for part in parts)
+        if strange or any(part in {"", ".", ".."} for part in parts):
             raise InvalidInput(f"{path[:200]!r} is no path of this server.", field="path")
         found = self.root.joinpath(*parts)
         if not found.is_file() or not found.resolve().is_relative_to(self.root):
@@ -37,10 +38,11 @@ class Places:
 
     def folder_of(self, path: str) -> Path:
         """Return the folder of a notebook that may not have been saved yet. Errors: as ``file``."""
+        inner = path.split(":", 1)[1] if path.startswith("RTC:") else path
         try:
             return self.file(path).parent
         except NotFound:
-            parent = path.strip("/").rpartition("/")[0]
+            parent = inner.strip("/").rpartition("/")[0]
             folder = self.root.joinpath(*parent.split("/")) if parent else self.root
             if not folder.is_dir() or not folder.resolve().is_relative_to(self.root):
                 raise

@@ -224,7 +224,11 @@ def test_results_of_others_do_not_exist(server: NotebookServer, pool: Served) ->
 
 
 @pytest.mark.parametrize(
-    "path", ["../secret.py", "/etc/passwd", "a/../../x.py", "a\\b.py", "", "x\0.py", "outside.py"]
+    "path",
+    [
+        *("../secret.py", "/etc/passwd", "a/../../x.py", "a\\b.py", "", "x\0.py", "outside.py"),
+        *("a" * 300, "RTC:../secret.py", "RTC:/../secret.py", "\ud7ff/" * 500),
+    ],
 )
 def test_no_path_leads_out_of_the_servers_folder(server: NotebookServer, path: str) -> None:
     secret = server.root.parent / "secret.py"
@@ -403,3 +407,13 @@ def test_the_servers_token_reaches_no_answer(server: NotebookServer) -> None:
     for answer in answers:
         assert answer.is_success
         assert secret not in answer.text + str(answer.headers)
+
+
+def test_a_damaged_notebook_is_named(server: NotebookServer) -> None:
+    folder = server.root / "odd"
+    folder.mkdir(exist_ok=True)
+    (folder / "book.ipynb").write_text(json.dumps({"cells": [{"cell_type": "code"}]}))
+    asked = body("notebook", "odd/book.ipynb", cells=None)
+    answer = server.page.post("benchpool/prepare", json=asked)
+    assert answer.status_code == 422
+    assert answer.json()["error"]["message"].startswith("book.ipynb cannot be read as a notebook")
