@@ -53,12 +53,13 @@ key; did you mean `default`?
     top = document.entries(_SECTIONS)
     _check_version(document, top)
     projects = _projects(top["projects"]) if _given(top, "projects") else ()
+    build = _build(top["build"]) if _given(top, "build") else Build()
     return Configuration(
-        build=_build(top["build"]) if _given(top, "build") else Build(),
+        build=build,
         projects=projects,
         pools=_pools(top["pools"]) if _given(top, "pools") else (NodePool("default"),),
         policy=_policy(top["policy"]) if _given(top, "policy") else Policy(),
-        warnings=tree_warnings(projects),
+        warnings=(*_build_warnings(build), *tree_warnings(projects)),
     )
 
 
@@ -85,6 +86,15 @@ def _build(item: Item) -> Build:
     if "lend_idle" in keys:
         build = replace(build, lend_idle=keys["lend_idle"].flag())
     return build
+
+
+def _build_warnings(build: Build) -> tuple[str, ...]:
+    if not build.lend_idle:
+        return ()
+    return (
+        "build.lend_idle is on, but on one machine idle bench GPUs are not lent yet: they stay "
+        "free for their owners.",
+    )
 
 
 def _reserve(item: Item) -> int:

@@ -24,25 +24,27 @@ class Previews:
         record = self._intake.checked(caller, submission)
         now = snapshots.snapshot(self._ledger, self._site, self._site.clock.now())
         found = preview(now, snapshots.candidate(record))
-        reason = None if found.reason is None else reasons.from_core(found.reason)
+        core_reason = found.reason
+        reason = None if core_reason is None else reasons.from_core(core_reason)
+        why = "" if core_reason is None else core_reason.text.rstrip(".")
         return contract.Preview(
             project=record.project,
             gpus=record.total_gpus,
             within_quota=found.within_quota,
             over_quota=found.over_quota,
             starts=found.starts,
-            text=self._text(found.starts, found.within_quota, found.over_quota, reason),
+            text=self._text(found.starts, found.within_quota, found.over_quota, why),
             reason=None if found.starts == "now" else reason,
             estimated_start=None,
         )
 
-    def _text(self, starts: Starts, within: int, over: int, reason: contract.Reason | None) -> str:
+    def _text(self, starts: Starts, within: int, over: int, why: str) -> str:
         grace = f"{self._site.configuration.policy.grace_s:g} s"
         when = {
             "now": "Starts now",
             "after-reclaim": f"Starts within {grace}, when others have given back GPUs",
-            "waits": "Waits" if reason is None else f"Waits: {reason.text.rstrip('.')}",
-            "never": "Can never run" if reason is None else reason.text.rstrip("."),
+            "waits": _after("Waits", why),
+            "never": _after("Can never run", why),
         }[starts]
         if starts == "never":
             return f"{when}."
@@ -50,6 +52,18 @@ class Previews:
             return f"{when}; {_gpus(within)} within the guaranteed quota."
         inside = f"{_gpus(within)} within quota, {over} over it" if within else "over quota"
         return f"{when}; {inside}: may be paused for others, then resumes by itself."
+
+
+def _after(opening: str, why: str) -> str:
+    """Return the opening with its reason; a reason that opens alike stands for itself.
+
+    >>> _after("Waits", "waits for 2 GPUs"), _after("Can never run", "asks for 9 GPUs")
+    ('Waits for 2 GPUs', 'Can never run: asks for 9 GPUs')
+    """
+    if not why:
+        return opening
+    alike = why.lower().startswith(opening.lower())
+    return why[:1].upper() + why[1:] if alike else f"{opening}: {why}"
 
 
 def _gpus(count: int) -> str:

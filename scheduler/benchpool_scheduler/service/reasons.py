@@ -52,10 +52,19 @@ def from_core(reason: model.Reason) -> contract.Reason:
     """Return the core's reason for a waiting job (R22)."""
     return contract.Reason(
         code=str(reason.code),
-        text=reason.text,
+        text=sentence(reason.text),
         numbers=dict(reason.numbers),
-        remedy=reason.remedy,
+        remedy=sentence(reason.remedy),
     )
+
+
+def sentence(clause: str) -> str:
+    """Return a clause of the core as a sentence of its own.
+
+    >>> sentence("waits for 2 GPUs: 1 of 6 is free")
+    'Waits for 2 GPUs: 1 of 6 is free.'
+    """
+    return f"{clause[:1].upper()}{clause[1:].rstrip('.')}."
 
 
 def of_job(job: JobRecord, decided: model.Reason | None) -> contract.Reason | None:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from playwright.sync_api import Browser, Locator, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Locator, Page, TimeoutError, expect, sync_playwright
 
 from benchpool_scheduler.testing.browser import ARGUMENTS, CHROMIUM
 
@@ -161,8 +161,14 @@ class Person:
         expect(self.dialog).to_have_count(0, timeout=PATIENCE_MS)
 
     def open_file_dialog(self, name: str) -> None:
-        """Choose "Send to Training…" in the file browser's menu of a file."""
-        self.page.locator(f".jp-DirListing-item[title^='Name: {name}']").click(button="right")
+        """Choose "Send to Training…" in the file browser's menu of a file of the home folder."""
+        item = self.page.locator(f".jp-DirListing-item[title^='Name: {name}']")
+        for _ in range(PRESSES):
+            # After a reload JupyterLab goes back to the folder it showed, at a time of its own.
+            with suppress(TimeoutError):
+                self.page.locator(".jp-BreadCrumbs-home").click()
+                item.click(button="right", timeout=PATIENCE_MS / PRESSES)
+                break
         self.page.locator(".lm-Menu-item[data-command='benchpool:send-file']").click()
         expect(self.dialog).to_be_visible()
 

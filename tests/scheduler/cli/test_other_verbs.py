@@ -56,7 +56,7 @@ def test_names_cannot_steer_the_terminal(benchpool: Benchpool, service: Served) 
 
 def test_why_says_what_a_job_waits_for(benchpool: Benchpool, waiting: str) -> None:
     said = benchpool("why", waiting[:6])
-    assert "waits for 4 GPUs" in said.out
+    assert "Waits for 4 GPUs" in said.out
     as_json = benchpool("why", "--json", waiting).json
     assert list(as_json) == ["job", "reason", "estimated_start", "would_start_with"]
     assert list(as_json["reason"]) == ["code", "text", "numbers", "remedy"]

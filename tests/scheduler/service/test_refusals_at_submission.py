@@ -189,4 +189,4 @@ async def test_a_preview_tells_of_a_reclaim_and_of_waiting(pool: Pool) -> None:
     more = pool.preview(SUSAN, sleeper(gpus=1))
     assert more.starts == "waits"
     assert more.reason is not None
-    assert more.text.startswith("Waits: ")
+    assert more.text.startswith("Waits for 1 GPU: 0 of 6 are free")
