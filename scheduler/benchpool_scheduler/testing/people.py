@@ -165,12 +165,14 @@ class Person:
         item = self.page.locator(f".jp-DirListing-item[title^='Name: {name}']")
         for _ in range(PRESSES):
             # After a reload JupyterLab goes back to the folder it showed, at a time of its own.
-            with suppress(TimeoutError):
+            with suppress(AssertionError, TimeoutError):
                 self.page.locator(".jp-BreadCrumbs-home").click()
-                item.click(button="right", timeout=PATIENCE_MS / PRESSES)
+                item.click(timeout=PATIENCE_MS / PRESSES)
+                expect(item).to_have_class(re.compile("jp-mod-selected"))
                 break
+        item.click(button="right")
         self.page.locator(".lm-Menu-item[data-command='benchpool:send-file']").click()
-        expect(self.dialog).to_be_visible()
+        expect(self.dialog).to_contain_text(name)
 
     def send_file(self, name: str, *, gpus: int) -> None:
         """Send a script from the file browser's menu."""
