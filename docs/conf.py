@@ -10,7 +10,7 @@ release = version = __version__
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_copybutton"]
 myst_enable_extensions = ["colon_fence", "deflist", "attrs_block"]
 myst_heading_anchors = 3
-exclude_patterns = ["_build", "generate.py"]
+exclude_patterns = ["_build"]
 html_theme = "furo"
 html_title = "benchpool"
 autodoc_typehints = "description"

@@ -1,0 +1,174 @@
+"""The page of refusals, read from the source: every sentence a rule or a check can answer with.
+
+Not imported by the product. A sentence's variable parts are shown as ``‹name›``.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchpool_scheduler import errors
+
+ROOT = Path(__file__).resolve().parents[1]
+CLASSES = {
+    name: kind
+    for name, kind in vars(errors).items()
+    if isinstance(kind, type) and issubclass(kind, errors.BenchpoolError)
+}
+PLACES = (
+    (
+        "Starting a notebook server",
+        "on the start form, the pending and the failed page, and in the Hub's REST answer",
+        (
+            "spawner/benchpool_spawner",
+            "scheduler/benchpool_scheduler/service/leases.py",
+        ),
+    ),
+    (
+        "Sending a job",
+        "in the dialog before and after Send, in the terminal, in Python, and in the HTTP answer",
+        (
+            "scheduler/benchpool_scheduler/service/submissions.py",
+            "scheduler/benchpool_scheduler/service/objects.py",
+            "scheduler/benchpool_scheduler/client/snapshot.py",
+            "extension/benchpool",
+        ),
+    ),
+    (
+        "Doing something to a job, seeing it",
+        "as a message in panel and page, in the terminal, in Python, and in the HTTP answer",
+        (
+            "scheduler/benchpool_scheduler/service/lifecycle.py",
+            "scheduler/benchpool_scheduler/service/rights.py",
+            "scheduler/benchpool_scheduler/service/pool.py",
+            "scheduler/benchpool_scheduler/web",
+        ),
+    ),
+    (
+        "Configuration",
+        "`benchpool config check` and `apply`, the HTTP answer, `benchpool up` with status 2",
+        (
+            "scheduler/benchpool_scheduler/configuration",
+            "scheduler/benchpool_scheduler/service/reconfiguration.py",
+            "scheduler/benchpool_scheduler/core/build.py",
+        ),
+    ),
+    (
+        "Any request",
+        "in the HTTP answer, and through it wherever it was asked",
+        (
+            "scheduler/benchpool_scheduler/api",
+            "scheduler/benchpool_scheduler/client/credentials.py",
+        ),
+    ),
+    (
+        "On the machine",
+        "in the terminal of `benchpool up`, `down`, `doctor`, and in the log",
+        (
+            "scheduler/benchpool_scheduler/workstation",
+            "scheduler/benchpool_scheduler/cli",
+            "scheduler/benchpool_scheduler/store",
+            "scheduler/benchpool_scheduler/runtime",
+        ),
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """One sentence with its class, code and field."""
+
+    sentence: str
+    status: str
+    code: str
+    field: str
+
+    def row(self) -> str:
+        """Return the row of the table."""
+        cells = (self.sentence, self.status, f"`{self.code}`" if self.code else "", self.field)
+        return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+
+def text_of(node: ast.expr) -> str | None:
+    """Return a literal text with its variable parts marked; None for anything else."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return node.value
+    if isinstance(node, ast.JoinedStr):
+        parts = [
+            part.value
+            if isinstance(part, ast.Constant)
+            else f"‹{_name(part.value) if isinstance(part, ast.FormattedValue) else '…'}›"
+            for part in node.values
+        ]
+        return "".join(map(str, parts))
+    return None
+
+
+def _name(node: ast.expr) -> str:
+    """Return a short name of what is put in: the last plain word of the expression."""
+    match node:
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            return name.strip("_")
+        case ast.Subscript(value=value):
+            return _name(value)
+        case ast.Call(func=ast.Name(id="len"), args=[value]):
+            return f"number of {_name(value)}"
+        case ast.Call(func=ast.Attribute(attr="join"), args=[value, *_]):
+            return _name(value)
+        case ast.Call(args=[value, *_]):
+            return _name(value)
+        case ast.Call(func=function):
+            return _name(function)
+        case _:
+            return "…"
+
+
+def refusals_of(path: Path) -> Iterator[Refusal]:
+    """Yield the refusals that a module raises, in order."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if not isinstance(node, ast.Call) or not node.args:
+            continue
+        name = node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
+        sentence = text_of(node.args[0])
+        if sentence is None or not (name in CLASSES or name in ("StartRefused", "wrong")):
+            continue
+        words = {k.arg: text_of(k.value) or "" for k in node.keywords}
+        if name == "wrong":
+            yield Refusal(f"‹file›, line ‹line›: ‹key› {sentence}", "422", "configuration", "")
+        elif name == "StartRefused":
+            yield Refusal(sentence, "409", words.get("reason", ""), "")
+        else:
+            kind = CLASSES[name]
+            code = words.get("code") or kind.default_code
+            yield Refusal(sentence, str(kind.http_status), code, words.get("field", ""))
+
+
+def page() -> str:
+    """Return the page."""
+    lines = [
+        "<!-- generated by docs/generate.py: do not edit -->\n",
+        "# Refusals\n",
+        "Every sentence that a rule or a check can answer with, read from the code. Parts in ‹…› "
+        "are filled in: names, numbers, limits. The status is that of HTTP; in the terminal 4xx of "
+        "bad input exits with 2, a rule's refusal with 3, and 503 with 4.\n",
+    ]
+    for title, where, folders in PLACES:
+        found = [
+            refusal
+            for folder in folders
+            for path in _files(folder)
+            for refusal in refusals_of(path)
+        ]
+        lines += [f"## {title}\n", f"Shown {where}.\n"]
+        lines += ["| sentence | status | code | field |", "|---|---|---|---|"]
+        lines += [refusal.row() for refusal in dict.fromkeys(found)]
+        lines.append("")
+    return "\n".join(lines)
+
+
+def _files(folder: str) -> list[Path]:
+    path = ROOT / folder
+    return sorted(path.rglob("*.py")) if path.is_dir() else [path]
