@@ -152,8 +152,8 @@ def of_script(
 def results_folder(folder: Path, name: str, key: str) -> Path:
     """Return where a job's results go. It comes from the key, so that a repeat names the same.
 
-    >>> results_folder(Path("/work"), "my job/1", "k").as_posix()
-    '/work/benchpool-results/my-job-1-8254c329'
+    >>> results_folder(Path("/data"), "my job/1", "k").as_posix()
+    '/data/benchpool-results/my-job-1-8254c329'
     """
     mark = hashlib.sha256(key.encode()).hexdigest()[:8]
     return folder / RESULTS / f"{plain(name)}-{mark}"

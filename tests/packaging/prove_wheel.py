@@ -7,6 +7,7 @@ the extension as enabled.
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import tempfile
@@ -43,12 +44,15 @@ def installed_listing(wheel: Path, folder: Path) -> str:
     pip = [str(python), "-m", "pip", "install", "-q", "-c", str(constraints), str(wheel)]
     subprocess.run(pip, check=True)
     subprocess.run([str(folder / "bin" / "benchpool"), "--version"], check=True)
+    # `jupyter` finds its verbs on the path: only those of the new environment are meant.
+    environment = {**os.environ, "PATH": f"{folder / 'bin'}{os.pathsep}{os.defpath}"}
     listing = subprocess.run(
-        [str(python), "-m", "jupyter", "labextension", "list"],
+        ["jupyter", "labextension", "list"],
         check=True,
         capture_output=True,
         text=True,
         cwd=folder,
+        env=environment,
     )
     return listing.stdout + listing.stderr
 
@@ -63,7 +67,7 @@ def main(dist: Path) -> int:
     with tempfile.TemporaryDirectory() as folder:
         listing = installed_listing(wheel, Path(folder) / "environment")
     line = next((line for line in listing.splitlines() if "@benchpool/lab" in line), "")
-    if "enabled" not in line or "OK" not in line.upper():
+    if "enabled" not in line or "OK" not in line:
         print(f"JupyterLab does not list the extension as enabled:\n{listing}", file=sys.stderr)
         return 1
     print(f"{wheel.name}: whole; JupyterLab lists {line.strip()}")
