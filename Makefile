@@ -32,8 +32,9 @@ up: $(STAMPS)/install $(STAMPS)/proxy
 	@exec $(BIN)/benchpool up $(ARGS)
 
 test: $(STAMPS)/install $(STAMPS)/proxy $(STAMPS)/dev $(STAMPS)/browser
-	$(BIN)/python -m pytest tests $(ARGS)
 	cd extension && npm test --silent
+	$(BIN)/python -m pytest tests --ignore tests/e2e
+	$(BIN)/python -m pytest tests/e2e
 
 test-fast: $(STAMPS)/install $(STAMPS)/dev
 	$(BIN)/python -m pytest tests -m "not e2e" -x $(ARGS)
@@ -60,7 +61,7 @@ bench: $(STAMPS)/install $(STAMPS)/proxy $(STAMPS)/dev
 	$(BIN)/python benchmarks/run.py $(ARGS)
 
 screenshots: $(STAMPS)/install $(STAMPS)/proxy $(STAMPS)/dev $(STAMPS)/browser
-	BENCHPOOL_SCREENSHOTS=docs/screenshots $(BIN)/python -m pytest tests/e2e -k story $(ARGS)
+	BENCHPOOL_SCREENSHOTS=docs/screenshots $(BIN)/python -m pytest tests/e2e $(ARGS)
 
 format: $(STAMPS)/dev
 	$(BIN)/ruff check --fix $(PY)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from nbformat import v4, writes
 from playwright.sync_api import expect
 
 from benchpool_scheduler.testing.people import PATIENCE_MS, Person
@@ -130,8 +131,6 @@ def test_jobs_go_on_and_are_found_again_when_the_scheduler_is_killed(
 
 def test_everything_is_done_by_keyboard_alone(joe: Person) -> None:
     notebook = joe.home / "keys.ipynb"
-    from nbformat import v4, writes
-
     kernel = {"name": "python3", "display_name": "Python 3 (ipykernel)", "language": "python"}
     cell = v4.new_code_cell("print('by keyboard')")
     notebook.write_text(writes(v4.new_notebook(metadata={"kernelspec": kernel}, cells=[cell])))
@@ -219,6 +218,20 @@ element => {
 def contrast(person: Person, element: object) -> float:
     """Return the contrast of an element's text to what is behind it (WCAG 2.2, 1.4.3)."""
     return float(person.page.evaluate(CONTRAST, element))
+
+
+def test_a_job_sent_from_python_shows_itself_live_in_the_notebook(joe: Person) -> None:
+    text = "import benchpool\n\nbenchpool.submit('quick.py', gpus=1)"
+    kernel = {"name": "python3", "display_name": "Python 3 (ipykernel)", "language": "python"}
+    notebook = v4.new_notebook(metadata={"kernelspec": kernel}, cells=[v4.new_code_cell(text)])
+    (joe.home / "python.ipynb").write_text(writes(notebook))
+    joe.open_file("python.ipynb")
+    joe.wait_for_kernel()
+    joe.run_cell(0)
+    row = joe.cell(0).locator(".jp-OutputArea-output .widget-vbox")
+    expect(row).to_contain_text("succeeded", timeout=PATIENCE_MS)
+    expect(row.locator("textarea")).to_have_value(re.compile("wrote the answer"))
+    joe.look("widget")
 
 
 def test_the_page_in_the_services_menu_shows_pool_queue_and_benches(joe: Person) -> None:
