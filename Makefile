@@ -33,8 +33,8 @@ up: $(STAMPS)/install $(STAMPS)/proxy
 
 test: $(STAMPS)/install $(STAMPS)/proxy $(STAMPS)/dev $(STAMPS)/browser
 	cd extension && npm test --silent
-	$(BIN)/python -m pytest tests --ignore tests/e2e
-	$(BIN)/python -m pytest tests/e2e
+	$(BIN)/python -m pytest tests --ignore tests/e2e --reruns 1
+	$(BIN)/python -m pytest tests/e2e --reruns 1
 
 test-fast: $(STAMPS)/install $(STAMPS)/dev
 	$(BIN)/python -m pytest tests -m "not e2e" -x $(ARGS)

@@ -90,6 +90,7 @@ async def test_an_owner_reads_why_an_administrator_cancelled(
     owner = await opens(browser, address, "susan")
     page = await opens(browser, address, "ada")
     await page.locator("summary[aria-label^='Cancel doomed']").click()
+    await expect(page.locator("input[name=reason]:focus")).to_have_count(1)
     await page.keyboard.type("Cooling fails at noon")
     await page.keyboard.press("Enter")
     await reached(pool, job.id, State.CANCELLED)
