@@ -32,6 +32,15 @@ BUILT_IN: dict[str, str] = {
     ".nox/": "a virtual environment",
     "*.egg-info/": "package metadata",
     ".DS_Store": "a cache",
+    # A home folder may be what is sent; programs rewrite their own files there at any moment.
+    ".jupyter/": "settings of a program",
+    ".ipython/": "settings of a program",
+    ".config/": "settings of a program",
+    ".local/": "settings of a program",
+    ".npm/": "a cache",
+    ".conda/": "settings of a program",
+    ".bash_history": "settings of a program",
+    ".python_history": "settings of a program",
     "benchpool-results/": "results of earlier jobs",
 }
 """Pattern and what it names."""

@@ -214,3 +214,12 @@ def test_ignore_files_mean_what_git_means(
         capture_output=True,
     ).stdout.decode()
     assert paths(take(root)) == sorted(name for name in listed.split("\0") if name)
+
+
+def test_what_programs_keep_in_a_home_folder_stays_there(tmp_path: Path) -> None:
+    for name in (".jupyter/lab/workspaces/default.json", ".local/share/x", ".config/y", "train.py"):
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("1")
+    taken = take(tmp_path)
+    assert [file.path for file in taken.files] == ["train.py"]
