@@ -220,18 +220,33 @@ def contrast(person: Person, element: object) -> float:
     return float(person.page.evaluate(CONTRAST, element))
 
 
-def test_a_job_sent_from_python_shows_itself_live_in_the_notebook(joe: Person) -> None:
+@pytest.fixture
+def susan_at_work(
+    person: Callable[..., Person], workstation: RunningWorkstation
+) -> Iterator[Person]:
+    """Susan with a server without GPUs and nothing open."""
+    susan = person("susan")
+    (susan.home / "quick.py").write_text(QUICK)
+    susan.log_in()
+    susan.start_server(0)
+    yield susan
+    workstation.stop_server("susan")
+    (susan.home / "quick.py").unlink()
+
+
+def test_a_job_sent_from_python_shows_itself_live_in_the_notebook(susan_at_work: Person) -> None:
+    susan = susan_at_work
     text = "import benchpool\n\nbenchpool.submit('quick.py', gpus=1)"
     kernel = {"name": "python3", "display_name": "Python 3 (ipykernel)", "language": "python"}
     notebook = v4.new_notebook(metadata={"kernelspec": kernel}, cells=[v4.new_code_cell(text)])
-    (joe.home / "python.ipynb").write_text(writes(notebook))
-    joe.open_file("python.ipynb")
-    joe.wait_for_kernel()
-    joe.run_cell(0)
-    row = joe.cell(0).locator(".jp-OutputArea-output .widget-vbox")
+    (susan.home / "python.ipynb").write_text(writes(notebook))
+    susan.open_file("python.ipynb")
+    susan.wait_for_kernel()
+    susan.run_cell(0)
+    row = susan.cell(0).locator(".jp-OutputArea-output .widget-vbox").first
     expect(row).to_contain_text("succeeded", timeout=PATIENCE_MS)
     expect(row.locator("textarea")).to_have_value(re.compile("wrote the answer"))
-    joe.look("widget")
+    susan.look("widget")
 
 
 def test_the_page_in_the_services_menu_shows_pool_queue_and_benches(joe: Person) -> None:

@@ -113,7 +113,9 @@ class Person:
         return self.notebook.locator(".jp-Cell").nth(number)
 
     def wait_for_kernel(self) -> None:
-        """Wait until the kernel is idle."""
+        """Wait until the kernel is connected and idle, as the status bar says."""
+        bar = self.page.locator("#jp-main-statusbar")
+        expect(bar).to_contain_text("| Idle", timeout=PATIENCE_MS)
         idle = self.notebook.locator(".jp-Notebook-ExecutionIndicator[data-status=idle]")
         expect(idle).to_be_visible(timeout=PATIENCE_MS)
 
@@ -129,7 +131,7 @@ class Person:
             with suppress(AssertionError):
                 expect(prompt).not_to_have_text(before, timeout=PATIENCE_MS / PRESSES)
             expect(prompt).not_to_have_text("[*]:", timeout=PATIENCE_MS)
-            if prompt.inner_text() != before:
+            if re.search(r"\d", prompt.inner_text()) and prompt.inner_text() != before:
                 break
         expect(prompt).to_have_text(re.compile(r"\[\d+\]"))
 
