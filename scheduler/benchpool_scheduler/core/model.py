@@ -27,6 +27,10 @@ class Node:
         kept: How many of ``gpus`` must stay free for benches (R3): they count for nobody.
         cpus: Processor cores, or None for no bound; ``memory_gib`` likewise.
         labels: Node labels by name, for topology levels.
+        links: How close two GPUs are, by their positions in ``gpus``; larger is closer. Empty
+            where nothing is known (R12).
+        sockets: The CPU socket of each GPU, by position. Empty where nothing is known.
+        shared: Parts of a GPU may be given to workers of one project (``share: cooperative``, R1).
     """
 
     name: NodeName
@@ -37,6 +41,9 @@ class Node:
     memory_gib: float | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
     ready: bool = True
+    links: tuple[tuple[int, ...], ...] = ()
+    sockets: tuple[int, ...] = ()
+    shared: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,10 +88,15 @@ class Activity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Worker:
-    """One process group of a job and the GPUs it holds on one node."""
+    """One process group of a job and the GPUs it holds on one node.
+
+    Attributes:
+        part: Thousandths of its one GPU, where it does not hold all of it (R1); else None.
+    """
 
     node: NodeName
     gpus: tuple[GpuId, ...]
+    part: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,12 +106,17 @@ class Job:
     Attributes:
         gpus: GPUs per worker. ``cpus`` and ``memory_gib`` are per worker too.
         held: The workers it has now; empty while queued.
+        as_of_s: When the three times below were true, on the clock of ``Snapshot.now_s``.
         ran_s: Time since its last start. ``since_checkpoint_s``: progress that a pause would lose.
+            ``waits_s``: time since it was queued.
+        expected_run_s: How long it will run in all, learned from earlier jobs; None while nothing
+            is known (R14). ``done_s``: the part of it that earlier attempts have done.
         earmarked: It was promised the GPUs that victims are giving back (R20): the last plan held
             a ``Start`` of it with ``after``.
         promised: The places of that ``Start``, kept for it while they can be had.
         preemptions_last_hour: How often it was preempted in the last hour (R19).
-        fraction: A single worker's part of one GPU in thousandths, else None.
+        fraction: A single worker's part of one GPU in thousandths, else None; ``gpus`` is then 1.
+        spread: Its workers want nodes of their own, instead of being packed (R12).
     """
 
     id: JobId
@@ -126,6 +143,24 @@ class Job:
     promised: tuple[Worker, ...] = ()
     preemptions_last_hour: int = 0
     fraction: int | None = None
+    as_of_s: float = 0.0
+    expected_run_s: float | None = None
+    done_s: float = 0.0
+    spread: bool = False
+
+    def ran_at(self, now_s: float) -> float:
+        """Return the time since its last start at an instant."""
+        return self.ran_s + now_s - self.as_of_s
+
+    def unsaved_at(self, now_s: float) -> float:
+        """Return the progress that a pause at an instant would lose (R18)."""
+        if self.since_checkpoint_s is None or not self.checkpoints:
+            return self.ran_at(now_s)
+        return self.since_checkpoint_s + now_s - self.as_of_s
+
+    def waited_at(self, now_s: float) -> float:
+        """Return the time since it was queued at an instant."""
+        return self.waits_s + now_s - self.as_of_s
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +195,11 @@ class UserUse:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The pool at an instant. Terminal and user-paused jobs are not in it."""
+    """The pool at an instant. Terminal and user-paused jobs are not in it.
+
+    Attributes:
+        now_s: The instant, on any clock; the times of a job count from its ``as_of_s`` on.
+    """
 
     nodes: tuple[Node, ...]
     projects: tuple[Project, ...]
@@ -168,6 +207,7 @@ class Snapshot:
     policy: Policy = Policy()
     users: tuple[UserUse, ...] = ()
     topology: tuple[str, ...] = ()
+    now_s: float = 0.0
 
 
 # --------------------------------------------------------------------------- answers
