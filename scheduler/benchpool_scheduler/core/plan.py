@@ -56,8 +56,8 @@ def decide(snapshot: Snapshot) -> Plan:
     ...     ),
     ... )
     >>> plan = decide(pool)
-    >>> plan.commands
-    (Start(job='one', workers=(Worker(node='box', gpus=('a', 'b')),), after=()),)
+    >>> [command.workers for command in plan.commands]
+    [(Worker(node='box', gpus=('a', 'b'), part=None),)]
     >>> plan.reasons["two"].code.value
     'fair-share-reached'
     """
