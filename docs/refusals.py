@@ -49,7 +49,8 @@ PLACES = (
     ),
     (
         "Configuration",
-        "`benchpool config check` and `apply`, `benchpool whatif`, the HTTP answer, `benchpool up` with status 2",
+        "`benchpool config check` and `apply`, `benchpool whatif`, the HTTP answer, `benchpool up` "
+        "with status 2",
         (
             "scheduler/benchpool_scheduler/configuration",
             "scheduler/benchpool_scheduler/service/reconfiguration.py",
