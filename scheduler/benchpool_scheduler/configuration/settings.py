@@ -68,11 +68,21 @@ class Configuration:
     pools: tuple[NodePool, ...] = (NodePool("default"),)
     policy: Policy = field(default_factory=Policy)
     warnings: tuple[str, ...] = field(default=(), compare=False)
+    _by_name: Mapping[str, ProjectSettings] = field(init=False, repr=False, compare=False)
+    _parents: frozenset[str] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Make the projects quick to find: every submission and every look at a job asks."""
+        # Of two projects of one name the first counts; the loader refuses the second.
+        by_name = {settings.name: settings for settings in reversed(self.projects)}
+        above = {p.project.parent for p in self.projects if p.project.parent is not None}
+        object.__setattr__(self, "_by_name", by_name)
+        object.__setattr__(self, "_parents", frozenset(above))
 
     def project(self, name: str) -> ProjectSettings | None:
         """Return the settings of one project, or None."""
-        return next((p for p in self.projects if p.name == name), None)
+        return self._by_name.get(name)
 
     def is_parent(self, name: str) -> bool:
         """Tell whether other projects lie below this one; it then holds no jobs itself."""
-        return any(p.project.parent == name for p in self.projects)
+        return name in self._parents

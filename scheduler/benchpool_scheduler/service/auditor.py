@@ -15,6 +15,7 @@ from benchpool_scheduler.core import machine, states
 from benchpool_scheduler.service import benches
 from benchpool_scheduler.service.ledger import Ledger
 from benchpool_scheduler.service.site import Site
+from benchpool_scheduler.store.records import JobRecord
 
 SLACK_S = 60.0
 """A stop may take so much longer than its grace before it counts as stuck."""
@@ -39,17 +40,15 @@ class Auditor:
         return sentences
 
     def _devices(self) -> Iterator[tuple[str, str]]:
-        holders = Counter(gpu for lease in self._ledger.leases() for gpu in lease.gpus)
-        for job in self._ledger.live():
-            attempt = self._ledger.attempt(job.id, job.attempt)
-            for worker in attempt.live_workers if attempt is not None else ():
-                holders.update(worker.gpus)
-        for gpu, count in holders.items():
-            if count > 1:
-                yield "I1", f"GPU {gpu} has {count} holders"
-        known = {device.uuid for device in self._site.devices}
-        if self._site.devices and len(holders.keys()) > len(known):
-            yield "I2", f"{len(holders)} GPUs are held and {len(known)} exist"
+        holders, leased = self._ledger.census.holders, self._ledger.leased
+        for gpu, jobs in self._ledger.census.doubled.items():
+            yield "I1", f"GPU {gpu} has {len(jobs)} holders"
+        for gpu in leased:
+            if gpu in holders:
+                yield "I1", f"GPU {gpu} has a job and a bench as holders"
+        held, known = len(holders) + len(leased), len(self._site.devices)
+        if known and held > known:
+            yield "I2", f"{held} GPUs are held and {known} exist"
 
     def _quotas(self) -> Iterator[tuple[str, str]]:
         held: Counter[str] = Counter()
@@ -64,17 +63,20 @@ class Auditor:
 
     def _stuck(self) -> Iterator[tuple[str, str]]:
         now = self._site.clock.now()
-        for job in self._ledger.live():
+        for job in map(self._job, self._ledger.census.wishing):
             if job.wish is not None and now - job.wish.at > job.wish.grace_s + SLACK_S:
                 waited = now - job.wish.at
                 yield "I4", f"Job {job.id[:8]} was told to stop {waited:.0f} s ago and still runs"
 
     def _lives(self) -> Iterator[tuple[str, str]]:
-        for job in self._ledger.live():
-            attempt = self._ledger.attempt(job.id, job.attempt)
-            holds = attempt is not None and bool(attempt.live_workers)
+        for job in map(self._job, self._ledger.census.odd):
+            entry = self._ledger.census.entry(job.id)
+            holds = entry is not None and bool(entry.gpus)
             if holds != (job.state in states.HOLDS_GPUS):
                 word = "holds GPUs" if holds else "holds none"
                 yield "I5", f"Job {job.id[:8]} is {job.state} and {word}"
             if machine.is_over(job.state):
                 yield "I6", f"Job {job.id[:8]} is {job.state} and has no end"
+
+    def _job(self, job: str) -> JobRecord:
+        return self._ledger.catalogue.jobs[job]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from benchpool_scheduler import contract
 from benchpool_scheduler.errors import Refused, Unavailable
@@ -100,9 +100,8 @@ class Leases:
 
     def _choose(self, request: contract.LeaseRequest) -> tuple[str, ...]:
         """Choose free GPUs of one node, acceptable models first. Errors: Unavailable."""
-        free = self._free()
         best: list[Device] = []
-        for devices in free.values():
+        for devices in self._free():
             fitting = [d for d in devices if _accepts(request, d)]
             fitting.sort(key=lambda d: (_rank(request, d), d.index))
             if len(fitting) >= request.gpus:
@@ -119,17 +118,19 @@ class Leases:
             numbers={"asked": request.gpus, "free": len(best)},
         )
 
-    def _free(self) -> Mapping[str, list[Device]]:
-        taken = {gpu for lease in self._ledger.leases() for gpu in lease.gpus}
-        for job in self._ledger.live():
-            attempt = self._ledger.attempt(job.id, job.attempt)
-            for worker in attempt.live_workers if attempt is not None else ():
-                taken.update(worker.gpus)
-        return {
-            node: [d for d in devices if d.state is DeviceState.USABLE and d.uuid not in taken]
-            for node, devices in benches.by_node(self._site.devices).items()
-            if benches.serves(self._site, devices, "build")
-        }
+    def _free(self) -> Iterator[list[Device]]:
+        """Yield the GPUs that are free for benches, node by node."""
+        leased, holders = self._ledger.leased, self._ledger.census.holders
+        inventory = self._site.inventory
+        for node, devices in inventory.nodes.items():
+            if node in inventory.build:
+                yield [
+                    d
+                    for d in devices
+                    if d.state is DeviceState.USABLE
+                    and d.uuid not in leased
+                    and d.uuid not in holders
+                ]
 
 
 def _is_for(lease: LeaseRecord, request: contract.LeaseRequest) -> bool:

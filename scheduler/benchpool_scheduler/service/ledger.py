@@ -9,12 +9,14 @@ needs no turn. Progress is the exception: it is only remembered, and saved with 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import msgspec
 
 from benchpool_scheduler.runtime import Notice, WorkerId
+from benchpool_scheduler.service.catalogue import Catalogue
+from benchpool_scheduler.service.census import Census
 from benchpool_scheduler.store import Store
 from benchpool_scheduler.store.records import (
     AddJob,
@@ -33,12 +35,19 @@ from benchpool_scheduler.store.records import (
     SavePreemption,
 )
 
+FIRST_PORT = 20_000
+
+PART = 200
+"""So many changes are learned without others having their turn."""
+
 
 class Ledger:
     """All jobs, attempts, preemptions and leases.
 
     Attributes:
         turn: Held by whoever changes something that exists.
+        catalogue: The jobs; ``census``: what the live ones do and hold, as counts.
+        leased: The lease that holds a GPU, by UUID.
         changed: Called after each commit with the ids of the jobs that changed.
         dropped: Called after each commit with the jobs that were removed by age.
     """
@@ -48,13 +57,13 @@ class Ledger:
         self.turn = asyncio.Lock()
         self.changed: Callable[[Collection[str]], None] = lambda ids: None
         self.dropped: Callable[[JobRecord], None] = lambda job: None
-        self._jobs: dict[str, JobRecord] = {}
-        self._live: dict[str, None] = {}
+        self.catalogue = Catalogue()
+        self.census = Census()
+        self.leased: dict[str, LeaseRecord] = {}
         self._attempts: dict[str, dict[int, AttemptRecord]] = {}
         self._preemptions: dict[str, dict[tuple[int, float], PreemptionRecord]] = {}
         self._leases: dict[str, LeaseRecord] = {}
         self._keys: dict[tuple[str, str], str] = {}
-        self._live_of_user: dict[str, int] = {}
 
     async def open(self) -> None:
         """Open the store and read everything. Errors: Unavailable."""
@@ -62,36 +71,33 @@ class Ledger:
         self._fill(contents)
 
     def _fill(self, contents: Contents) -> None:
-        for job in contents.jobs:
-            self._put_job(job)
         for attempt in contents.attempts:
             self._attempts.setdefault(attempt.job, {})[attempt.attempt] = attempt
         for preemption in contents.preemptions:
             self._put_preemption(preemption)
         for lease in contents.leases:
-            self._leases[lease.id] = lease
+            self._put_lease(lease)
+        for job in contents.jobs:
+            self._put_job(job)
+            self.census.see(job, self.attempt(job.id, job.attempt))
 
     # ------------------------------------------------------------------ reading
 
     def job(self, job: str) -> JobRecord | None:
         """Return one job."""
-        return self._jobs.get(job)
+        return self.catalogue.jobs.get(job)
 
     def jobs(self) -> Iterator[JobRecord]:
         """Yield all jobs, newest first."""
-        return reversed(self._jobs.values())
+        return reversed(self.catalogue.jobs.values())
 
     def live(self) -> list[JobRecord]:
         """Return the jobs that have not ended, oldest first."""
-        return [self._jobs[job] for job in self._live]
-
-    def live_ids(self) -> tuple[str, ...]:
-        """Return the ids of the jobs that have not ended, oldest first."""
-        return tuple(self._live)
+        return [self.catalogue.jobs[job] for job in self.catalogue.live]
 
     def live_of(self, user: str) -> int:
         """Return how many jobs of a user have not ended."""
-        return self._live_of_user.get(user, 0)
+        return self.catalogue.live_of(user)
 
     def attempts(self, job: str) -> tuple[AttemptRecord, ...]:
         """Return the attempts of a job, oldest first."""
@@ -116,25 +122,40 @@ class Ledger:
     def by_key(self, user: str, key: str) -> JobRecord | None:
         """Return the job that a user submitted with an idempotency key."""
         job = self._keys.get((user, key))
-        return None if job is None else self._jobs[job]
+        return None if job is None else self.catalogue.jobs[job]
 
     # ------------------------------------------------------------------ changing
 
     async def commit(self, *changes: Change) -> None:
-        """Write the changes, then know them. Errors: Unavailable, and nothing has changed."""
+        """Write the changes, then know them. Errors: Unavailable, and nothing has changed.
+
+        Of many changes memory learns a part at a time, each job whole, and others have their turn
+        in between: who may not see one without the other holds ``turn``.
+        """
         if not changes:
             return
         await self.store.commit(*changes)
-        for change in changes:
-            self._apply(change)
-        self.changed(dict.fromkeys(job for job in map(_job_of, changes) if job in self._jobs))
+        for number, part in enumerate(_parts(changes)):
+            if number:
+                await asyncio.sleep(0)
+            self._learn(part)
 
     def remember(self, job: str, progress: JobProgress) -> None:
         """Know the progress of a live job; the next change of the job saves it."""
-        record = self._jobs.get(job)
+        record = self.job(job)
         if record is not None and record.live:
-            self._jobs[job] = msgspec.structs.replace(record, progress=progress)
+            self.catalogue.put(msgspec.structs.replace(record, progress=progress))
             self.changed([job])
+
+    def _learn(self, part: Sequence[Change]) -> None:
+        for change in part:
+            self._apply(change)
+        known = [job for job in dict.fromkeys(map(_job_of, part)) if self.job(job) is not None]
+        for job_id in known:
+            job = self.catalogue.jobs[job_id]
+            self.census.see(job, self.attempt(job_id, job.attempt))
+        if known:
+            self.changed(known)
 
     def _apply(self, change: Change) -> None:
         match change:
@@ -145,33 +166,39 @@ class Ledger:
             case SavePreemption(preemption=preemption):
                 self._put_preemption(preemption)
             case SaveLease(lease=lease):
-                self._leases[lease.id] = lease
+                self._put_lease(lease)
             case DropLease(id=lease_id):
-                self._leases.pop(lease_id, None)
+                self._drop_lease(lease_id)
             case DropJob(id=job_id):
                 self._drop_job(job_id)
             case _:
                 pass
 
     def _put_job(self, job: JobRecord) -> None:
-        before = self._jobs.get(job.id)
-        was_live = before is not None and before.live
-        self._jobs[job.id] = job
+        before = self.job(job.id)
+        # What the job said of itself while this change was on its way is not forgotten.
+        if before is not None and _newer(before.progress, job.progress):
+            job = msgspec.structs.replace(job, progress=before.progress)
+        self.catalogue.put(job)
         if job.key is not None:
             self._keys[job.user, job.key] = job.id
-        if job.live != was_live:
-            step = 1 if job.live else -1
-            self._live_of_user[job.user] = self._live_of_user.get(job.user, 0) + step
-        if job.live:
-            self._live[job.id] = None
-        else:
-            self._live.pop(job.id, None)
 
     def _put_preemption(self, it: PreemptionRecord) -> None:
         self._preemptions.setdefault(it.job, {})[it.attempt, it.at] = it
 
+    def _put_lease(self, lease: LeaseRecord) -> None:
+        self._leases[lease.id] = lease
+        self.leased.update(dict.fromkeys(lease.gpus, lease))
+        self.census.moved.update(lease.gpus)
+
+    def _drop_lease(self, lease_id: str) -> None:
+        lease = self._leases.pop(lease_id, None)
+        for gpu in () if lease is None else lease.gpus:
+            del self.leased[gpu]
+            self.census.moved.add(gpu)
+
     def _drop_job(self, job_id: str) -> None:
-        job = self._jobs.pop(job_id, None)
+        job = self.catalogue.drop(job_id)
         self._attempts.pop(job_id, None)
         self._preemptions.pop(job_id, None)
         if job is None:
@@ -179,6 +206,27 @@ class Ledger:
         if job.key is not None:
             self._keys.pop((job.user, job.key), None)
         self.dropped(job)
+
+
+def _newer(known: JobProgress | None, saved: JobProgress | None) -> bool:
+    return known is not None and known is not saved and (saved is None or saved.at <= known.at)
+
+
+def _parts(changes: Sequence[Change]) -> Iterator[Sequence[Change]]:
+    """Yield the changes in parts of about ``PART``, those of one job together."""
+    if len(changes) <= PART:
+        yield changes
+        return
+    of_job: dict[str, list[Change]] = {}
+    for change in changes:
+        of_job.setdefault(_job_of(change), []).append(change)
+    part: list[Change] = []
+    for more in of_job.values():
+        part += more
+        if len(part) >= PART:
+            yield part
+            part = []
+    yield part
 
 
 def _job_of(change: Change) -> str:
@@ -206,7 +254,8 @@ class Draft:
     stops: list[tuple[WorkerId, Notice]] = field(default_factory=list)
     _jobs: dict[str, JobRecord] = field(default_factory=dict)
     _attempts: dict[tuple[str, int], AttemptRecord] = field(default_factory=dict)
-    _preemptions: dict[tuple[str, int, float], PreemptionRecord] = field(default_factory=dict)
+    _preemptions: dict[str, dict[tuple[int, float], PreemptionRecord]] = field(default_factory=dict)
+    _ports: dict[str, set[int]] = field(default_factory=dict)
 
     def job(self, job: str) -> JobRecord:
         """Return a job that exists as it is in the draft."""
@@ -222,9 +271,16 @@ class Draft:
 
     def preemptions(self, job: str) -> tuple[PreemptionRecord, ...]:
         """Return the preemptions of a job as they are in the draft."""
-        known = {(it.job, it.attempt, it.at): it for it in self.ledger.preemptions(job)}
-        known.update({key: it for key, it in self._preemptions.items() if key[0] == job})
+        known = {(it.attempt, it.at): it for it in self.ledger.preemptions(job)}
+        known.update(self._preemptions.get(job, {}))
         return tuple(known.values())
+
+    def take_port(self, node: str) -> int:
+        """Return a rendezvous port for a gang whose first worker is on this node."""
+        taken = self._ports.setdefault(node, set())
+        port = self.ledger.census.free_port(node, FIRST_PORT, taken)
+        taken.add(port)
+        return port
 
     def save_job(self, job: JobRecord) -> None:
         """Set a job."""
@@ -236,13 +292,17 @@ class Draft:
 
     def save_preemption(self, it: PreemptionRecord) -> None:
         """Set a preemption."""
-        self._preemptions[it.job, it.attempt, it.at] = it
+        self._preemptions.setdefault(it.job, {})[it.attempt, it.at] = it
 
     def changes(self) -> tuple[Change, ...]:
         """Return the changes, those that free GPUs before those that take them (R1)."""
         attempts = sorted(self._attempts.values(), key=lambda a: len(a.live_workers) > 0)
         return (
             *(SaveAttempt(attempt) for attempt in attempts),
-            *(SavePreemption(it) for it in self._preemptions.values()),
+            *(
+                SavePreemption(it)
+                for of_job in self._preemptions.values()
+                for it in of_job.values()
+            ),
             *(SaveJob(job) for job in self._jobs.values()),
         )

@@ -29,7 +29,6 @@ REST, MOST_REST_S = 4.0, 2.0
 """After a pass, so many times its duration belong to everything else, at most these seconds."""
 
 RETRY_S = 1.0
-FIRST_PORT, PORTS = 20_000, 10_000
 
 
 class Passes:
@@ -128,24 +127,17 @@ def apply(draft: Draft, site: Site, plan: Plan, now: float) -> None:
                 promised.add(job)
             case Preempt():
                 _preempt(draft, site, command, now)
-    for record in draft.ledger.live():
-        if record.promised and record.id not in promised:
-            lifecycle.promise(draft, record.id, ())
+    for job_id in tuple(draft.ledger.census.promised):
+        if job_id not in promised:
+            lifecycle.promise(draft, job_id, ())
 
 
 def _start(draft: Draft, command: Start, now: float) -> None:
     places = snapshots.places_of(command.workers)
     if draft.job(command.job).state is JobState.QUEUED:
-        lifecycle.start(draft, command.job, places, _free_port(draft), now)
+        lifecycle.start(draft, command.job, places, draft.take_port(places[0].node), now)
     else:
         lifecycle.add_workers(draft, command.job, places)
-
-
-def _free_port(draft: Draft) -> int:
-    # A job that starts in this very draft holds its port already.
-    busy = (job for job in map(draft.job, draft.ledger.live_ids()) if job.state in HOLDS_GPUS)
-    taken = {attempt.port for job in busy if (attempt := draft.attempt(job)) is not None}
-    return next(port for port in range(FIRST_PORT, FIRST_PORT + PORTS) if port not in taken)
 
 
 def _preempt(draft: Draft, site: Site, command: Preempt, now: float) -> None:

@@ -11,6 +11,8 @@ from benchpool_scheduler.configuration import Configuration
 from benchpool_scheduler.hub import Directory, HubUser
 from benchpool_scheduler.runtime import Device
 from benchpool_scheduler.service.clock import Clock
+from benchpool_scheduler.service.inventory import Inventory
+from benchpool_scheduler.service.people import People
 
 
 @dataclass
@@ -35,6 +37,32 @@ class Site:
     environment: Mapping[str, str] = field(default_factory=dict)
     devices: tuple[Device, ...] = ()
     problems: dict[str, str] = field(default_factory=dict)
+    _inventory: Inventory | None = field(default=None, init=False, repr=False)
+    _people: People | None = field(default=None, init=False, repr=False)
+
+    @property
+    def inventory(self) -> Inventory:
+        """The GPUs by node and purpose; made again when GPUs or configuration have changed."""
+        known = self._inventory
+        if (
+            known is None
+            or known.devices is not self.devices
+            or known.configuration is not self.configuration
+        ):
+            known = self._inventory = Inventory.of(self.devices, self.configuration)
+        return known
+
+    @property
+    def people(self) -> People:
+        """The Hub's users; made again when the Hub's answer or the configuration has changed."""
+        known, users = self._people, self.directory.users()
+        if (
+            known is None
+            or known.users is not users
+            or known.configuration is not self.configuration
+        ):
+            known = self._people = People.of(users, self.configuration)
+        return known
 
     def job_folder(self, job: str) -> Path:
         """Return the folder of a job."""
@@ -42,7 +70,7 @@ class Site:
 
     def hub_user(self, name: str) -> HubUser | None:
         """Return a user as the Hub last knew it."""
-        return next((user for user in self.directory.users() if user.name == name), None)
+        return self.people.by_name.get(name)
 
     def report(self, topic: str, sentence: str | None) -> None:
         """Set or, with None, clear a sentence of health."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TypedDict
 
 from benchpool_scheduler.core import states
 from benchpool_scheduler.core.model import (
@@ -17,90 +19,98 @@ from benchpool_scheduler.core.model import (
     Snapshot,
     Worker,
 )
+from benchpool_scheduler.core.states import JobState
 from benchpool_scheduler.runtime import DeviceState
 from benchpool_scheduler.service import benches, lifecycle
+from benchpool_scheduler.service.inventory import Inventory
 from benchpool_scheduler.service.ledger import Ledger
 from benchpool_scheduler.service.site import Site
 from benchpool_scheduler.service.submissions import Capacity
-from benchpool_scheduler.store.records import AttemptRecord, JobRecord, Place
+from benchpool_scheduler.store.records import AttemptRecord, JobRecord, Place, WorkerRecord
 
 HOUR_S = 3600.0
 
 
 def snapshot(ledger: Ledger, site: Site, now: float) -> Snapshot:
-    """Return what the next pass decides about."""
-    live = ledger.live()
-    home = homes(site, live)
+    """Return what a pass decides about, counted from nothing: the truth that ``KeptBoard`` keeps.
+
+    All times of its jobs are as of ``now``.
+    """
+    home = homes(site, ledger.census.projects())
     return Snapshot(
-        nodes=nodes(ledger, site),
+        nodes=nodes(ground(ledger, site)),
         projects=projects(site, home.values()),
         jobs=tuple(
-            _job(ledger, record, home[record.project], now)
-            for record in live
-            if record.state is not states.JobState.PAUSED
+            _at(job, now) for record in ledger.live() for job in jobs_of(ledger, record, home, now)
         ),
         policy=site.configuration.policy,
+        now_s=now,
     )
 
 
 # --------------------------------------------------------------------------- nodes
 
 
-def nodes(ledger: Ledger, site: Site) -> tuple[Node, ...]:
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """All that the nodes are made of; equal grounds make equal nodes.
+
+    Attributes:
+        kept: GPUs that nodes keep free for benches (R3).
+        leased: GPUs that benches hold. ``clung``: GPUs that are not usable, but held by workers.
+    """
+
+    inventory: Inventory
+    kept: Mapping[str, int]
+    leased: frozenset[str]
+    clung: frozenset[str]
+
+
+def ground(ledger: Ledger, site: Site) -> Ground:
+    """Return what the nodes are made of now."""
+    holders = ledger.census.holders
+    return Ground(
+        inventory=site.inventory,
+        kept=benches.kept_by_node(ledger, site),
+        leased=frozenset(ledger.leased),
+        clung=frozenset(d.uuid for d in site.inventory.unusable if d.uuid in holders),
+    )
+
+
+def nodes(of: Ground) -> tuple[Node, ...]:
     """Return the nodes with the GPUs that train may use, in use by workers or not (R1)."""
-    leased = {gpu for lease in ledger.leases() for gpu in lease.gpus}
-    running, leaving = _held(ledger)
-    kept = benches.kept_by_node(ledger, site)
-    found: list[Node] = []
-    for name, devices in benches.by_node(site.devices).items():
-        if not benches.serves(site, devices, "train"):
-            continue
-        gpus = tuple(
+    return tuple(node(of, name) for name in of.inventory.nodes if name in of.inventory.train)
+
+
+def node(of: Ground, name: str) -> Node:
+    """Return one node."""
+    devices = of.inventory.nodes[name]
+    model = devices[0].model
+    return Node(
+        name=NodeName(name),
+        gpus=tuple(
             GpuId(device.uuid)
             for device in devices
-            if device.uuid not in leased
-            and device.uuid not in leaving
-            and (device.state is DeviceState.USABLE or device.uuid in running)
-        )
-        model = devices[0].model
-        found.append(
-            Node(
-                name=NodeName(name),
-                gpus=gpus,
-                kept=kept.get(name, 0),
-                gpu_model=model,
-                labels={"gpu.model": model},
-            )
-        )
-    return tuple(found)
-
-
-def _held(ledger: Ledger) -> tuple[set[str], set[str]]:
-    """Return GPUs of workers that stay, and of workers that were let go and are not gone."""
-    running: set[str] = set()
-    leaving: set[str] = set()
-    for job in ledger.live():
-        attempt = ledger.attempt(job.id, job.attempt)
-        for worker in attempt.live_workers if attempt is not None else ():
-            (leaving if worker.leaving else running).update(worker.gpus)
-    return running, leaving
+            if device.uuid not in of.leased
+            and (device.state is DeviceState.USABLE or device.uuid in of.clung)
+        ),
+        kept=of.kept.get(name, 0),
+        gpu_model=model,
+        labels={"gpu.model": model},
+    )
 
 
 def capacity(site: Site) -> Capacity:
     """Return what train could have if nobody held anything (R3, R22)."""
-    sizes = [
-        len(devices)
-        for devices in benches.by_node(site.devices).values()
-        if benches.serves(site, devices, "train")
-    ]
-    total = max(0, sum(sizes) - benches.reserve(site))
-    return Capacity(largest_node=min(max(sizes, default=0), total), total=total)
+    inventory = site.inventory
+    total = max(0, inventory.train_gpus - benches.reserve(site))
+    return Capacity(largest_node=min(inventory.largest_train_node, total), total=total)
 
 
 # --------------------------------------------------------------------------- projects
 
 
-def homes(site: Site, live: Iterable[JobRecord]) -> Mapping[str, ProjectName]:
+def homes(site: Site, names: Iterable[str]) -> Mapping[str, ProjectName]:
     """Return in which project of the snapshot the jobs of each project are.
 
     Jobs may name a project that the configuration no longer has, or that now only groups others.
@@ -108,7 +118,7 @@ def homes(site: Site, live: Iterable[JobRecord]) -> Mapping[str, ProjectName]:
     """
     settings = site.configuration
     found: dict[str, ProjectName] = {}
-    for name in dict.fromkeys(job.project for job in live):
+    for name in names:
         divided = settings.is_parent(name)
         found[name] = ProjectName(f"{name} (before it was divided)" if divided else name)
     return found
@@ -117,7 +127,7 @@ def homes(site: Site, live: Iterable[JobRecord]) -> Mapping[str, ProjectName]:
 def projects(site: Site, names: Iterable[ProjectName]) -> tuple[Project, ...]:
     """Return the configured projects, and those of ``names`` that are not among them."""
     known = [settings.project for settings in site.configuration.projects]
-    missing = dict.fromkeys(names)
+    missing = dict.fromkeys(sorted(names))
     for project in known:
         missing.pop(project.name, None)
     return (*known, *(Project(name=name, quota=0, limit=0, weight=0.0) for name in missing))
@@ -126,15 +136,27 @@ def projects(site: Site, names: Iterable[ProjectName]) -> tuple[Project, ...]:
 # --------------------------------------------------------------------------- jobs
 
 
-def _job(ledger: Ledger, record: JobRecord, project: ProjectName, now: float) -> Job:
+def jobs_of(
+    ledger: Ledger, record: JobRecord, home: Mapping[str, ProjectName], now: float
+) -> tuple[Job, ...]:
+    """Return what the core sees of a job: nothing of one that has ended or that its user paused.
+
+    Workers that were let go hold their GPUs until they are gone: to the core they are a job of
+    their own that is leaving, so that what was promised of them stays promised (R20).
+
+    Its times are as of instants that do not depend on when this is asked; only
+    ``preemptions_last_hour`` does.
+    """
+    if not record.live or record.state is JobState.PAUSED:
+        return ()
     attempt = ledger.attempt(record.id, record.attempt)
-    holds = record.state in states.HOLDS_GPUS
-    workers = [w for w in attempt.live_workers if not w.leaving] if attempt and holds else []
-    preempted = sum(it.at > now - HOUR_S for it in ledger.preemptions(record.id))
-    size = _size(record, attempt, len(workers))
-    return Job(
+    held = attempt.live_workers if attempt and record.state in states.HOLDS_GPUS else ()
+    staying = [w for w in held if not w.leaving]
+    leaving = [w for w in held if w.leaving]
+    size = _size(record, attempt, staying, leaving)
+    job = Job(
         id=JobId(record.id),
-        project=project,
+        project=home[record.project],
         gpus=record.gpus,
         workers=size[0],
         min_workers=size[1],
@@ -142,24 +164,60 @@ def _job(ledger: Ledger, record: JobRecord, project: ProjectName, now: float) ->
         priority=record.priority,
         preemptible=record.preemptible,
         activity=_activity(record, attempt),
-        held=tuple(Worker(NodeName(w.node), tuple(GpuId(gpu) for gpu in w.gpus)) for w in workers),
+        held=_workers(staying),
         time_limit_s=record.time_limit_s,
-        ran_s=_ran_s(attempt, now) if holds else 0.0,
-        since_checkpoint_s=_since_checkpoint_s(record, attempt, now) if holds else None,
-        waits_s=0.0 if holds else max(0.0, now - record.queued_since),
         earmarked=bool(record.promised),
         promised=workers_at(record.promised),
-        preemptions_last_hour=preempted,
+        preemptions_last_hour=preempted_since(ledger, record.id, now - HOUR_S),
+        **_times(record, attempt if held else None, now),
+    )
+    if not leaving:
+        return (job,)
+    # With none that stays the job is over once those have gone.
+    return (job, _those_leaving(job, leaving)) if staying else (_those_leaving(job, leaving),)
+
+
+def leaving_id(job: str) -> JobId:
+    """Return under which name the core knows the workers that a job has let go."""
+    return JobId(f"{job} (leaving)")
+
+
+def _those_leaving(job: Job, leaving: Sequence[WorkerRecord]) -> Job:
+    count = len(leaving)
+    return replace(
+        job,
+        id=leaving_id(job.id),
+        workers=count,
+        min_workers=count,
+        activity=Activity.TERMINATING,
+        held=_workers(leaving),
+        earmarked=False,
+        promised=(),
     )
 
 
-def _size(record: JobRecord, attempt: AttemptRecord | None, held: int) -> tuple[int, int]:
+def preempted_since(ledger: Ledger, job: str, since: float) -> int:
+    """Return how often a job was preempted after an instant (R19)."""
+    return sum(it.at > since for it in ledger.preemptions(job))
+
+
+def _workers(records: Iterable[WorkerRecord]) -> tuple[Worker, ...]:
+    return tuple(Worker(NodeName(w.node), tuple(GpuId(gpu) for gpu in w.gpus)) for w in records)
+
+
+def _size(
+    record: JobRecord,
+    attempt: AttemptRecord | None,
+    staying: Sequence[WorkerRecord],
+    leaving: Sequence[WorkerRecord],
+) -> tuple[int, int]:
     """Return (workers, min_workers): of a gang whose first workers have ended well, the rest."""
+    held = len(staying)
     if held and attempt is not None and held < record.min_workers:
         return held, held
     if held and attempt is not None and any(w.ended and not w.leaving for w in attempt.workers):
         return held, min(held, record.min_workers)
-    return record.workers, record.min_workers
+    return max(held, record.workers - len(leaving), 1), min(record.min_workers, record.workers)
 
 
 def _activity(record: JobRecord, attempt: AttemptRecord | None) -> Activity:
@@ -170,19 +228,37 @@ def _activity(record: JobRecord, attempt: AttemptRecord | None) -> Activity:
     return Activity.RUNNING
 
 
-def _ran_s(attempt: AttemptRecord | None, now: float) -> float:
-    return 0.0 if attempt is None else max(0.0, now - _begun(attempt))
+class _Times(TypedDict):
+    as_of_s: float
+    ran_s: float
+    since_checkpoint_s: float | None
+    waits_s: float
 
 
-def _begun(attempt: AttemptRecord) -> float:
-    return attempt.decided if attempt.started is None else attempt.started
-
-
-def _since_checkpoint_s(record: JobRecord, attempt: AttemptRecord | None, now: float) -> float:
+def _times(record: JobRecord, attempt: AttemptRecord | None, now: float) -> _Times:
+    """Return the times of a job, as of when it last saved, began to run or began to wait."""
     if attempt is None:
-        return 0.0
+        queued = min(record.queued_since, now)
+        return _Times(as_of_s=queued, ran_s=0.0, since_checkpoint_s=None, waits_s=0.0)
+    begun = attempt.decided if attempt.started is None else attempt.started
     saved = record.progress.checkpoint_at if record.progress is not None else None
-    return max(0.0, now - max(_begun(attempt), saved or 0.0))
+    # A clock that was set back must not make a time negative.
+    as_of = min(max(begun, saved or 0.0), now)
+    ran = max(0.0, as_of - begun)
+    return _Times(as_of_s=as_of, ran_s=ran, since_checkpoint_s=0.0, waits_s=0.0)
+
+
+def _at(job: Job, now: float) -> Job:
+    """Return a job with its times as of now."""
+    unsaved = None if job.since_checkpoint_s is None else job.unsaved_at(now)
+    queued = job.activity is Activity.QUEUED
+    return replace(
+        job,
+        as_of_s=now,
+        ran_s=0.0 if queued else job.ran_at(now),
+        since_checkpoint_s=unsaved,
+        waits_s=job.waited_at(now) if queued else 0.0,
+    )
 
 
 def workers_at(places: Iterable[Place]) -> tuple[Worker, ...]:

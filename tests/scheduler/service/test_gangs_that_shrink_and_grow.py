@@ -54,9 +54,9 @@ async def test_a_worker_that_was_let_go_frees_its_gpu_and_is_no_failure(tmp_path
         await carry_out(pool, Preempt(JobId(job.id), at(last), None, "R18", 0.0))
         ((leaving, notice),) = await runtime.until_noticed(1)
         assert (leaving, notice.kind) == (workers[2], "pause")
-        shrunk = seen(pool).jobs[0]
-        assert (shrunk.activity, len(shrunk.held)) == (Activity.RUNNING, 2)
-        assert last not in seen(pool).nodes[0].gpus
+        shrunk, gone = seen(pool).jobs
+        assert (shrunk.activity, len(shrunk.held), shrunk.workers) == (Activity.RUNNING, 2, 2)
+        assert (gone.activity, gone.held) == (Activity.TERMINATING, at(last))
         assert pool.job(SUSAN, job.id).job.preemptions == []
 
         runtime.end(leaving, 143, EndedBy.NOTICE)

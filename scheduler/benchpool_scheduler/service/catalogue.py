@@ -1,0 +1,133 @@
+"""All jobs in the order of their acceptance, quick to find by user, project, state and prefix."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from benchpool_scheduler.core.states import JobState
+from benchpool_scheduler.store.records import JobRecord
+
+PREFIX = 4
+"""So many signs of an id at least are needed to find a job by them."""
+
+
+class Catalogue:
+    """The jobs that are known, live and ended.
+
+    Attributes:
+        jobs: Every job by id, oldest first. ``numbers``: its place in the order of acceptance.
+        live: Ids of jobs that have not ended, oldest first.
+    """
+
+    def __init__(self) -> None:
+        self.jobs: dict[str, JobRecord] = {}
+        self.numbers: dict[str, int] = {}
+        self.live: dict[str, None] = {}
+        self._next = 0
+        self._of_user: dict[str, dict[str, None]] = {}
+        self._of_project: dict[str, dict[str, None]] = {}
+        self._of_state: dict[JobState, dict[str, None]] = {}
+        self._by_prefix: dict[str, dict[str, None]] = {}
+        self._live_of_user: dict[str, int] = {}
+
+    def put(self, job: JobRecord) -> None:
+        """Know a job as it is now; a new one is the youngest."""
+        before = self.jobs.get(job.id)
+        self.jobs[job.id] = job
+        if before is None:
+            self.numbers[job.id] = self._next
+            self._next += 1
+            self._of_user.setdefault(job.user, {})[job.id] = None
+            self._of_project.setdefault(job.project, {})[job.id] = None
+            self._by_prefix.setdefault(job.id[:PREFIX], {})[job.id] = None
+        if before is None or before.state is not job.state:
+            if before is not None:
+                self._of_state[before.state].pop(job.id, None)
+            self._of_state.setdefault(job.state, {})[job.id] = None
+        was_live = before is not None and before.live
+        if job.live != was_live:
+            step = 1 if job.live else -1
+            self._live_of_user[job.user] = self._live_of_user.get(job.user, 0) + step
+            if job.live:
+                self.live[job.id] = None
+            else:
+                del self.live[job.id]
+
+    def drop(self, job_id: str) -> JobRecord | None:
+        """Forget a job; return it as it was."""
+        job = self.jobs.pop(job_id, None)
+        if job is None:
+            return None
+        del self.numbers[job_id]
+        self._of_state[job.state].pop(job_id, None)
+        for index, key in (
+            (self._of_user, job.user),
+            (self._of_project, job.project),
+            (self._by_prefix, job_id[:PREFIX]),
+        ):
+            _remove(index, key, job_id)
+        if self.live.pop(job_id, job_id) is None:
+            self._live_of_user[job.user] -= 1
+        return job
+
+    # ------------------------------------------------------------------ finding
+
+    def live_of(self, user: str) -> int:
+        """Return how many jobs of a user have not ended."""
+        return self._live_of_user.get(user, 0)
+
+    def beginning(self, prefix: str) -> list[JobRecord]:
+        """Return the jobs whose ids begin with at least ``PREFIX`` signs, oldest first."""
+        ids = self._by_prefix.get(prefix[:PREFIX], ())
+        return [self.jobs[job] for job in ids if job.startswith(prefix)]
+
+    def newest(
+        self,
+        *,
+        users: Sequence[str] | None = None,
+        projects: Sequence[str] | None = None,
+        state: JobState | None = None,
+    ) -> Iterator[JobRecord]:
+        """Yield jobs, newest first.
+
+        Args:
+            users: Only jobs of these users or of ``projects``; with both None all jobs.
+            state: Only jobs in this state.
+        """
+        jobs = self.jobs
+        if users is None and projects is None:
+            ids: Iterable[str] = self._all_in(state)
+        else:
+            own = [self._of_user.get(user, {}) for user in users or ()]
+            theirs = [self._of_project.get(project, {}) for project in projects or ()]
+            ids = self._merged([index for index in (*own, *theirs) if index])
+        return (jobs[job] for job in ids if state is None or jobs[job].state is state)
+
+    def _all_in(self, state: JobState | None) -> Iterable[str]:
+        if state is None:
+            return reversed(self.jobs)
+        ids = self._of_state.get(state, {})
+        # Changes of state come in another order than the jobs.
+        if len(ids) * 8 < len(self.jobs):
+            return sorted(ids, key=self.numbers.__getitem__, reverse=True)
+        return reversed(self.jobs)
+
+    def _merged(self, indices: Sequence[Mapping[str, None]]) -> Iterator[str]:
+        if len(indices) == 1:
+            yield from reversed(tuple(indices[0]))
+            return
+        number = self.numbers.__getitem__
+        newest = [reversed(tuple(index)) for index in indices]
+        last = None
+        for job in heapq.merge(*newest, key=number, reverse=True):
+            if job != last:
+                yield job
+            last = job
+
+
+def _remove(index: dict[str, dict[str, None]], key: str, job: str) -> None:
+    ids = index[key]
+    ids.pop(job, None)
+    if not ids:
+        del index[key]

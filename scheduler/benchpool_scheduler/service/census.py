@@ -1,0 +1,165 @@
+"""How many jobs do what, and who holds which GPU: counted as facts change, never by going over
+all jobs. What it says is what a count over the ledger's records would say.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from benchpool_scheduler.core import machine, states
+from benchpool_scheduler.core.states import JobState
+from benchpool_scheduler.store.records import AttemptRecord, JobRecord
+
+Key = TypeVar("Key")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What counts about one live job.
+
+    Attributes:
+        gpus: What its workers hold until they have ended; ``holds``: its state says that it may.
+        desk: Node of its first worker with the rendezvous port there, None without workers.
+    """
+
+    project: str
+    user: str
+    state: JobState
+    submitted: float
+    gpus: tuple[str, ...] = ()
+    holds: bool = False
+    desk: tuple[str, int] | None = None
+
+
+def entry_of(job: JobRecord, attempt: AttemptRecord | None) -> Entry:
+    """Return what counts about a live job with its newest attempt."""
+    live = () if attempt is None else attempt.live_workers
+    desk = None if attempt is None or not live else (attempt.workers[0].node, attempt.port)
+    return Entry(
+        project=job.project,
+        user=job.user,
+        state=job.state,
+        submitted=job.submitted,
+        gpus=tuple(gpu for worker in live for gpu in worker.gpus),
+        holds=job.state in states.HOLDS_GPUS,
+        desk=desk,
+    )
+
+
+@dataclass(slots=True)
+class Census:
+    """Counts over the jobs that have not ended.
+
+    Attributes:
+        states: Number of jobs by state; ``by_state`` by project and state.
+        held: GPUs that jobs in a state that holds GPUs hold, by project; ``held_of`` by project
+            and user.
+        holders: The job that holds a GPU, by UUID. ``doubled``: GPUs with several (R1, a breach).
+        promised: Jobs that are promised GPUs (R20). ``wishing``: jobs that were told to stop.
+        odd: Jobs that hold GPUs in a state that holds none, or the other way round (a breach).
+        ports: Rendezvous ports in use, by node.
+        moved: GPUs whose holder may have changed since somebody last cleared this.
+    """
+
+    states: Counter[JobState] = field(default_factory=Counter)
+    by_state: Counter[tuple[str, JobState]] = field(default_factory=Counter)
+    held: Counter[str] = field(default_factory=Counter)
+    held_of: Counter[tuple[str, str]] = field(default_factory=Counter)
+    holders: dict[str, str] = field(default_factory=dict)
+    doubled: dict[str, set[str]] = field(default_factory=dict)
+    promised: dict[str, None] = field(default_factory=dict)
+    wishing: dict[str, None] = field(default_factory=dict)
+    odd: dict[str, None] = field(default_factory=dict)
+    ports: dict[str, Counter[int]] = field(default_factory=dict)
+    moved: set[str] = field(default_factory=set)
+    _entries: dict[str, Entry] = field(default_factory=dict)
+
+    def see(self, job: JobRecord, attempt: AttemptRecord | None) -> None:
+        """Count a job as it is now, with its newest attempt."""
+        before = self._entries.pop(job.id, None)
+        now = entry_of(job, attempt) if job.live else None
+        _mark(self.promised, job.id, job.live and bool(job.promised))
+        _mark(self.wishing, job.id, job.live and job.wish is not None)
+        if now is not None:
+            odd = bool(now.gpus) != now.holds or machine.is_over(now.state)
+            _mark(self.odd, job.id, odd)
+            self._entries[job.id] = now
+        else:
+            self.odd.pop(job.id, None)
+        if now == before:
+            return
+        if before is not None:
+            self._count(before, -1)
+            self._let_go(job.id, before.gpus)
+        if now is not None:
+            self._count(now, 1)
+            self._take(job.id, now.gpus)
+
+    def entry(self, job: str) -> Entry | None:
+        """Return what counts about a job that has not ended."""
+        return self._entries.get(job)
+
+    def projects(self) -> Iterable[str]:
+        """Return the projects that have jobs which have not ended."""
+        return dict.fromkeys(project for project, _ in self.by_state)
+
+    def free_port(self, node: str, first: int, also: Iterable[int] = ()) -> int:
+        """Return a rendezvous port that no gang with its first worker on the node uses.
+
+        Args:
+            also: Ports that are taken besides.
+        """
+        taken = self.ports.get(node, Counter()).keys() | set(also)
+        port = first
+        while port in taken:
+            port += 1
+        return port
+
+    # ------------------------------------------------------------------ inside
+
+    def _count(self, entry: Entry, step: int) -> None:
+        _add(self.states, entry.state, step)
+        _add(self.by_state, (entry.project, entry.state), step)
+        if entry.holds and entry.gpus:
+            _add(self.held, entry.project, step * len(entry.gpus))
+            _add(self.held_of, (entry.project, entry.user), step * len(entry.gpus))
+        if entry.desk is not None:
+            node, port = entry.desk
+            _add(self.ports.setdefault(node, Counter()), port, step)
+
+    def _let_go(self, job: str, gpus: Iterable[str]) -> None:
+        for gpu in gpus:
+            self.moved.add(gpu)
+            others = self.doubled.get(gpu)
+            if others is not None:
+                others.discard(job)
+                if len(others) == 1:
+                    del self.doubled[gpu]
+                self.holders[gpu] = next(iter(others))
+            elif self.holders.get(gpu) == job:
+                del self.holders[gpu]
+
+    def _take(self, job: str, gpus: Iterable[str]) -> None:
+        for gpu in gpus:
+            self.moved.add(gpu)
+            other = self.holders.setdefault(gpu, job)
+            if other != job:
+                self.doubled.setdefault(gpu, {other}).add(job)
+
+
+def _mark(jobs: dict[str, None], job: str, holds: bool) -> None:
+    if holds:
+        jobs[job] = None
+    else:
+        jobs.pop(job, None)
+
+
+def _add(counter: Counter[Key], key: Key, step: int) -> None:
+    count = counter[key] + step
+    if count:
+        counter[key] = count
+    else:
+        del counter[key]

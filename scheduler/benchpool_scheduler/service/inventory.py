@@ -1,0 +1,85 @@
+"""What there is, whoever holds it: nodes with their GPUs, and whom they serve.
+
+Made once for a set of GPUs and a configuration, so that no submission, look or pass goes over all
+GPUs again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from benchpool_scheduler.configuration import Configuration
+from benchpool_scheduler.runtime import Device, DeviceState
+
+Purpose = Literal["build", "train"]
+
+
+@dataclass(frozen=True, slots=True)
+class Inventory:
+    """The nodes of a pool.
+
+    Attributes:
+        devices: All GPUs as the runtime told them; ``configuration`` is the one in force then.
+        nodes: The GPUs of each node by the node's name, both in order.
+        train: Names of the nodes that serve training; ``build`` of those that serve benches.
+        by_uuid: Every GPU by its UUID.
+        unusable: GPUs that nobody can be given now: foreign or broken ones (R1).
+    """
+
+    devices: tuple[Device, ...]
+    configuration: Configuration
+    nodes: Mapping[str, tuple[Device, ...]]
+    train: frozenset[str]
+    build: frozenset[str]
+    by_uuid: Mapping[str, Device]
+    unusable: tuple[Device, ...]
+    train_gpus: int
+    build_gpus: int
+    largest_train_node: int
+
+    @classmethod
+    def of(cls, devices: tuple[Device, ...], configuration: Configuration) -> Inventory:
+        """Sort these GPUs by node and purpose."""
+        nodes = by_node(devices)
+        train = _serving(nodes, configuration, "train")
+        build = _serving(nodes, configuration, "build")
+        return cls(
+            devices=devices,
+            configuration=configuration,
+            nodes=nodes,
+            train=train,
+            build=build,
+            by_uuid={device.uuid: device for device in devices},
+            unusable=tuple(d for d in devices if d.state is not DeviceState.USABLE),
+            train_gpus=sum(len(nodes[name]) for name in train),
+            build_gpus=sum(len(nodes[name]) for name in build),
+            largest_train_node=max((len(nodes[name]) for name in train), default=0),
+        )
+
+
+def by_node(devices: Iterable[Device]) -> Mapping[str, tuple[Device, ...]]:
+    """Return the GPUs of each node in the order of their index, nodes by name."""
+    found: dict[str, list[Device]] = {}
+    for device in sorted(devices, key=lambda d: (d.node, d.index)):
+        found.setdefault(device.node, []).append(device)
+    return {name: tuple(gpus) for name, gpus in found.items()}
+
+
+def _serving(
+    nodes: Mapping[str, Sequence[Device]], configuration: Configuration, what: Purpose
+) -> frozenset[str]:
+    return frozenset(name for name, gpus in nodes.items() if serves(configuration, gpus, what))
+
+
+def serves(configuration: Configuration, devices: Sequence[Device], what: Purpose) -> bool:
+    """Tell whether the pool that a node belongs to serves benches or training.
+
+    A node belongs to the first pool whose labels it has; one that no pool wants serves nothing.
+    """
+    labels = {"gpu.model": devices[0].model, "node": devices[0].node}
+    for pool in configuration.pools:
+        if all(labels.get(key) == value for key, value in pool.nodes.items()):
+            return what in pool.serves
+    return False

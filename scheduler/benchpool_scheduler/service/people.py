@@ -1,0 +1,56 @@
+"""Who there is: the Hub's users and the build quotas of those who may start servers (R2, R3).
+
+Made once for an answer of the Hub and a configuration; every submission asks for their sum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from benchpool_scheduler.configuration import Configuration
+from benchpool_scheduler.core.build import EffectiveQuota, effective_quota
+from benchpool_scheduler.hub import HubUser
+
+
+@dataclass(frozen=True, slots=True)
+class People:
+    """The users of a pool.
+
+    Attributes:
+        users: As the Hub told them; ``configuration`` is the one in force then.
+        by_name: The same by name.
+        promised: Sum of the build quotas of all who may start servers: the Hub's users and those
+            that the configuration names.
+    """
+
+    users: tuple[HubUser, ...]
+    configuration: Configuration
+    by_name: Mapping[str, HubUser]
+    promised: int
+
+    @classmethod
+    def of(cls, users: tuple[HubUser, ...], configuration: Configuration) -> People:
+        """Look up everybody's build quota."""
+        by_name = {user.name: user for user in users}
+        groups = {name: user.groups for name, user in by_name.items() if user.may_start_servers}
+        names = groups.keys() | configuration.build.users.keys()
+        found = (quota_of(configuration, name, groups.get(name, {})).quota for name in names)
+        return cls(users, configuration, by_name, sum(found))
+
+
+def quota_of(
+    configuration: Configuration, user: str, groups: Mapping[str, int | None]
+) -> EffectiveQuota:
+    """Return a user's build quota and the rule it comes from (R2).
+
+    ``groups`` maps each group of the user to its group property, None without one.
+    """
+    build = configuration.build
+    return effective_quota(
+        user,
+        groups,
+        user_settings=build.users,
+        group_settings=build.groups,
+        default=build.default,
+    )
