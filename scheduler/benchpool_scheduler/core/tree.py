@@ -122,7 +122,7 @@ def _branch(
 
 def _bounds(gpus: float | None, cpus: float | None, memory: float | None) -> Bounds:
     return (
-        None if gpus is None else int(gpus),
+        None if gpus is None else round(gpus * UNITS[0]),
         None if cpus is None else round(cpus * UNITS[1]),
         None if memory is None else round(memory * UNITS[2]),
     )
