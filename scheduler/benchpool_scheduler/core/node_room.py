@@ -81,6 +81,10 @@ class NodeRoom:
         """Return how many GPUs benches lack here once the leaving are gone (R3)."""
         return self.node.kept - self._soon_free().bit_count()
 
+    def idle(self, gpus: Iterable[GpuId]) -> int:
+        """Return how many of these GPUs nobody holds, given out or not."""
+        return (self._positions(gpus) & ~self._occupied).bit_count()
+
     def settle(self) -> None:
         """Count again after a change."""
         kept = self.node.kept

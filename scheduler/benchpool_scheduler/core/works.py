@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 
 from benchpool_scheduler.core.amounts import WHOLE_GPU, Amounts, exact
@@ -65,6 +66,10 @@ class Work:
             job.spread,
         )
         self.shape = (branch.index, self.fit, job.min_workers, job.preemptible, job.priority)
+
+    def with_gpus(self, gpus: int) -> Work:
+        """Return the same job as if it asked for other GPUs per worker, for advice (R22)."""
+        return Work(replace(self.job, gpus=gpus, fraction=None), self.age, self.branch)
 
 
 def work_of(job: Job, age: int, tree: Tree) -> Work:
