@@ -9,9 +9,9 @@ as one that it wants.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from math import lcm
-from typing import NamedTuple
 
 from benchpool_scheduler.core.amounts import WHOLE_GPU, Amounts
 from benchpool_scheduler.core.tree import Branch, Tree
@@ -20,7 +20,8 @@ GRAIN = (WHOLE_GPU, 1, 1)
 """How many of our units are divided in one piece, for each resource."""
 
 
-class Claim(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Claim:
     """What one project may say of one resource; its position is its age, oldest first.
 
     Attributes:
