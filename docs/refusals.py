@@ -49,10 +49,12 @@ PLACES = (
     ),
     (
         "Configuration",
-        "`benchpool config check` and `apply`, the HTTP answer, `benchpool up` with status 2",
+        "`benchpool config check` and `apply`, `benchpool whatif`, the HTTP answer, `benchpool up` "
+        "with status 2",
         (
             "scheduler/benchpool_scheduler/configuration",
             "scheduler/benchpool_scheduler/service/reconfiguration.py",
+            "scheduler/benchpool_scheduler/service/whatifs.py",
             "scheduler/benchpool_scheduler/core/build.py",
         ),
     ),

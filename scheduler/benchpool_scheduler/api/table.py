@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from benchpool_scheduler import contract
+from benchpool_scheduler import contract, contract_whatif
 from benchpool_scheduler.api import configuration, jobs, leases, logs, objects, operation, views
 from benchpool_scheduler.api.metrics import Traffic
 from benchpool_scheduler.api.routing import MIB, Handle, Kind, Route, Who
@@ -253,6 +253,18 @@ def _config() -> tuple[Route, ...]:
             takes=Kind.YAML,
             max_body=MIB,
             returns=contract.ConfigurationChange,
+        ),
+        _route(
+            "POST",
+            "whatif",
+            "whatif",
+            "Say who would run, wait and pay with another benchpool.yaml or more GPUs",
+            configuration.whatif,
+            who=Who.ADMIN,
+            takes=Kind.JSON,
+            body=contract_whatif.WhatIfQuestion,
+            max_body=2 * MIB,
+            returns=contract_whatif.WhatIf,
         ),
     )
 

@@ -12,8 +12,9 @@ from benchpool_scheduler.cli.machine_verbs import MACHINE_VERBS
 from benchpool_scheduler.cli.pool_verbs import POOL_VERBS
 from benchpool_scheduler.cli.session import Session
 from benchpool_scheduler.cli.verb import Verb, option
+from benchpool_scheduler.cli.whatif_verb import WHATIF
 
-VERBS: tuple[Verb, ...] = (*POOL_VERBS, *MACHINE_VERBS)
+VERBS: tuple[Verb, ...] = (*POOL_VERBS, WHATIF, *MACHINE_VERBS)
 """Everything that ``benchpool`` can be told."""
 
 GROUPS = {"config": "Check or apply the pool's configuration."}

@@ -38,6 +38,7 @@ from benchpool_scheduler.contract import (
     Status,
     Why,
 )
+from benchpool_scheduler.contract_whatif import WhatIf, WhatIfQuestion
 from benchpool_scheduler.errors import BenchpoolError, Unavailable
 
 T = TypeVar("T")
@@ -266,6 +267,10 @@ class AsyncClient:
     async def apply_config(self, text: str) -> ConfigurationChange:
         """Use this ``benchpool.yaml`` from now on: all or nothing."""
         return await self.send(calls.apply_config(text))
+
+    async def whatif(self, question: WhatIfQuestion) -> WhatIf:
+        """Say what would be otherwise with another ``benchpool.yaml`` or more GPUs."""
+        return await self.send(calls.whatif(question))
 
 
 async def _pieces(path: Path) -> AsyncIterator[bytes]:

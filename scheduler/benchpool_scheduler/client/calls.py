@@ -11,7 +11,7 @@ here opens a connection, so both clients, and whoever forwards a call, use the s
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from types import NoneType
 from typing import Generic, TypeVar
@@ -32,6 +32,7 @@ from benchpool_scheduler.contract import (
     Status,
     Why,
 )
+from benchpool_scheduler.contract_whatif import WhatIf, WhatIfQuestion
 
 T = TypeVar("T")
 
@@ -58,6 +59,9 @@ JSON = "application/json"
 YAML = "text/yaml"
 BYTES = "application/octet-stream"
 
+WHATIF_S = 600.0
+"""A what-if over a long history replays all of its jobs, twice."""
+
 Value = str | int | bool | None
 
 
@@ -69,6 +73,7 @@ class Call(Generic[T]):
         path: Below ``/api/v1/``, already quoted.
         returns: Type of the JSON answer; ``NoneType`` for none, ``bytes`` and ``LogRange`` for the
             body as it is.
+        takes_s: The answer may take so long to compute; None for the usual.
         repeatable: A second sending changes nothing, so a lost answer may be asked for again.
     """
 
@@ -79,6 +84,7 @@ class Call(Generic[T]):
     body: bytes | None = None
     content_type: str | None = None
     repeatable: bool = False
+    takes_s: float | None = None
 
 
 def submit(submission: JobSubmission) -> Call[Job]:
@@ -209,6 +215,11 @@ def check_config(text: str) -> Call[ConfigurationChange]:
 def apply_config(text: str) -> Call[ConfigurationChange]:
     """Use this ``benchpool.yaml`` from now on: all or nothing."""
     return _configuration("config/apply", text)
+
+
+def whatif(question: WhatIfQuestion) -> Call[WhatIf]:
+    """Say what would be otherwise with another ``benchpool.yaml`` or more GPUs."""
+    return replace(_post("whatif", WhatIf, question, repeatable=True), takes_s=WHATIF_S)
 
 
 def _configuration(path: str, text: str) -> Call[ConfigurationChange]:

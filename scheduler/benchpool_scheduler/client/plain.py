@@ -37,6 +37,7 @@ from benchpool_scheduler.contract import (
     Status,
     Why,
 )
+from benchpool_scheduler.contract_whatif import WhatIf, WhatIfQuestion
 from benchpool_scheduler.errors import BenchpoolError, Unavailable
 
 T = TypeVar("T")
@@ -263,3 +264,7 @@ class Client:
     def apply_config(self, text: str) -> ConfigurationChange:
         """Use this ``benchpool.yaml`` from now on: all or nothing."""
         return self.send(calls.apply_config(text))
+
+    def whatif(self, question: WhatIfQuestion) -> WhatIf:
+        """Say what would be otherwise with another ``benchpool.yaml`` or more GPUs."""
+        return self.send(calls.whatif(question))

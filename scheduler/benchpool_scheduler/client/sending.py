@@ -45,7 +45,14 @@ def client_options(credentials: Credentials, timeout: httpx.Timeout) -> dict[str
 def request_options(call: Call[Any]) -> dict[str, Any]:
     """Return the options of one request."""
     headers = {} if call.content_type is None else {"Content-Type": call.content_type}
-    return {"params": list(call.query), "content": call.body, "headers": headers}
+    options: dict[str, Any] = {
+        "params": list(call.query),
+        "content": call.body,
+        "headers": headers,
+    }
+    if call.takes_s is not None:
+        options["timeout"] = httpx.Timeout(call.takes_s, connect=5.0)
+    return options
 
 
 def stream_options(call: Call[Any]) -> dict[str, Any]:

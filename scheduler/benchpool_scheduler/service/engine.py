@@ -32,6 +32,7 @@ from benchpool_scheduler.service.tally import Tally
 from benchpool_scheduler.service.upkeep import Upkeep
 from benchpool_scheduler.service.views import JobViews
 from benchpool_scheduler.service.watching import Watcher
+from benchpool_scheduler.service.whatifs import WhatIfs
 from benchpool_scheduler.store import Store
 from benchpool_scheduler.store.records import JobRecord
 
@@ -70,6 +71,7 @@ class Engine:
         self.reconfiguration = Reconfiguration(
             self.ledger, site, configuration_file, self.want_pass
         )
+        self.whatifs = WhatIfs(self.ledger, site, self.reconfiguration)
         self.upkeep = Upkeep(self.ledger, site, runtime, self.leases, self.objects, self.want_pass)
         self.ledger.changed = self._jobs_changed
         self.ledger.dropped = self._job_dropped

@@ -16,7 +16,7 @@ from typing import Literal, TypeVar
 
 import msgspec
 
-from benchpool_scheduler import contract
+from benchpool_scheduler import contract, contract_whatif
 from benchpool_scheduler.configuration import Configuration
 from benchpool_scheduler.errors import InvalidInput, NotFound
 from benchpool_scheduler.hub import Directory
@@ -312,6 +312,16 @@ class Pool:
     async def reload_configuration(self) -> contract.ConfigurationChange:
         """Read the configuration file again (SIGHUP). Errors: InvalidInput; the old one stays."""
         return await _whole(self._engine.reconfiguration.reload())
+
+    async def whatif(
+        self, caller: Caller, question: contract_whatif.WhatIfQuestion
+    ) -> contract_whatif.WhatIf:
+        """Say who would run, wait and pay with another configuration or more GPUs.
+
+        Errors: Forbidden for others than administrators, InvalidInput, TooMany.
+        """
+        rights.require_admin(caller, "ask what if")
+        return await self._engine.whatifs.ask(question)
 
     # ------------------------------------------------------------------ objects
 

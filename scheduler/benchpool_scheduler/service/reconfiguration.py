@@ -34,12 +34,12 @@ class Reconfiguration:
 
     def check(self, text: str) -> contract.ConfigurationChange:
         """Say what a text would change. Errors: InvalidInput."""
-        return self._difference(self._read(text), applied=False)
+        return self._difference(self.read(text), applied=False)
 
     async def apply(self, text: str) -> contract.ConfigurationChange:
         """Put a text in force and keep it. Errors: InvalidInput, Unavailable."""
         async with self._ledger.turn:
-            new = self._read(text)
+            new = self.read(text)
             answer = self._difference(new, applied=True)
             if self._file is not None:
                 await asyncio.to_thread(_write_whole, self._file, text)
@@ -59,13 +59,14 @@ class Reconfiguration:
                 code="configuration",
             ) from None
         async with self._ledger.turn:
-            new = self._read(text)
+            new = self.read(text)
             answer = self._difference(new, applied=True)
             self._site.configuration = new
         self._changed()
         return answer
 
-    def _read(self, text: str) -> Configuration:
+    def read(self, text: str) -> Configuration:
+        """Read and check a text without using it. Errors: InvalidInput."""
         source = "benchpool.yaml" if self._file is None else self._file.name
         new = load(text, source)
         if self._site.devices:

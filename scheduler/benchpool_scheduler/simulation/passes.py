@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
-from benchpool_scheduler.core.model import Activity, Job, JobId, Plan, Preempt, Snapshot, Start
+from benchpool_scheduler.core.effects import after as after
+from benchpool_scheduler.core.model import JobId, Plan, Preempt, Snapshot, Start
 from benchpool_scheduler.core.plan import decide
 
 
@@ -58,56 +58,3 @@ def step(played: Played) -> None:
     played.moved |= moved
     played.preempted |= {c.job for c in plan.commands if isinstance(c, Preempt)} - moved
     played.snapshot = after(played.snapshot, plan)
-
-
-def after(snapshot: Snapshot, plan: Plan) -> Snapshot:
-    """Return the snapshot in which the commands of a plan have taken effect.
-
-    Only a start that waits for a job which is terminating in the case itself stays a promise:
-    such jobs stay terminating.
-
-        >>> from benchpool_scheduler.core.model import Node, NodeName, GpuId, Project, ProjectName
-        >>> pool = Snapshot(
-        ...     nodes=(Node(NodeName("n"), (GpuId("g"),)),),
-        ...     projects=(Project(ProjectName("p")),),
-        ...     jobs=(Job(JobId("j"), ProjectName("p")),),
-        ... )
-        >>> after(pool, decide(pool)).jobs[0].activity.value
-        'running'
-    """
-    jobs = {job.id: job for job in snapshot.jobs}
-    for command in plan.commands:
-        if isinstance(command, Preempt):
-            jobs[command.job] = _preempted(jobs[command.job], command)
-        else:
-            jobs[command.job] = _started(jobs[command.job], command, jobs.values())
-    return replace(snapshot, jobs=tuple(jobs.values()))
-
-
-def _preempted(job: Job, command: Preempt) -> Job:
-    held = tuple(worker for worker in job.held if worker not in command.workers)
-    if held:
-        return replace(job, held=held)
-    return replace(
-        job,
-        held=(),
-        activity=Activity.QUEUED,
-        ran_s=0.0,
-        since_checkpoint_s=None,
-        preemptions_last_hour=job.preemptions_last_hour + 1,
-    )
-
-
-def _started(job: Job, command: Start, jobs: Iterable[Job]) -> Job:
-    leaving = {other.id for other in jobs if other.activity is Activity.TERMINATING}
-    if leaving & set(command.after):
-        return replace(job, earmarked=True, promised=command.workers)
-    return replace(
-        job,
-        held=(*job.held, *command.workers),
-        activity=Activity.RUNNING,
-        earmarked=False,
-        promised=(),
-        ran_s=job.ran_s if job.held else 0.0,
-        since_checkpoint_s=job.since_checkpoint_s if job.held else None,
-    )

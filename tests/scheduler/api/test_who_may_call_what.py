@@ -50,6 +50,7 @@ EXPECTED: Mapping[tuple[str, str], Mapping[str, int]] = {
     ("PUT", "objects/{sha256}"): all_with(204),
     ("POST", "config/check"): OPERATORS,
     ("POST", "config/apply"): OPERATORS,
+    ("POST", "whatif"): OPERATORS,
     ("GET", "health"): dict.fromkeys(CALLERS, 200),
     ("GET", "openapi.json"): ALL,
     ("GET", "metrics"): OPERATORS,
@@ -112,6 +113,7 @@ def body(path: str, who: str) -> tuple[str, bytes]:
         "jobs": submission % project,
         "preview": submission % project,
         "leases": b'{"user": "susan", "server": "", "spawn": "s1", "gpus": 1}',
+        "whatif": b'{"more_gpus": 1}',
         "objects/missing": b'{"sha256": []}',
     }
     if path.startswith("config"):

@@ -1,0 +1,103 @@
+"""The wire types of what-if; the rest of the wire is in ``contract``."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct, field
+
+from benchpool_scheduler.contract import Name, Reason
+
+
+class WhatIfQuestion(Struct, frozen=True, forbid_unknown_fields=True):
+    """What would be otherwise: another ``benchpool.yaml``, more GPUs, or both.
+
+    ``config`` is the text of the file; without it the one in force stays. Model and nodes of the
+    added GPUs are by default like most of the pool's. ``history_days`` asks also how waits and use
+    of the jobs that ended in the last so many days would have been.
+    """
+
+    config: Annotated[str, Meta(max_length=1 << 20)] | None = None
+    more_gpus: Annotated[int, Meta(ge=0, le=100_000)] = 0
+    gpu_model: Name | None = None
+    gpus_per_node: Annotated[int, Meta(ge=1, le=1024)] | None = None
+    history_days: Annotated[float, Meta(gt=0, le=3660)] | None = None
+
+
+class JobNow(Struct, frozen=True):
+    """What would become of a job now.
+
+    ``state``: it ``runs``; it ``leaves`` (was told to stop before this question, and holds its GPUs
+    until it has); its GPUs are ``promised`` and others are leaving them; or it ``waits``, with the
+    reason. ``preempted``: it is paused or loses workers on the way, which costs ``lost_gpu_s``.
+    """
+
+    state: Literal["runs", "leaves", "promised", "waits"]
+    gpus: int
+    workers: int
+    preempted: bool
+    moved: bool
+    lost_gpu_s: float
+    over_quota: bool
+    reason: Reason | None
+
+
+class JobWhatIf(Struct, frozen=True):
+    """One job in both pools; ``gpus`` is what it asks for in all."""
+
+    id: str
+    name: str
+    project: str
+    user: str
+    gpus: int
+    before: JobNow
+    after: JobNow
+
+
+class ProjectNow(Struct, frozen=True):
+    """One project, with those below it, in GPUs; ``quota`` and ``limit`` null are no bound.
+
+    ``running`` and ``waiting`` count jobs, ``preempted`` those that pay.
+    """
+
+    quota: int | None
+    limit: int | None
+    fair_share: int
+    allocated: int
+    running: int
+    waiting: int
+    waiting_gpus: int
+    preempted: int
+    lost_gpu_s: float
+
+
+class ProjectWhatIf(Struct, frozen=True):
+    """One project in both pools; null where it is not there."""
+
+    name: str
+    before: ProjectNow | None
+    after: ProjectNow | None
+
+
+class PoolGpus(Struct, frozen=True):
+    """The GPUs that train may use, and those that running jobs hold."""
+
+    gpus: int
+    allocated: int
+
+
+class WhatIf(Struct, frozen=True):
+    """Answer of ``whatif``; nothing was changed.
+
+    ``changes`` and ``warnings`` are those of ``config check``. ``jobs`` are those that would fare
+    otherwise, oldest first; ``jobs_left_out`` counts what did not fit into the answer.
+    """
+
+    text: str
+    before: PoolGpus
+    after: PoolGpus
+    projects: list[ProjectWhatIf]
+    jobs: list[JobWhatIf]
+    jobs_left_out: int = 0
+    changes: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)

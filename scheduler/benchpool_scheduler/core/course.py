@@ -1,0 +1,261 @@
+"""One way in which the next hours of a pool may go: passes and ends of jobs in virtual time.
+
+The decisions are the core's own. What is assumed beside them: when each job ends (``Pace``), that
+who gives way leaves at once, and that its progress is kept as far as it would be now.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+
+from benchpool_scheduler.core.model import (
+    Activity,
+    Job,
+    JobId,
+    Plan,
+    Preempt,
+    Snapshot,
+    Start,
+    Worker,
+)
+from benchpool_scheduler.core.plan import decide
+from benchpool_scheduler.core.run_times import Expectation
+from benchpool_scheduler.core.tree import Tree
+
+EXACT_PASSES = 64
+"""So many instants have a pass each."""
+GATHERED = 1 / 50
+"""Later ones within this part of the time that has passed share a pass."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How soon jobs end.
+
+    Attributes:
+        bound: The field of an ``Expectation`` that a job's whole run time is taken from.
+        of_limit: Of a job of which only the time limit is known: the part of what its limit still
+            leaves it. Any time up to the limit counts as equally likely, so that these are
+            quantiles as those of an ``Expectation``; the last is the limit itself.
+        of_grace: The part of the grace period (R19) that those who leave need.
+    """
+
+    bound: str
+    of_limit: float
+    of_grace: float
+
+    def left_s(self, job: Job, expected: Expectation | None, now_s: float) -> float | None:
+        """Return how long a job with GPUs will go on, in seconds; None where nobody knows.
+
+        A time limit counts from the job's last start.
+        """
+        ran = job.ran_at(now_s)
+        limit = None if job.time_limit_s is None else max(0.0, job.time_limit_s - ran)
+        if expected is None:
+            return None if limit is None else limit * self.of_limit
+        total: float = getattr(expected, self.bound)
+        left = max(0.0, total - job.done_s - ran)
+        return left if limit is None else min(left, limit)
+
+
+EARLY = Pace("low_s", 0.25, 0.0)
+LIKELY = Pace("likely_s", 0.5, 0.0)
+LATE = Pace("high_s", 1.0, 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """A start in virtual time.
+
+    Attributes:
+        at_s: Seconds from the snapshot's instant.
+        after: The job whose end made room, None when it starts in the first pass.
+        ended_s: When that job ended.
+    """
+
+    at_s: float
+    after: JobId | None = None
+    ended_s: float = 0.0
+
+
+class Course:
+    """A pool that runs on by itself.
+
+    Args:
+        expected: What is known of run times, by job; waiting jobs too.
+        resumes: Jobs that are leaving and will queue again; the others of them end.
+    """
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        expected: Mapping[JobId, Expectation],
+        pace: Pace,
+        resumes: Collection[JobId] = (),
+    ) -> None:
+        self.snapshot = snapshot
+        self.expected = expected
+        self.pace = pace
+        self.resumes = frozenset(resumes)
+        self.begun: dict[JobId, Begun] = {}
+        self.passes = 0
+        self._tree = Tree(snapshot.projects)
+        self._jobs = {job.id: job for job in snapshot.jobs}
+        self._now_s = snapshot.now_s
+        self._agenda: list[tuple[float, int, JobId, bool]] = []
+        self._ends: dict[JobId, float] = {}
+        self._gone: dict[JobId, tuple[float, tuple[Worker, ...]]] = {}
+        for job in snapshot.jobs:
+            self._expect(job)
+
+    def run(self, wanted: Collection[JobId], horizon_s: float, most_passes: int) -> None:
+        """Go on until all wanted jobs have started, or as far as the bounds allow."""
+        missing = {job for job in wanted if job in self._jobs}
+        while missing and self.passes < most_passes:
+            self._pass()
+            missing -= self.begun.keys()
+            if not missing or not self._go_on(horizon_s):
+                return
+
+    # ------------------------------------------------------------------ what will happen
+
+    def _expect(self, job: Job) -> None:
+        """Put the end of a job with GPUs, and of its protection, on the agenda."""
+        if job.activity is Activity.TERMINATING:
+            self._plan_end(job, self.snapshot.policy.grace_s * self.pace.of_grace)
+        elif job.activity is Activity.RUNNING:
+            left = self.pace.left_s(job, self.expected.get(job.id), self._now_s)
+            if left is not None:
+                self._plan_end(job, left)
+            self._plan_protection(job)
+
+    def _plan_end(self, job: Job, left_s: float) -> None:
+        at = self._ends[job.id] = self._now_s + left_s
+        heapq.heappush(self._agenda, (at, len(self._agenda), job.id, True))
+
+    def _plan_protection(self, job: Job) -> None:
+        """A claim may succeed when a protection ends, without any other event (R19)."""
+        branch = self._tree.of(job.project)
+        least = self._tree.min_runtime_s(branch, self.snapshot.policy.min_runtime_s)
+        left = least - job.ran_at(self._now_s)
+        if job.preemptible and left > 0:
+            at = self._now_s + left
+            heapq.heappush(self._agenda, (at, len(self._agenda), job.id, False))
+
+    def _go_on(self, horizon_s: float) -> bool:
+        """Jump to what happens next; tell whether there was anything within the horizon."""
+        begin, gathered = self._now_s, None
+        self._gone.clear()
+        while self._agenda:
+            at, _, job, ends = self._agenda[0]
+            if at > self.snapshot.now_s + horizon_s or (gathered is not None and at > gathered):
+                break
+            heapq.heappop(self._agenda)
+            if ends and self._ends.get(job) != at:
+                continue
+            if gathered is None:
+                gathered = at + self._step(at - self.snapshot.now_s)
+            self._now_s = max(begin, at)
+            if ends:
+                self._end(job)
+        return gathered is not None
+
+    def _step(self, passed_s: float) -> float:
+        return 0.0 if self.passes < EXACT_PASSES else passed_s * GATHERED
+
+    def _end(self, name: JobId) -> None:
+        del self._ends[name]
+        job = self._jobs[name]
+        self._gone[name] = (self._now_s, job.held)
+        if job.activity is Activity.TERMINATING and name in self.resumes:
+            self._jobs[name] = _paused(job, self._now_s, self.snapshot.policy.restart_s)
+        else:
+            del self._jobs[name]
+
+    # ------------------------------------------------------------------ passes
+
+    def _pass(self) -> None:
+        jobs = tuple(_as_of(job, self._now_s) for job in self._jobs.values())
+        self.passes += 1
+        self._apply(decide(replace(self.snapshot, jobs=jobs, now_s=self._now_s)))
+
+    def _apply(self, plan: Plan) -> None:
+        """Let the commands take effect; who gives way has left at once."""
+        for command in plan.commands:
+            job = self._jobs[command.job]
+            if isinstance(command, Preempt):
+                self._jobs[job.id] = self._preempted(job, command)
+            else:
+                self._jobs[job.id] = self._started(job, command)
+
+    def _preempted(self, job: Job, command: Preempt) -> Job:
+        held = tuple(worker for worker in job.held if worker not in command.workers)
+        if held:
+            return replace(job, held=held)
+        self._ends.pop(job.id, None)
+        return _paused(job, self._now_s, self.snapshot.policy.restart_s)
+
+    def _started(self, job: Job, command: Start) -> Job:
+        if any(self._leaving(other) for other in command.after):
+            return replace(job, earmarked=True, promised=command.workers)
+        if job.held:
+            return replace(job, held=(*job.held, *command.workers))
+        started = replace(
+            job,
+            held=command.workers,
+            activity=Activity.RUNNING,
+            earmarked=False,
+            promised=(),
+            ran_s=0.0,
+            since_checkpoint_s=0.0 if job.checkpoints else None,
+            as_of_s=self._now_s,
+        )
+        if job.id not in self.begun:
+            self.begun[job.id] = self._begin(command)
+        self._expect(started)
+        return started
+
+    def _leaving(self, job: JobId) -> bool:
+        other = self._jobs.get(job)
+        return other is not None and other.activity is Activity.TERMINATING
+
+    def _begin(self, command: Start) -> Begun:
+        grace = self.snapshot.policy.grace_s * self.pace.of_grace if command.after else 0.0
+        at = self._now_s - self.snapshot.now_s + grace
+        gpus = {gpu for worker in command.workers for gpu in worker.gpus}
+        givers = [
+            (ended, job)
+            for job, (ended, held) in self._gone.items()
+            if any(gpu in gpus for worker in held for gpu in worker.gpus)
+        ]
+        ended, after = max(givers, default=(0.0, None))
+        return Begun(at, after, ended - self.snapshot.now_s if after else 0.0)
+
+
+def _as_of(job: Job, now_s: float) -> Job:
+    """Return a job with its times as of an instant; one that saves has saved."""
+    if not job.held or job.as_of_s == now_s:
+        return job
+    return replace(job, ran_s=job.ran_at(now_s), as_of_s=now_s)
+
+
+def _paused(job: Job, now_s: float, restart_s: float) -> Job:
+    """Return a job that left its GPUs: it queues again, with the progress that it keeps.
+
+    A job that saves is taken to lose at a pause what it would lose by one now.
+    """
+    ran = job.ran_at(now_s)
+    lost = ran if job.since_checkpoint_s is None else min(job.since_checkpoint_s, ran)
+    return replace(
+        job,
+        held=(),
+        activity=Activity.QUEUED,
+        done_s=job.done_s + ran - lost - restart_s,
+        ran_s=0.0,
+        since_checkpoint_s=None,
+        waits_s=0.0,
+        as_of_s=now_s,
+        preemptions_last_hour=job.preemptions_last_hour + 1,
+    )

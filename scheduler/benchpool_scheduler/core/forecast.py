@@ -1,0 +1,121 @@
+"""When waiting jobs will start: the core run forward in virtual time (R22).
+
+Three courses of things are played: jobs end early, as is likely, and late. A job's estimate is
+the range of its starts in the three. A job whose end nobody knows never ends here, so that an
+estimate may lack its late bound, or be missing altogether.
+
+What the forecast does not know: jobs that are still to be submitted, and jobs that users will
+cancel. Its cost is bounded by ``MOST_PASSES`` passes for each course; keep it off the hot path.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from benchpool_scheduler.core.course import EARLY, LATE, LIKELY, Begun, Course
+from benchpool_scheduler.core.model import Activity, JobId, Snapshot
+from benchpool_scheduler.core.run_times import Expectation
+
+HORIZON_S = 30 * 86_400.0
+MOST_PASSES = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """When a job will start, in seconds from the snapshot's instant.
+
+    Attributes:
+        earliest_s, likely_s, latest_s: Ordered; None for a bound that is not known.
+        waits_for: The job whose end lets it start, in the likely course, else in the late one.
+        ends_within_s: When that job ends, at the latest that is expected; None where not known.
+    """
+
+    earliest_s: float | None
+    likely_s: float | None
+    latest_s: float | None
+    waits_for: JobId | None = None
+    ends_within_s: float | None = None
+
+
+def forecast(
+    snapshot: Snapshot,
+    expected: Mapping[JobId, Expectation],
+    jobs: Collection[JobId] | None = None,
+    *,
+    horizon_s: float = HORIZON_S,
+    most_passes: int = MOST_PASSES,
+    resumes: Collection[JobId] = (),
+) -> dict[JobId, Estimate]:
+    """Return when jobs will start; a job of which nothing can be said is not in the answer.
+
+    Args:
+        expected: Run times as ``RunTimes.expect`` gives them, for running and waiting jobs: a
+            waiting job that starts holds its GPUs so long. A job that is not in it ends by its
+            time limit, or never.
+        jobs: Whose starts are asked for; None for all that wait.
+        horizon_s: How far to look, in seconds.
+        most_passes: At most so many passes in each of the three courses.
+        resumes: Jobs that are leaving their GPUs and will queue again.
+
+    >>> from benchpool_scheduler.core.model import GpuId, Job, Node, NodeName, Project
+    >>> from benchpool_scheduler.core.model import ProjectName, Worker
+    >>> gpu, project = GpuId("gpu"), ProjectName("vision")
+    >>> pool = Snapshot(
+    ...     nodes=(Node(NodeName("box"), (gpu,)),),
+    ...     projects=(Project(project, quota=1),),
+    ...     jobs=(
+    ...         Job(
+    ...             JobId("a"), project, activity=Activity.RUNNING,
+    ...             held=(Worker(NodeName("box"), (gpu,)),), ran_s=60.0,
+    ...         ),
+    ...         Job(JobId("b"), project),
+    ...     ),
+    ... )
+    >>> forecast(pool, {JobId("a"): Expectation(70.0, 90.0, 600.0)})
+    {'b': Estimate(earliest_s=10.0, likely_s=30.0, latest_s=540.0, waits_for='a', \
+ends_within_s=540.0)}
+    >>> forecast(pool, {})
+    {}
+    """
+    queued = [job.id for job in snapshot.jobs if job.activity is Activity.QUEUED]
+    wanted = queued if jobs is None else [job for job in queued if job in set(jobs)]
+    starts: list[dict[JobId, Begun]] = []
+    for pace in (EARLY, LIKELY, LATE):
+        course = Course(snapshot, expected, pace, resumes)
+        course.run(wanted, horizon_s, most_passes)
+        starts.append(course.begun)
+    late = _last_ends(snapshot, expected)
+    found = {job: _estimate([begun.get(job) for begun in starts], late) for job in wanted}
+    return {job: estimate for job, estimate in found.items() if estimate is not None}
+
+
+def _last_ends(snapshot: Snapshot, expected: Mapping[JobId, Expectation]) -> dict[JobId, float]:
+    """Return how long each job with GPUs goes on at the latest, where that is known."""
+    lefts = {
+        job.id: LATE.left_s(job, expected.get(job.id), snapshot.now_s)
+        for job in snapshot.jobs
+        if job.activity is Activity.RUNNING
+    }
+    return {job: left for job, left in lefts.items() if left is not None}
+
+
+def _estimate(begun: list[Begun | None], late: Mapping[JobId, float]) -> Estimate | None:
+    """Return the range of the starts in the early, the likely and the late course.
+
+    That others end early may delay a job, because somebody else then goes first; so the bounds
+    are the least and the most of the three, and the late one holds only where all three start.
+    """
+    starts = [begin.at_s for begin in begun if begin is not None]
+    if not starts:
+        return None
+    _, likely, latest = begun
+    cause = likely or latest
+    after = cause.after if cause is not None else None
+    return Estimate(
+        earliest_s=min(starts),
+        likely_s=None if likely is None else likely.at_s,
+        latest_s=max(starts) if len(starts) == len(begun) else None,
+        waits_for=after,
+        ends_within_s=None if after is None else late.get(after),
+    )

@@ -1,0 +1,138 @@
+"""What if: asked over HTTP of a service with real jobs; nothing is changed by asking."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import threading
+
+import httpx
+import pytest
+
+from benchpool_scheduler.contract import CommandEntry, JobSubmission, State
+from benchpool_scheduler.contract_whatif import JobWhatIf, WhatIf, WhatIfQuestion
+from benchpool_scheduler.core import whatif
+from benchpool_scheduler.errors import Forbidden, InvalidInput, TooMany
+from benchpool_scheduler.testing.serving import CONFIGURATION, Served
+
+SWAPPED = CONFIGURATION.replace("vision, quota: 2", "vision, quota: 0").replace(
+    "speech, quota: 2", "speech, quota: 4"
+)
+
+
+def sleeper(name: str, project: str, gpus: int) -> JobSubmission:
+    entry = CommandEntry([sys.executable, "-c", "import time; time.sleep(600)"])
+    return JobSubmission(entry=entry, name=name, project=project, gpus=gpus)
+
+
+@pytest.fixture
+def borrowed(service: Served) -> Served:
+    """Susan runs on three of the four pool GPUs, two of them guaranteed; joe waits for four."""
+    with service.client("susan") as susan, service.client("joe") as joe:
+        runs = susan.submit(sleeper("runs", "vision", 3))
+        for event in susan.events():
+            if susan.job(runs.id).job.state is State.RUNNING:
+                break
+            assert event
+        waits = joe.submit(sleeper("waits", "speech", 4))
+        for event in joe.events():
+            reason = joe.why(waits.id).reason
+            if reason is not None and reason.code != "next-pass":
+                break
+            assert event
+    return service
+
+
+def ask(service: Served, **question: object) -> WhatIf:
+    with service.client("root") as root:
+        return root.whatif(WhatIfQuestion(**question))  # type: ignore[arg-type]
+
+
+def named(answer: WhatIf, name: str) -> JobWhatIf:
+    return next(job for job in answer.jobs if job.name == name)
+
+
+def test_another_configuration_says_who_would_start_and_who_would_pay(borrowed: Served) -> None:
+    answer = ask(borrowed, config=SWAPPED)
+    runs, waits = named(answer, "runs"), named(answer, "waits")
+    assert (waits.before.state, waits.after.state) == ("waits", "runs")
+    assert waits.before.reason is not None
+    assert (runs.after.state, runs.after.preempted, runs.user) == ("waits", True, "susan")
+    assert runs.after.lost_gpu_s >= 3 * 60
+    assert answer.text.startswith("Now 1 waiting job would run, 1 job would wait instead")
+    assert [(it.name, it.before and it.before.fair_share, it.after and it.after.fair_share)
+            for it in answer.projects] == [("vision", 2, 0), ("speech", 2, 4)]  # fmt: skip
+    assert "guaranteed quota 2 → 0" in answer.changes[0]
+
+
+def test_asking_changes_nothing(borrowed: Served) -> None:
+    ask(borrowed, config=SWAPPED, more_gpus=4)
+    with borrowed.client("root") as root:
+        assert [job.state for job in root.jobs(all_=True)] == [State.QUEUED, State.RUNNING]
+        assert [it.quota for it in root.status().projects] == [2, 2]
+
+
+def test_more_gpus_say_who_would_start_without_anybody_paying(borrowed: Served) -> None:
+    answer = ask(borrowed, more_gpus=4)
+    assert (answer.before.gpus, answer.after.gpus) == (4, 8)
+    assert (answer.before.allocated, answer.after.allocated) == (3, 7)
+    assert [(job.name, job.after.state) for job in answer.jobs] == [("waits", "runs")]
+    assert answer.text == (
+        "Now 1 waiting job would run; jobs would hold 7 of 8 GPUs instead of 3 of 4."
+    )
+
+
+def test_added_gpus_of_small_nodes_do_not_help_a_large_worker(borrowed: Served) -> None:
+    assert ask(borrowed, more_gpus=4, gpus_per_node=2).jobs == []
+
+
+def test_a_question_without_a_difference_is_refused(service: Served) -> None:
+    with pytest.raises(InvalidInput, match="Nothing would be otherwise"):
+        ask(service)
+
+
+def test_a_configuration_that_does_not_hold_is_refused_with_its_line(service: Served) -> None:
+    with pytest.raises(InvalidInput, match=r"line 2: build\.defualt is not a known key"):
+        ask(service, config="version: 1\nbuild: {defualt: 1}")
+
+
+def test_only_administrators_may_ask(service: Served) -> None:
+    with service.client("jemma") as jemma, pytest.raises(Forbidden):
+        jemma.whatif(WhatIfQuestion(more_gpus=1))
+
+
+def test_an_unknown_key_names_the_nearest(service: Served) -> None:
+    answer = httpx.post(
+        f"{service.url}/api/v1/whatif",
+        json={"more_gpu": 1},
+        headers={"Authorization": "token root"},
+    )
+    assert answer.status_code == 422
+    assert "the nearest one is more_gpus" in answer.json()["error"]["message"]
+
+
+def test_the_service_answers_while_a_what_if_is_being_computed(
+    service: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, go_on = threading.Event(), threading.Event()
+    compare = whatif.compare
+
+    def held_up(*pools: object) -> whatif.Comparison:
+        begun.set()
+        assert go_on.wait(20)
+        return compare(*pools)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(whatif, "compare", held_up)
+    asked = asyncio.run_coroutine_threadsafe(
+        service.pool.whatif(service.identity.people["root"], WhatIfQuestion(more_gpus=1)),
+        service.loop,
+    )
+    try:
+        assert begun.wait(20)
+        with service.client("root") as root:
+            assert root.status().health.ok
+            with pytest.raises(TooMany, match="one at a time is the limit"):
+                root.whatif(WhatIfQuestion(more_gpus=1))
+    finally:
+        go_on.set()
+    assert asked.result(20).after.gpus == 5

@@ -1,0 +1,189 @@
+"""What if: two pools of one instant, compared by the core's own passes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+
+from benchpool_scheduler.core.expansion import with_nodes
+from benchpool_scheduler.core.model import (
+    Activity,
+    GpuId,
+    Job,
+    JobId,
+    Node,
+    NodeName,
+    Project,
+    ProjectName,
+    Snapshot,
+    Worker,
+)
+from benchpool_scheduler.core.whatif import Fate, JobChange, compare, settle
+from benchpool_scheduler.errors import InvalidInput
+from benchpool_scheduler.testing.snapshots import snapshots
+
+SUSAN, JOE = ProjectName("susan"), ProjectName("joe")
+
+
+def node(name: str, gpus: int, model: str | None = None, **more: object) -> Node:
+    ids = tuple(GpuId(f"{name}/{index}") for index in range(gpus))
+    return Node(NodeName(name), ids, gpu_model=model, **more)  # type: ignore[arg-type]
+
+
+BOX = node("box", 4)
+
+
+def running(name: str, project: ProjectName, gpus: int, first: int) -> Job:
+    worker = Worker(BOX.name, BOX.gpus[first : first + gpus])
+    return Job(
+        JobId(name), project, gpus=gpus, activity=Activity.RUNNING, held=(worker,), ran_s=100.0
+    )
+
+
+def pool(susan: int, joe: int, *jobs: Job) -> Snapshot:
+    return Snapshot(
+        nodes=(BOX,),
+        projects=(Project(SUSAN, quota=susan), Project(JOE, quota=joe)),
+        jobs=jobs,
+    )
+
+
+def only(changes: tuple[JobChange, ...], name: str) -> JobChange:
+    return next(change for change in changes if change.job.id == name)
+
+
+def test_a_larger_quota_says_who_would_start_and_who_would_pay_what() -> None:
+    jobs = (running("old", SUSAN, 4, 0), Job(JobId("new"), JOE, gpus=2))
+    found = compare(pool(4, 0, *jobs), pool(2, 2, *jobs))
+    old, new = only(found.changed, "old"), only(found.changed, "new")
+    assert (new.before.fate, new.after.fate) == (Fate.WAITS, Fate.RUNS)
+    assert new.before.reason is not None
+    assert new.after.reason is None
+    assert (old.before.preempted, old.after.preempted) == (False, True)
+    assert old.after.lost_gpu_s == 4 * (100 + 60)
+    assert found.allocated == (4, 2)
+
+
+def test_projects_are_told_with_shares_before_and_after() -> None:
+    jobs = (running("old", SUSAN, 4, 0), Job(JobId("new"), JOE, gpus=2))
+    found = compare(pool(4, 0, *jobs), pool(2, 2, *jobs))
+    joe = next(it for it in found.projects if it.name == JOE)
+    assert joe.before is not None
+    assert joe.after is not None
+    assert (joe.before.fair_share, joe.after.fair_share) == (0, 2)
+    assert (joe.before.waiting_gpus, joe.after.waiting_gpus) == (2, 0)
+    assert (joe.before.allocated, joe.after.allocated) == (0, 2)
+    susan = next(it for it in found.projects if it.name == SUSAN)
+    assert susan.after is not None
+    assert (susan.after.preempted, susan.after.lost_gpu_s) == (1, 640.0)
+
+
+def test_a_parent_counts_the_jobs_below_it() -> None:
+    jobs = (running("old", SUSAN, 2, 0), Job(JobId("new"), JOE, gpus=4))
+    flat = pool(2, 2, *jobs)
+    tree = (
+        Project(ProjectName("lab"), quota=4),
+        *(replace(project, parent=ProjectName("lab")) for project in flat.projects),
+    )
+    found = compare(flat, replace(flat, projects=tree))
+    lab = found.projects[0]
+    assert lab.before is None
+    assert lab.after is not None
+    assert (lab.after.running, lab.after.waiting, lab.after.allocated) == (1, 1, 2)
+
+
+def test_a_project_that_goes_away_is_told_last() -> None:
+    before = pool(4, 0, running("old", SUSAN, 4, 0))
+    found = compare(before, replace(before, projects=before.projects[:1]))
+    assert [(it.name, it.after is None) for it in found.projects] == [(SUSAN, False), (JOE, True)]
+
+
+def test_more_gpus_start_who_waits_for_them_and_nobody_pays() -> None:
+    full = pool(4, 0, running("old", SUSAN, 4, 0), Job(JobId("new"), JOE, gpus=3))
+    found = compare(full, with_nodes(full, 3))
+    assert [(it.job.id, it.after.fate) for it in found.changed] == [("new", Fate.RUNS)]
+    assert found.gpus == (4, 7)
+
+
+def test_a_job_whose_gpus_others_are_leaving_is_promised_not_running() -> None:
+    leaving = replace(running("old", SUSAN, 4, 0), activity=Activity.TERMINATING)
+    found = compare(*[pool(0, 4, leaving, Job(JobId("new"), JOE, gpus=4))] * 2)
+    assert [it.after.fate for it in found.jobs] == [Fate.LEAVES, Fate.PROMISED]
+
+
+def test_pools_with_other_jobs_cannot_be_compared() -> None:
+    one = pool(4, 0, running("old", SUSAN, 4, 0))
+    with pytest.raises(InvalidInput, match="same jobs"):
+        compare(one, replace(one, jobs=()))
+
+
+# --------------------------------------------------------------------------- added nodes
+
+
+def test_added_nodes_are_like_those_that_the_pool_has_most_of() -> None:
+    here = (
+        node("a", 8, "A100", cpus=64.0),
+        node("b", 4, "H100", cpus=96.0),
+        node("c", 8, "A100", ready=False, kept=2),
+    )
+    grown = with_nodes(Snapshot(here, (), ()), 20)
+    new = grown.nodes[3:]
+    assert [(len(it.gpus), it.gpu_model, it.cpus) for it in new] == [
+        (8, "A100", 64.0), (8, "A100", 64.0), (4, "A100", 64.0),
+    ]  # fmt: skip
+    assert all(it.ready and not it.kept for it in new)
+
+
+def test_a_named_model_decides_the_size_of_its_nodes() -> None:
+    here = (node("a", 8, "A100"), node("b", 4, "H100", cpus=96.0))
+    new = with_nodes(Snapshot(here, (), ()), 8, "H100").nodes[2:]
+    assert [(len(it.gpus), it.cpus) for it in new] == [(4, 96.0), (4, 96.0)]
+    unknown = with_nodes(Snapshot(here, (), ()), 8, "B200", per_node=2).nodes[2:]
+    assert [(len(it.gpus), it.gpu_model, it.cpus) for it in unknown] == [(2, "B200", None)] * 4
+
+
+def test_added_nodes_belong_to_no_known_rack() -> None:
+    here = Snapshot((node("a", 2, labels={"rack": "r1"}),), (), (), topology=("rack",))
+    (new,) = with_nodes(here, 2).nodes[1:]
+    assert new.labels == {"rack": "what-if"}
+
+
+def test_adding_twice_adds_other_gpus() -> None:
+    twice = with_nodes(with_nodes(Snapshot((), (), ()), 3), 3)
+    ids = [gpu for it in twice.nodes for gpu in it.gpus]
+    assert len(set(ids)) == len(ids) == 6
+
+
+# --------------------------------------------------------------------------- any pool
+
+
+@given(snapshots(elastic=True))
+def test_nothing_changes_against_itself(snapshot: Snapshot) -> None:
+    found = compare(snapshot, snapshot)
+    assert found.changed == ()
+    assert all(project.before == project.after for project in found.projects)
+
+
+@given(snapshots(elastic=True))
+def test_a_settled_pool_is_at_rest(snapshot: Snapshot) -> None:
+    rested = settle(snapshot)
+    again = settle(rested.snapshot, 1)
+    assert again.snapshot == rested.snapshot
+    assert not again.lost
+
+
+@given(snapshots(elastic=True))
+def test_the_projects_sum_up_their_jobs(snapshot: Snapshot) -> None:
+    found = compare(snapshot, with_nodes(snapshot, 2))
+    tops = {project.name for project in snapshot.projects if project.parent is None}
+    for side in (0, 1):
+        now = [[it.before, it.after][side] for it in found.projects if it.name in tops]
+        jobs = [[it.before, it.after][side] for it in found.jobs]
+        assert sum(it.allocated for it in now if it) == sum(
+            it.gpus for it in jobs if it.fate is Fate.RUNS
+        )
+        assert sum(it.waiting for it in now if it) == sum(it.fate is Fate.WAITS for it in jobs)
+        assert sum(it.preempted for it in now if it) == sum(it.preempted for it in jobs)
+    assert found.gpus[1] == found.gpus[0] + 2
