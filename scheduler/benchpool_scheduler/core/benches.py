@@ -32,9 +32,7 @@ def give_way_to_benches(board: Board, givers: Givers) -> list[Chunk]:
     return given
 
 
-def _over_quota_on(
-    node: NodeRoom, board: Board, givers: Givers, gone: list[Chunk]
-) -> Chunk | None:
+def _over_quota_on(node: NodeRoom, board: Board, givers: Givers, gone: list[Chunk]) -> Chunk | None:
     """Return what should go first: of the project that holds most of its due, its worst chunk."""
     one_gpu = Amounts(gpus=WHOLE_GPU)
     found: list[tuple[tuple[object, ...], Chunk]] = []

@@ -235,9 +235,7 @@ class Board:
         """Return how every project stands; its shares are those of the facts."""
         if self._standing is None:
             total = self.total
-            shares = fair_shares(
-                self.tree, total, self.ledger.demands, self.policy.usage_weight
-            )
+            shares = fair_shares(self.tree, total, self.ledger.demands, self.policy.usage_weight)
             self._standing = Standing(self.tree, shares, total, self.ledger)
         return self._standing
 
@@ -248,7 +246,7 @@ class Board:
         if not unbounded[0] and not unbounded[1]:
             return fixed
         asked = [sum(demand[r] for demand in self.ledger.demands) for r in (1, 2)]
-        return fixed + (0, unbounded[0] * asked[0], unbounded[1] * asked[1])
+        return fixed + Amounts(0, unbounded[0] * asked[0], unbounded[1] * asked[1])
 
     # ------------------------------------------------------------------ trying out
 
@@ -327,5 +325,3 @@ def _capacity(nodes: Sequence[Node]) -> tuple[Amounts, tuple[int, int]]:
         unbounded[0] += node.cpus is None
         unbounded[1] += node.memory_gib is None
     return Amounts(gpus, cpus, memory), (unbounded[0], unbounded[1])
-
-

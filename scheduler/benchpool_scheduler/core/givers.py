@@ -66,7 +66,7 @@ class Givers:
         if lowest is not None and lowest < priority:
             return True
         fresh = self._fresh.get(index)
-        return bool(fresh) and fresh[0][0][0] < priority
+        return fresh is not None and len(fresh) > 0 and fresh[0][1].work.job.priority < priority
 
     def reader(
         self, index: int, where: NodeName | None, useful: Callable[[Chunk], bool]
@@ -149,5 +149,3 @@ class _Source:
                 read.append(entry)
             yield read[position]
             position += 1
-
-

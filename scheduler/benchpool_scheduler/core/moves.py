@@ -128,9 +128,7 @@ class _Clearing:
 
     def _elsewhere(self, chunk: Chunk) -> list[NodeRoom] | None:
         room = self.board.room
-        return find(
-            chunk.work, len(chunk.workers), room, soon=False, but=self.node, anywhere=True
-        )
+        return find(chunk.work, len(chunk.workers), room, soon=False, but=self.node, anywhere=True)
 
     def _fits(self) -> bool:
         return self.node.slots(self.work.fit, soon=True) >= self.workers

@@ -17,7 +17,6 @@ bounded by what running jobs could give.
 
 from __future__ import annotations
 
-
 from benchpool_scheduler.core.amounts import WHOLE_GPU
 from benchpool_scheduler.core.benches import give_way_to_benches
 from benchpool_scheduler.core.board import Board
@@ -301,5 +300,3 @@ def _alone(work: Work, workers: int = 0) -> Line:
     line = Line(work, workers)
     line.put(work)
     return line
-
-

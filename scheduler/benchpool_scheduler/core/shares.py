@@ -192,5 +192,3 @@ def bent_weights(branches: Sequence[Branch], resource: int, strength: float) -> 
         max(0.0, part + strength * (part - branch.used_gpu_s / used))
         for part, branch in zip(parts, branches, strict=True)
     ]
-
-

@@ -256,6 +256,4 @@ class Claim:
         """
         if self.work.branch.path[0] != spared.work.branch.path[0]:
             return True
-        return all(
-            self._ground_holds(ground, level) for (ground, level), n in grounds.items() if n
-        )
+        return all(self._ground_holds(ground, level) for (ground, level), n in grounds.items() if n)

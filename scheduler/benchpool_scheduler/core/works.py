@@ -36,7 +36,7 @@ class Work:
 
     Attributes:
         age: Position among all jobs by submission; the smallest is the oldest.
-        branch: Its project. ``need``: what one worker takes; ``core``: what its smallest gang takes.
+        branch: Its project. ``need``: what one worker takes; ``core``: its smallest gang.
         user: Whose turn it is, inside the project (R7).
         queued: It waits for its first worker.
         fit: What decides where its workers could go.
