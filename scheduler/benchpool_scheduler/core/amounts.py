@@ -1,10 +1,10 @@
 """Amounts of resources as whole numbers, so that arithmetic is exact.
 
-GPUs count in whole GPUs, CPUs in thousandths of a core, memory in MiB. GPUs lead: they come
-first wherever an order of resources matters (R6).
+GPUs count in thousandths of a GPU, CPUs in thousandths of a core, memory in MiB. GPUs lead: they
+come first wherever an order of resources matters (R6).
 
-    >>> Amounts(2, 4000, 0) + Amounts(1, 0, 512)
-    Amounts(gpus=3, cpus=4000, memory=512)
+    >>> Amounts(2000, 4000, 0) + Amounts(1000, 0, 512)
+    Amounts(gpus=3000, cpus=4000, memory=512)
 """
 
 from __future__ import annotations
@@ -14,12 +14,15 @@ from typing import NamedTuple
 RESOURCES = ("GPUs", "CPUs", "memory")
 """What the three numbers of an amount are, for sentences."""
 
-UNITS = (1, 1000, 1024)
+WHOLE_GPU = 1000
+"""One GPU in our units."""
+
+UNITS = (WHOLE_GPU, 1000, 1024)
 """How many of our units make one GPU, one core, one GiB."""
 
 
 class Amounts(NamedTuple):
-    """GPUs, thousandths of a core, MiB."""
+    """Thousandths of a GPU, thousandths of a core, MiB."""
 
     gpus: int = 0
     cpus: int = 0
@@ -56,7 +59,7 @@ def exact(cpus: float, memory_gib: float) -> tuple[int, int]:
 def within(amount: Amounts, bounds: Bounds) -> bool:
     """Tell whether no resource passes its bound.
 
-    >>> within(Amounts(2, 9000), (2, None, None)), within(Amounts(3), (2, None, None))
+    >>> within(Amounts(2000, 9), (2000, None, None)), within(Amounts(3000), (2000, None, None))
     (True, False)
     """
     return first_over(amount, bounds) is None

@@ -11,7 +11,7 @@ from benchpool_scheduler.core.amounts import RESOURCES
 from benchpool_scheduler.core.board import Board
 from benchpool_scheduler.core.feasibility import beyond_limit, beyond_quota
 from benchpool_scheduler.core.model import Reason, ReasonCode
-from benchpool_scheduler.core.placement import acceptable, find
+from benchpool_scheduler.core.placement import fits
 from benchpool_scheduler.core.room import Room
 from benchpool_scheduler.core.sentences import Number, count, is_are, measured, plain
 from benchpool_scheduler.core.works import Work
@@ -82,24 +82,20 @@ def impossible(board: Board, work: Work) -> Reason:
         return limit_reached(board, work, *over)
     if (over := beyond_quota(work, board.tree)) is not None:
         return guarantee_reached(board, work, *over)
-    everything = Room([replace(node, ready=True) for node in board.snapshot.nodes], [])
-    nodes = acceptable(work, everything, board.topology)
+    everything = Room([replace(node, ready=True) for node in board.nodes], board.topology)
+    nodes = everything.acceptable(work.fit)
     if not nodes and work.job.gpu_models:
         return _no_such_model(board, work)
-    if not any(node.slots(work.need, soon=False) for node in nodes):
-        return _larger_than_node(board, work, everything)
-    if not _fits(board, work, work.job.min_workers, everything):
-        return _larger_than_pool(board, work, everything)
+    if not any(node.slots(work.fit, soon=False) for node in nodes):
+        return _larger_than_node(work, everything)
+    if not fits(work, work.job.min_workers, everything, soon=False):
+        return _larger_than_pool(work, everything)
     return _not_ready(board, work)
-
-
-def _fits(board: Board, work: Work, workers: int, room: Room) -> bool:
-    return find(work, workers, room, board.topology, soon=False) is not None
 
 
 def _no_such_model(board: Board, work: Work) -> Reason:
     wanted = " or ".join(work.job.gpu_models)
-    models = sorted({node.gpu_model for node in board.snapshot.nodes if node.gpu_model})
+    models = sorted({node.gpu_model for node in board.nodes if node.gpu_model})
     have = ", ".join(models) or "none that is named"
     return Reason(
         ReasonCode.NO_SUCH_MODEL,
@@ -109,36 +105,34 @@ def _no_such_model(board: Board, work: Work) -> Reason:
     )
 
 
-def _larger_than_node(board: Board, work: Work, everything: Room) -> Reason:
-    nodes = acceptable(work, everything, board.topology)
-    largest = max((node.free_gpus() for node in nodes), default=0)
-    numbers: dict[str, Number] = {"asked": work.need.gpus, "largest_node": largest}
-    if work.need.gpus <= largest:
+def _larger_than_node(work: Work, everything: Room) -> Reason:
+    largest, asked = everything.most_free(work.fit), plain(work.need.gpus, 0)
+    numbers: dict[str, Number] = {"asked": asked, "largest_node": largest}
+    if asked <= largest:
         need = f"{measured(work.need.cpus, 1)} and {measured(work.need.memory, 2)}"
-        text = f"asks for {count(work.need.gpus, 'GPU')}, {need} on one node; no node has as much"
+        text = f"asks for {count(asked, 'GPU')}, {need} on one node; no node has as much"
         remedy = "submit it with fewer CPUs or less memory for each worker"
     else:
         text = (
-            f"asks for {count(work.need.gpus, 'GPU')} on one node; "
+            f"asks for {count(asked, 'GPU')} on one node; "
             f"the largest node has {largest} for training"
         )
-        remedy = _smaller_workers(board, work, largest, everything)
+        remedy = _smaller_workers(work, largest, everything)
     return Reason(ReasonCode.LARGER_THAN_NODE, text, numbers, remedy)
 
 
-def _smaller_workers(board: Board, work: Work, largest: int, everything: Room) -> str:
+def _smaller_workers(work: Work, largest: int, everything: Room) -> str:
     for gpus in range(largest, 0, -1):
-        smaller = replace(work, need=work.need._replace(gpus=gpus))
-        if _fits(board, smaller, work.job.min_workers, everything):
+        if fits(work.with_gpus(gpus), work.job.min_workers, everything, soon=False):
             each = " for each worker" if work.job.workers > 1 else ""
             return f"submit it with at most {count(gpus, 'GPU')}{each}"
     return "ask your administrator for more GPUs in the training pool"
 
 
-def _larger_than_pool(board: Board, work: Work, everything: Room) -> Reason:
+def _larger_than_pool(work: Work, everything: Room) -> Reason:
     asked, level = work.job.min_workers, work.job.required_level
-    fit = next((n for n in range(asked - 1, 0, -1) if _fits(board, work, n, everything)), 0)
-    each = count(work.need.gpus, "GPU")
+    fit = _most_workers(work, everything)
+    each = measured(work.need.gpus, 0)
     where = "the whole pool" if level is None else f"one {level}"
     return Reason(
         ReasonCode.LARGER_THAN_POOL,
@@ -149,12 +143,25 @@ def _larger_than_pool(board: Board, work: Work, everything: Room) -> Reason:
     )
 
 
+def _most_workers(work: Work, everything: Room) -> int:
+    """Return the size of the largest gang that fits, by halving; a smaller gang fits too."""
+    least, most = 0, work.job.min_workers - 1
+    while least < most:
+        middle = (least + most + 1) // 2
+        if fits(work, middle, everything, soon=False):
+            least = middle
+        else:
+            most = middle - 1
+    return least
+
+
 def _not_ready(board: Board, work: Work) -> Reason:
-    away = sum(not node.ready for node in board.snapshot.nodes)
+    away = sum(not node.ready for node in board.nodes)
+    asked = plain(work.core.gpus, 0)
     return Reason(
         ReasonCode.NO_NODE_READY,
-        f"waits for {count(work.core.gpus, 'GPU')}: {count(away, 'node')} of the pool "
+        f"waits for {count(asked, 'GPU')}: {count(away, 'node')} of the pool "
         f"{is_are(away)} not ready, and the others are too small",
-        {"asked": work.core.gpus, "nodes_not_ready": away},
+        {"asked": asked, "nodes_not_ready": away},
         "it can start when the nodes are ready again; ask your administrator",
     )

@@ -1,23 +1,38 @@
-"""The state of one pass: who holds what, what is free, and what has been decided so far.
+"""The pool as the core keeps it: who holds what, who waits, what could be given.
 
-Made from a snapshot at the start of a pass and dropped at its end; nothing outside the core sees
-it. Every change goes through the methods here, so that ledger and room always agree.
+Between passes a board holds facts only; ``put`` and ``drop`` tell it what has happened, and cost
+what they change. A pass tries things out on it through ``start``, ``let_go`` and the like, and
+``restore`` takes all of that back. Every change goes through the methods here, so that ledger and
+room always agree.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from benchpool_scheduler.core.amounts import Amounts, exact
+from benchpool_scheduler.core.amounts import NOTHING, WHOLE_GPU, Amounts, exact
+from benchpool_scheduler.core.chunks import Chunk, Chunks
 from benchpool_scheduler.core.feasibility import possible
 from benchpool_scheduler.core.ledger import Ledger
-from benchpool_scheduler.core.model import Activity, JobId, Node, Snapshot, Worker
-from benchpool_scheduler.core.ordering import Standing
+from benchpool_scheduler.core.model import (
+    Activity,
+    Job,
+    JobId,
+    Node,
+    Policy,
+    Project,
+    Snapshot,
+    UserUse,
+    Worker,
+)
+from benchpool_scheduler.core.over_quota import OverQuota
 from benchpool_scheduler.core.room import Room, Taken
 from benchpool_scheduler.core.shares import fair_shares
+from benchpool_scheduler.core.standing import Standing
 from benchpool_scheduler.core.tree import Tree
-from benchpool_scheduler.core.works import Work, demands_of, works_of
+from benchpool_scheduler.core.waiting import Waiting
+from benchpool_scheduler.core.works import Work, work_of
 
 
 @dataclass(slots=True)
@@ -29,6 +44,9 @@ class Decided:
 
     def starts(self) -> Iterator[Taken]:
         """Yield what starts now and what must wait; nothing starts before the first of it."""
+        if len(self.parts) == 1:
+            yield self.parts[0]
+            return
         now = [part for part in self.parts if not part.after]
         later = [part for part in self.parts if part.after]
         if self.parts[0].after:
@@ -46,64 +64,197 @@ class Decided:
         return first if first.after else None
 
 
-@dataclass(frozen=True, slots=True)
-class Chunk:
-    """What can be taken from a job in one piece: one surplus worker, or its whole core.
+class Board:
+    """The pool, kept from pass to pass.
 
     Attributes:
-        lost: GPU seconds of progress and restart that this costs (R18).
-        fresh: It was started in this very pass, so nobody is stopped by taking it.
+        works: Every job by its id.
+        waiting: The jobs without workers and those that could grow, by project and shape.
+        promised: Jobs that hold a promise, by age (R20).
+        moving: Jobs that are leaving their places for promised ones, by age (R18).
+        chunks: What the running jobs could give.
+        decided: What the present pass has decided so far, by job.
+        versions: By project, a number that rises with every change of its running jobs.
     """
 
-    work: Work
-    workers: tuple[Worker, ...]
-    core: bool
-    lost: float
-    fresh: bool = False
+    def __init__(
+        self,
+        nodes: Sequence[Node],
+        projects: Sequence[Project],
+        policy: Policy | None = None,
+        users: Sequence[UserUse] = (),
+        topology: Sequence[str] = (),
+    ) -> None:
+        """Make an empty pool.
 
-    @property
-    def amounts(self) -> Amounts:
-        """Return what it holds."""
-        return self.work.need.times(len(self.workers))
-
-    @property
-    def order(self) -> tuple[int, bool, float, int]:
-        """Return what is given up first inside a project: the smallest."""
-        return self.work.job.priority, self.core, self.lost, -self.work.age
-
-
-class Board:
-    """The pool during a pass."""
-
-    def __init__(self, snapshot: Snapshot) -> None:
-        self.snapshot = snapshot
-        self.policy = snapshot.policy
-        self.topology = snapshot.topology
-        self.tree = Tree(snapshot.projects)
-        self.works = works_of(snapshot, self.tree)
-        self.empty = Room(snapshot.nodes, [])
-        self._possible: dict[tuple[object, ...], bool] = {}
-        self.asking = [w for w in self.works if not w.queued or self.possible(w)]
-        self.demands = demands_of(self.works, self.tree, self.asking)
-        self.total = _total(snapshot.nodes, self.demands)
-        self.ledger = Ledger(self.tree, self.works)
-        self.room = Room(snapshot.nodes, self.works)
-        shares = fair_shares(self.tree, self.total, self.demands, self.policy.usage_weight)
-        self.standing = Standing(self.tree, shares, self.total, self.ledger)
+        Raises:
+            InvalidInput: The projects are no tree, or a user's project does not exist.
+        """
+        self.nodes = tuple(nodes)
+        self.policy = policy or Policy()
+        self.topology = tuple(topology)
+        self.tree = Tree(projects)
+        self.past = {(self.tree.of(u.project).index, u.name): u.used_gpu_s for u in users}
+        self.works: dict[JobId, Work] = {}
+        self.ledger = Ledger(self.tree)
+        self.room = Room(nodes, topology)
+        self.empty = Room(nodes, topology)
+        self.keeping = [node for node in self.room.nodes if node.node.kept]
+        self.chunks = Chunks(self.tree, self.policy)
+        self.waiting = Waiting()
+        self.promised: dict[int, Work] = {}
+        self.moving: dict[int, Work] = {}
+        self.running: list[set[Work]] = [set() for _ in self.tree.branches]
+        self.versions = [0] * len(self.tree.branches)
         self.decided: dict[JobId, Decided] = {}
+        self.leaving: dict[JobId, Work] = {}
+        self._youngest = -1
+        self._possible: dict[tuple[object, ...], bool] = {}
+        self._undo: list[tuple[str, Work, tuple[Worker, ...]] | tuple[str, Chunk]] = []
+        self.over_quota = OverQuota(self)
+        self._capacity = _capacity(self.nodes)
+        self._standing: Standing | None = None
+
+    @classmethod
+    def of(cls, snapshot: Snapshot) -> Board:
+        """Make the board of a snapshot.
+
+        Raises:
+            InvalidInput: The snapshot contradicts itself, e.g. a job names no project.
+        """
+        board = cls(
+            snapshot.nodes, snapshot.projects, snapshot.policy, snapshot.users, snapshot.topology
+        )
+        for job in snapshot.jobs:
+            board.put(job)
+        return board
+
+    # ------------------------------------------------------------------ facts
+
+    def put(self, job: Job, age: int | None = None) -> None:
+        """The job is new, or something about it has changed; then it keeps its age.
+
+        Args:
+            age: Its place among all jobs, the oldest the smallest; by default it is the youngest.
+
+        Raises:
+            InvalidInput: It names no project that may hold jobs, or has impossible numbers; then
+                nothing has changed.
+        """
+        before = self.works.get(job.id)
+        if before is not None:
+            age = before.age
+        elif age is None:
+            age = self._youngest + 1
+        work = work_of(job, age, self.tree)
+        if before is not None:
+            self._forget(before)
+        self._youngest = max(self._youngest, age)
+        self.works[job.id] = work
+        self._standing = None
+        self._enter(work)
+
+    def drop(self, job: JobId) -> None:
+        """The job has ended, or does not want to run now. One that is not here is no error."""
+        if (work := self.works.pop(job, None)) is not None:
+            self._forget(work)
+            self._standing = None
+
+    def _enter(self, work: Work) -> None:
+        job = work.job
+        if work.queued:
+            if self.possible(work):
+                self.ledger.ask(work, work.need.times(job.workers))
+            if job.earmarked:
+                self.promised[work.age] = work
+            else:
+                self.waiting.put(work)
+            return
+        self.ledger.ask(work, work.need.times(job.workers))
+        for worker in job.held:
+            self.room.seat(work, worker)
+        amounts = work.need.times(len(job.held))
+        self.versions[work.branch.index] += 1
+        self.running[work.branch.index].add(work)
+        if job.activity is Activity.TERMINATING:
+            self._enter_leaving(work, amounts)
+            return
+        self.ledger.add(work, amounts)
+        if job.preemptible:
+            self.chunks.put(work)
+        if len(job.held) < job.workers:
+            self.waiting.put(work, len(job.held))
+
+    def _enter_leaving(self, work: Work, amounts: Amounts) -> None:
+        self.ledger.leave(work, amounts)
+        self.leaving[work.job.id] = work
+        for worker in work.job.held:
+            self.room.let_go(work, worker)
+        if work.job.promised:
+            self.moving[work.age] = work
+
+    def _forget(self, work: Work) -> None:
+        job = work.job
+        if work.queued:
+            if self.possible(work):
+                self.ledger.ask(work, NOTHING - work.need.times(job.workers))
+            if job.earmarked:
+                del self.promised[work.age]
+            else:
+                self.waiting.drop(work)
+            return
+        self.ledger.ask(work, NOTHING - work.need.times(job.workers))
+        amounts = work.need.times(len(job.held))
+        self.versions[work.branch.index] += 1
+        self.running[work.branch.index].discard(work)
+        if job.activity is Activity.TERMINATING:
+            self.ledger.leave(work, NOTHING - amounts)
+            del self.leaving[job.id]
+            for worker in job.held:
+                self.room.hold_again(work, worker)
+            self.moving.pop(work.age, None)
+        else:
+            self.ledger.remove(work, amounts)
+            if job.preemptible:
+                self.chunks.drop(work)
+            if len(job.held) < job.workers:
+                self.waiting.drop(work, len(job.held))
+        for worker in job.held:
+            self.room.unseat(work, worker)
 
     def possible(self, work: Work) -> bool:
         """Tell whether the job could run in an empty pool; one that never can asks for nothing."""
         known = self._possible.get(work.shape)
         if known is None:
-            known = possible(work, self.empty, self.tree, self.topology)
+            known = possible(work, self.empty, self.tree)
             self._possible[work.shape] = known
         return known
+
+    @property
+    def standing(self) -> Standing:
+        """Return how every project stands; its shares are those of the facts."""
+        if self._standing is None:
+            total = self.total
+            shares = fair_shares(self.tree, total, self.ledger.demands, self.policy.usage_weight)
+            self._standing = Standing(self.tree, shares, total, self.ledger)
+        return self._standing
+
+    @property
+    def total(self) -> Amounts:
+        """Return what train may use in all; where a node has no bound, all that is asked for."""
+        fixed, unbounded = self._capacity
+        if not unbounded[0] and not unbounded[1]:
+            return fixed
+        asked = [sum(demand[r] for demand in self.ledger.demands) for r in (1, 2)]
+        return fixed + Amounts(0, unbounded[0] * asked[0], unbounded[1] * asked[1])
+
+    # ------------------------------------------------------------------ trying out
 
     def start(self, work: Work, taken: Taken) -> None:
         """Book workers that the job gets."""
         self.decided.setdefault(work.job.id, Decided(work)).parts.append(taken)
         self.ledger.add(work, work.need.times(len(taken.workers)))
+        self._undo.append(("start", work, taken.workers))
 
     def let_go(self, chunk: Chunk) -> None:
         """Take a chunk from its job: its GPUs are soon free, or free when it was fresh."""
@@ -121,11 +272,16 @@ class Board:
         if chunk.fresh:
             self.ledger.add(chunk.work, chunk.amounts)
             for worker in chunk.workers:
-                self.room.occupy(chunk.work, worker)
+                self.room.retake(chunk.work, worker)
             return
         self.ledger.hold_again(chunk.work, chunk.amounts)
         for worker in chunk.workers:
             self.room.hold_again(chunk.work, worker)
+
+    def give(self, chunk: Chunk) -> None:
+        """The chunk that was let go is gone for this pass."""
+        chunk.gone = True
+        self._undo.append(("give", chunk))
 
     def undo_start(self, chunk: Chunk) -> None:
         """Forget a start of this pass whose chunk was let go."""
@@ -134,23 +290,38 @@ class Board:
         if not entry.parts:
             del self.decided[chunk.work.job.id]
 
+    def restore(self) -> None:
+        """Take back everything that a pass has tried out."""
+        for step in reversed(self._undo):
+            if step[0] == "give":
+                chunk: Chunk = step[1]  # type: ignore[assignment]
+                chunk.gone = False
+                self.hold_again(chunk)
+            else:
+                _, work, workers = step  # type: ignore[misc]
+                self.ledger.remove(work, work.need.times(len(workers)))
+                for worker in workers:
+                    self.room.give_back(work, worker)
+        self._undo = []
+        self.decided = {}
+
     def leaving_below(self, index: int) -> list[JobId]:
-        """Return the jobs of a snapshot that are leaving from a project or below it."""
-        return [
-            work.job.id
-            for work in self.works
-            if work.job.activity is Activity.TERMINATING and index in work.branch.path
-        ]
+        """Return the jobs that were leaving before this pass from a project or below it."""
+        below = [work for work in self.leaving.values() if index in work.branch.path]
+        return [work.job.id for work in sorted(below, key=lambda work: work.age)]
 
 
-def _total(nodes: tuple[Node, ...], demands: list[Amounts]) -> Amounts:
-    """Return what train may use in all; where a node has no bound, all that is asked for."""
-    ready = [node for node in nodes if node.ready]
-    gpus = sum(max(0, len(node.gpus) - node.kept) for node in ready)
-    asked = sum(demands, Amounts())
-    cpus = memory = 0
-    for node in ready:
+def _capacity(nodes: Sequence[Node]) -> tuple[Amounts, tuple[int, int]]:
+    """Return what bounded nodes have in all, and how many have no bound for CPUs, for memory."""
+    gpus = cpus = memory = 0
+    unbounded = [0, 0]
+    for node in nodes:
+        if not node.ready:
+            continue
+        gpus += max(0, len(node.gpus) - node.kept) * WHOLE_GPU
         bounds = exact(node.cpus or 0, node.memory_gib or 0)
-        cpus += asked.cpus if node.cpus is None else bounds[0]
-        memory += asked.memory if node.memory_gib is None else bounds[1]
-    return Amounts(gpus, cpus, memory)
+        cpus += bounds[0]
+        memory += bounds[1]
+        unbounded[0] += node.cpus is None
+        unbounded[1] += node.memory_gib is None
+    return Amounts(gpus, cpus, memory), (unbounded[0], unbounded[1])

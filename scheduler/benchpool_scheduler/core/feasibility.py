@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from benchpool_scheduler.core.amounts import first_over, within
-from benchpool_scheduler.core.placement import find
+from benchpool_scheduler.core.placement import fits
 from benchpool_scheduler.core.room import Room
 from benchpool_scheduler.core.tree import Tree
 from benchpool_scheduler.core.works import Work
 
 
-def possible(work: Work, empty: Room, tree: Tree, topology: Sequence[str]) -> bool:
+def possible(work: Work, empty: Room, tree: Tree) -> bool:
     """Tell whether the smallest gang could run if the pool were empty."""
     return (
         beyond_limit(work, tree) is None
         and beyond_quota(work, tree) is None
-        and find(work, work.job.min_workers, empty, topology, soon=False) is not None
+        and fits(work, work.job.min_workers, empty, soon=False)
     )
 
 

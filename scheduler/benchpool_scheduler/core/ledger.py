@@ -1,4 +1,4 @@
-"""Who holds what during a pass, and the gates that bound it (R8).
+"""Who holds what, and the gates that bound it (R8).
 
 Two views are kept apart. What a project *holds* counts for its share and its turn; what jobs that
 are already leaving still occupy comes on top where a start must not wait for them.
@@ -7,7 +7,6 @@ are already leaving still occupy comes on top where a start must not wait for th
 from __future__ import annotations
 
 from benchpool_scheduler.core.amounts import NOTHING, Amounts, first_over
-from benchpool_scheduler.core.model import Activity
 from benchpool_scheduler.core.tree import Tree
 from benchpool_scheduler.core.works import Work
 
@@ -19,30 +18,29 @@ class Ledger:
         held: Of jobs that run, or were chosen to start in this pass.
         leaving: Of jobs that are giving up their workers.
         firm: The part of ``held`` that non-preemptible jobs hold; ``leaving_firm`` of ``leaving``.
-        by_user: GPUs that each user holds in a project.
+        by_user: Thousandths of a GPU that each user holds in a project.
+        demands: Held plus asked for, of each project that holds jobs (R6).
     """
 
-    def __init__(self, tree: Tree, works: list[Work]) -> None:
+    def __init__(self, tree: Tree) -> None:
         self.tree = tree
-        self.held = [NOTHING] * len(tree.branches)
-        self.leaving = [NOTHING] * len(tree.branches)
-        self.firm = [NOTHING] * len(tree.branches)
-        self.leaving_firm = [NOTHING] * len(tree.branches)
+        size = len(tree.branches)
+        self.held = [NOTHING] * size
+        self.leaving = [NOTHING] * size
+        self.firm = [NOTHING] * size
+        self.leaving_firm = [NOTHING] * size
         self.by_user: dict[tuple[int, str], int] = {}
-        for work in works:
-            amounts = work.need.times(len(work.job.held))
-            if work.job.activity is Activity.RUNNING:
-                self.add(work, amounts)
-            elif work.job.activity is Activity.TERMINATING:
-                self._leave(work, amounts)
+        self.demands = [NOTHING] * size
 
     def add(self, work: Work, amounts: Amounts) -> None:
         """Book amounts that the job now holds."""
-        for index in work.branch.path:
-            self.held[index] += amounts
-            if not work.job.preemptible:
-                self.firm[index] += amounts
-        turn = (work.branch.index, work.user)
+        held, branch = self.held, work.branch
+        for index in branch.path:
+            held[index] = held[index] + amounts
+        if not work.job.preemptible:
+            for index in branch.path:
+                self.firm[index] = self.firm[index] + amounts
+        turn = (branch.index, work.user)
         self.by_user[turn] = self.by_user.get(turn, 0) + amounts.gpus
 
     def remove(self, work: Work, amounts: Amounts) -> None:
@@ -52,18 +50,24 @@ class Ledger:
     def let_go(self, work: Work, amounts: Amounts) -> None:
         """Book amounts that the job is giving up."""
         self.remove(work, amounts)
-        self._leave(work, amounts)
+        self.leave(work, amounts)
 
     def hold_again(self, work: Work, amounts: Amounts) -> None:
         """Take back ``let_go``."""
         self.add(work, amounts)
-        self._leave(work, NOTHING - amounts)
+        self.leave(work, NOTHING - amounts)
 
-    def _leave(self, work: Work, amounts: Amounts) -> None:
+    def leave(self, work: Work, amounts: Amounts) -> None:
+        """Book amounts that the job occupies until it is gone."""
         for index in work.branch.path:
             self.leaving[index] += amounts
             if not work.job.preemptible:
                 self.leaving_firm[index] += amounts
+
+    def ask(self, work: Work, amounts: Amounts) -> None:
+        """Book what the job holds and asks for in all."""
+        index = work.branch.index
+        self.demands[index] = self.demands[index] + amounts
 
     def over_limit(self, work: Work, amounts: Amounts, *, soon: bool) -> tuple[int, int] | None:
         """Return project and resource whose limit the amounts would pass, the lowest level first.
@@ -71,7 +75,7 @@ class Ledger:
         Args:
             soon: Count what is leaving as gone.
         """
-        for index in reversed(work.branch.path):
+        for index in work.branch.limited:
             after = self.held[index] + amounts
             if not soon:
                 after += self.leaving[index]

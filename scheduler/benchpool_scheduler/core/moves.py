@@ -9,17 +9,21 @@ move, then by what is lost. Nobody loses room, so no share is asked about.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from benchpool_scheduler.core.board import Board, Chunk
+from benchpool_scheduler.core.board import Board
+from benchpool_scheduler.core.chunks import Chunk, order_of
+from benchpool_scheduler.core.givers import Givers
 from benchpool_scheduler.core.model import Worker
-from benchpool_scheduler.core.placement import acceptable, find
+from benchpool_scheduler.core.placement import find
 from benchpool_scheduler.core.room import NodeRoom, Taken
-from benchpool_scheduler.core.victims import Chunks
 from benchpool_scheduler.core.works import Work
 
 MOST_MOVED = 16
 """A job for which more than these would have to move waits instead."""
+
+MOST_NODES_TRIED = 32
+"""So many nodes are tried, those that lack least first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,37 +42,48 @@ class Cleared:
     moved: tuple[Moved, ...]
 
 
-def make_room(board: Board, chunks: Chunks, work: Work, workers: int) -> Cleared | None:
+def make_room(board: Board, givers: Givers, work: Work, workers: int) -> Cleared | None:
     """Clear a node for all of the job's new workers; None, and nothing changed, if none can be."""
-    wanted = work.need.times(workers)
-    nodes = acceptable(work, board.room, board.topology)
-    free = sum(node.free_gpus() for node in nodes)
-    if len(nodes) < 2 or not work.need.gpus or free < wanted.gpus:
-        return None
-    if board.ledger.bound(work, wanted, soon=False) is not None:
-        return None
     best: tuple[tuple[int, float, int], NodeRoom] | None = None
-    for node in nodes:
-        clearing = _Clearing(board, chunks, work, workers, node)
+    for node in _nodes_to_try(board, givers, work, workers):
+        clearing = _Clearing(board, givers, work, workers, node)
         if clearing.clear():
             if best is None or clearing.cost < best[0]:
                 best = clearing.cost, node
             clearing.undo()
     if best is None:
         return None
-    clearing = _Clearing(board, chunks, work, workers, best[1])
+    clearing = _Clearing(board, givers, work, workers, best[1])
     clearing.clear()
     return Cleared(board.room.take(work, [best[1]] * workers), tuple(clearing.moved))
+
+
+def _nodes_to_try(board: Board, givers: Givers, work: Work, workers: int) -> list[NodeRoom]:
+    """Return the nodes that lack least, where enough is free in all (R18)."""
+    room, fit, gpus = board.room, work.fit, work.fit.gpus * workers
+    if len(room.nodes) < 2 or not gpus or room.free(fit) < gpus:
+        return []
+    if board.ledger.bound(work, work.need.times(workers), soon=False) is not None:
+        return []
+    nodes = [
+        node
+        for name in givers.nodes()
+        if (node := room.by_name.get(name)) is not None
+        and len(node.node.gpus) >= gpus
+        and room.may_use(fit, name)
+    ]
+    nodes.sort(key=lambda node: (-node.free_gpus(soon=True), node.order))
+    return nodes[:MOST_NODES_TRIED]
 
 
 class _Clearing:
     """One attempt at one node."""
 
     def __init__(
-        self, board: Board, chunks: Chunks, work: Work, workers: int, node: NodeRoom
+        self, board: Board, givers: Givers, work: Work, workers: int, node: NodeRoom
     ) -> None:
         self.board = board
-        self.chunks = chunks
+        self.givers = givers
         self.work = work
         self.workers = workers
         self.node = node
@@ -79,15 +94,16 @@ class _Clearing:
     def cost(self) -> tuple[int, float, int]:
         """Return by what nodes are compared; the smaller is cleared."""
         priority = max((chunk.work.job.priority for chunk in self.gone), default=0)
-        return priority, sum(chunk.lost for chunk in self.gone), self.node.order
+        return priority, sum(map(self.givers.lost, self.gone)), self.node.order
 
     def clear(self) -> bool:
         """Move away what is in the way; tell whether the claimant fits, else undo everything."""
         for chunk in self._movable():
             if self._fits() or len(self.gone) == MOST_MOVED:
                 break
-            self.board.let_go(chunk)
-            self.gone.append(chunk)
+            if self._elsewhere(chunk) is not None:
+                self.board.let_go(chunk)
+                self.gone.append(chunk)
         if not self.gone or not self._fits():
             self.undo()
             return False
@@ -98,29 +114,24 @@ class _Clearing:
         return True
 
     def _movable(self) -> list[Chunk]:
-        """Return whole jobs on this node alone that can go on elsewhere, first to go first."""
+        """Return whole jobs on this node alone that could go on elsewhere, first to go first."""
         found = [
             chunk
-            for chunks in self.chunks.by_project.values()
-            for chunk in chunks
+            for chunk in self.givers.on_node(self.node.node.name)
             if chunk.core
             and not chunk.fresh
             and chunk.work.job.checkpoints
             and len(chunk.workers) == len(chunk.work.job.held)
             and all(worker.node == self.node.node.name for worker in chunk.workers)
-            and self._elsewhere(chunk) is not None
         ]
-        return sorted(found, key=lambda chunk: chunk.order)
+        return sorted(found, key=lambda chunk: order_of(chunk, self.givers.lost(chunk)))
 
     def _elsewhere(self, chunk: Chunk) -> list[NodeRoom] | None:
-        unplaced = replace(chunk.work, job=replace(chunk.work.job, held=()))
-        board = self.board
-        return find(
-            unplaced, len(chunk.workers), board.room, board.topology, soon=False, but=self.node
-        )
+        room = self.board.room
+        return find(chunk.work, len(chunk.workers), room, soon=False, but=self.node, anywhere=True)
 
     def _fits(self) -> bool:
-        return self.node.slots(self.work.need, soon=True) >= self.workers
+        return self.node.slots(self.work.fit, soon=True) >= self.workers
 
     def _spare(self) -> None:
         for chunk in self.gone[::-1]:

@@ -2,211 +2,270 @@
 
 Siblings are compared at each level of the tree, departments before their projects, always with
 the job that each would start next. A start changes what its project holds, so the order moves
-within a pass. Keys are remembered until the holdings on their path change.
+within a pass: the keys on its path are made anew, all others stand.
 """
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 
-from benchpool_scheduler.core.amounts import Amounts
-from benchpool_scheduler.core.ledger import Ledger
-from benchpool_scheduler.core.tree import Branch, Tree
+from benchpool_scheduler.core.standing import Standing
+from benchpool_scheduler.core.waiting import Line, Shape
 from benchpool_scheduler.core.works import Work
 
-Waiter = tuple[Work, int]
-"""A waiting job and how many workers it has; more than none when it could grow."""
-
 Turn = tuple[bool, bool, int, float, int, float, int]
-
-
-class Standing:
-    """How every project stands to its quota and fair share right now."""
-
-    def __init__(self, tree: Tree, shares: Sequence[Amounts], total: Amounts, ledger: Ledger):
-        self.tree = tree
-        self.shares = shares
-        self.total = total
-        self.ledger = ledger
-
-    def within_share(self, index: int, extra: Amounts) -> bool:
-        """Tell whether the project stays within its fair share with ``extra`` (R15).
-
-        A resource of which nothing is asked does not matter; one without a bound never binds.
-        """
-        after = self.ledger.held[index] + extra
-        quota = self.tree.branches[index].quota
-        return all(
-            not extra[r] or (r > 0 and quota[r] is None) or after[r] <= self.shares[index][r]
-            for r in range(3)
-        )
-
-    def within_quota(self, index: int, extra: Amounts) -> bool:
-        """Tell whether the project stays within its guaranteed quota with ``extra``."""
-        quota = self.tree.branches[index].quota
-        after = self.ledger.held[index] + extra
-        return all(
-            not extra[r] or (bound := quota[r]) is None or after[r] <= bound for r in range(3)
-        )
-
-    def above_share(self, index: int, wanted: Amounts) -> bool:
-        """Tell whether it is above its fair share in something that is wanted."""
-        held, share = self.ledger.held[index], self.shares[index]
-        quota = self.tree.branches[index].quota
-        return any(
-            wanted[r] and held[r] > share[r] and (r == 0 or quota[r] is not None) for r in range(3)
-        )
-
-    def above_quota(self, index: int, wanted: Amounts) -> bool:
-        """Tell whether it is above its guaranteed quota in something that is wanted."""
-        held, quota = self.ledger.held[index], self.tree.branches[index].quota
-        return any(
-            wanted[r] and (bound := quota[r]) is not None and held[r] > bound for r in range(3)
-        )
-
-    def dominant(self, index: int, extra: Amounts) -> float:
-        """Return the largest part of its due that the project holds with ``extra``.
-
-        Its due is the larger of quota and fair share, within its limit; holding anything where
-        nothing is due is infinite.
-        """
-        branch = self.tree.branches[index]
-        after = self.ledger.held[index] + extra
-        return max(self._part(branch, r, after[r]) for r in range(3))
-
-    def _part(self, branch: Branch, resource: int, amount: int) -> float:
-        quota, limit = branch.quota[resource], branch.limit[resource]
-        if quota is None and resource > 0:
-            return 0.0
-        due = max(
-            self.total[resource] if quota is None else quota, self.shares[branch.index][resource]
-        )
-        if limit is not None:
-            due = min(due, limit)
-        if amount <= 0:
-            return 0.0
-        return amount / due if due else float("inf")
-
+Tier = tuple[int, bool]
 
 PastUse = Mapping[tuple[int, str], float]
 """Decayed past use by project age and user (R7)."""
 
 
-class Turns:
-    """The waiting jobs of a pass, in the order of R11."""
+class Waiter:
+    """The first job of a line that was not served yet in this pass."""
 
-    def __init__(self, standing: Standing, past: PastUse) -> None:
+    __slots__ = ("line", "position", "work")
+
+    def __init__(self, line: Line) -> None:
+        self.line = line
+        self.position = 0
+        self.work = line.at(0)
+
+    @property
+    def workers(self) -> int:
+        """Return how many workers it already has; more than none when it could grow."""
+        return self.line.workers
+
+    def next(self) -> bool:
+        """Go on to the next job of the line; tell whether there is one."""
+        self.position += 1
+        if self.position == len(self.line.ages):
+            return False
+        self.work = self.line.at(self.position)
+        return True
+
+    def left(self) -> list[Work]:
+        """Return the jobs that still wait."""
+        return [self.line.works[age] for age in self.line.ages[self.position :]]
+
+
+class Turns:
+    """The waiting jobs of one pass, in the order of R11.
+
+    Args:
+        hopeless: Tells of a waiter that it cannot start as things are, cheaply; it is passed over.
+    """
+
+    def __init__(
+        self, standing: Standing, past: PastUse, hopeless: Callable[[Waiter], bool]
+    ) -> None:
         self.standing = standing
         self.tree = standing.tree
         self.past = past
+        self.hopeless = hopeless
+        self.failed: set[Shape] = set()
         self.queues: dict[int, ProjectQueue] = {}
-        self._next: dict[int, tuple[Turn, Waiter] | None] = {}
+        self._ranks: dict[int, _Siblings] = {}
 
-    def put(self, work: Work, workers: int = 0) -> None:
-        """Let a job wait; ``workers`` is how many it already has."""
-        index = work.branch.index
-        if index not in self.queues:
-            self.queues[index] = ProjectQueue(self.standing.ledger, self.past)
-        self.queues[index].put(work, workers)
-        self.changed(work.branch)
+    def put(self, line: Line) -> None:
+        """Let a line wait."""
+        waiter = Waiter(line)
+        self.put_back(waiter)
 
-    def changed(self, branch: Branch) -> None:
-        """The project's holdings or waiting jobs have changed."""
-        for index in branch.path:
-            self._next.pop(index, None)
+    def put_back(self, waiter: Waiter) -> None:
+        """Let the rest of a line wait (again)."""
+        branch = waiter.work.branch
+        queue = self.queues.get(branch.index)
+        if queue is None:
+            queue = self.queues[branch.index] = ProjectQueue(self)
+        queue.put(waiter)
+        self.changed(branch.path)
+
+    def changed(self, path: tuple[int, ...]) -> None:
+        """The holdings or the waiting jobs of the projects on a path have changed."""
+        above = -1
+        for index in path:
+            siblings = self._ranks.get(above)
+            if siblings is None:
+                siblings = self._ranks[above] = _Siblings()
+            siblings.stale.add(index)
+            above = index
 
     def take(self) -> Waiter | None:
-        """Remove and return the next job, and how many workers it has; None at the end."""
-        waiter = self._first(self.tree.tops)
-        if waiter is not None:
-            branch = waiter[0].branch
-            self.queues[branch.index].pop()
-            self.changed(branch)
+        """Remove and return the next waiter; None when nobody is left."""
+        best = self._best(-1)
+        if best is None:
+            return None
+        waiter = best[1]
+        branch = waiter.work.branch
+        self.queues[branch.index].pop(waiter)
+        self.changed(branch.path)
         return waiter
 
-    def _first(self, siblings: Sequence[int]) -> Waiter | None:
-        found = [entry for index in siblings if (entry := self._best(index))]
-        return min(found, key=lambda entry: entry[0])[1] if found else None
+    def fail(self, waiter: Waiter) -> None:
+        """The job did not start, so nobody of its shape does, until somebody gives room."""
+        self.failed.add(waiter.line.shape)
+        self.queues[waiter.work.branch.index].blocked.append(waiter)
 
-    def _best(self, index: int) -> tuple[Turn, Waiter] | None:
-        if index not in self._next:
+    def retry(self) -> None:
+        """Somebody gave room: those who failed have another turn (R9)."""
+        self.failed.clear()
+        for index, queue in self.queues.items():
+            if queue.blocked or queue.passed_over:
+                queue.unblock()
+                queue.reconsider()
+                self.changed(self.tree.branches[index].path)
+
+    def reconsider(self) -> None:
+        """Holdings have moved: those who were passed over as hopeless are looked at again."""
+        for index, queue in self.queues.items():
+            if queue.passed_over:
+                queue.reconsider()
+                self.changed(self.tree.branches[index].path)
+
+    def waiting(self) -> Iterator[Waiter]:
+        """Yield who is still waiting when nobody has a turn left."""
+        for queue in self.queues.values():
+            yield from queue.blocked
+            yield from queue.passed_over
+
+    def _best(self, above: int) -> tuple[Turn, Waiter] | None:
+        """Return the sibling below a project (-1: at the top) whose turn it is."""
+        siblings = self._ranks.get(above)
+        if siblings is None:
+            return None
+        while siblings.stale:
+            index = siblings.stale.pop()
             waiter = self._representative(index)
-            turn = None if waiter is None else (self._turn(index, waiter), waiter)
-            self._next[index] = turn
-        return self._next[index]
+            siblings.set(index, None if waiter is None else (self._turn(index, waiter), waiter))
+        return siblings.first()
 
     def _representative(self, index: int) -> Waiter | None:
-        if children := self.tree.branches[index].children:
-            return self._first(children)
+        if self.tree.branches[index].children:
+            best = self._best(index)
+            return None if best is None else best[1]
         queue = self.queues.get(index)
         return None if queue is None else queue.head()
 
     def _turn(self, index: int, waiter: Waiter) -> Turn:
         """Return what siblings are compared by; the smaller goes first (R11)."""
-        work, workers = waiter
+        work = waiter.work
         branch, standing = self.tree.branches[index], self.standing
-        extra = work.need if workers else work.core
-        lead = next((r for r in range(3) if extra[r]), 0)
-        held = standing.ledger.held[index]
+        extra = work.need if waiter.workers else work.core
+        lead = 0 if extra[0] else next((r for r in (1, 2) if extra[r]), 0)
+        held = standing.ledger.held[index][lead]
         return (
-            held[lead] >= standing.shares[index][lead],
+            held >= standing.shares[index][lead],
             not standing.within_quota(index, extra),
             -branch.priority,
             standing.dominant(index, extra),
-            held[lead] + extra[lead],
+            held + extra[lead],
             branch.used_gpu_s,
-            branch.index,
+            index,
         )
 
 
-Tier = tuple[int, bool]
-"""Priority, highest first, and whether these are growths of jobs that already run."""
+class _Siblings:
+    """The children of one project that have a waiter, the one whose turn it is first.
+
+    A heap whose outdated entries are thrown away when they come up.
+    """
+
+    __slots__ = ("heap", "stale", "turns")
+
+    def __init__(self) -> None:
+        self.stale: set[int] = set()
+        self.turns: dict[int, tuple[Turn, Waiter] | None] = {}
+        self.heap: list[tuple[Turn, int]] = []
+
+    def set(self, index: int, entry: tuple[Turn, Waiter] | None) -> None:
+        self.turns[index] = entry
+        if entry is not None:
+            heapq.heappush(self.heap, (entry[0], index))
+
+    def first(self) -> tuple[Turn, Waiter] | None:
+        while self.heap:
+            turn, index = self.heap[0]
+            entry = self.turns[index]
+            if entry is not None and entry[0] == turn:
+                return entry
+            heapq.heappop(self.heap)
+        return None
 
 
 class ProjectQueue:
-    """The waiting jobs of one project: priority, then whose turn it is (R7), then age.
+    """The waiters of one project: priority, then whose turn it is (R7), then age.
 
     Jobs that wait for their first worker go before those that could grow.
+
+    Attributes:
+        blocked: Waiters that had their turn in vain, or none because their shape had failed.
+        passed_over: Waiters that were hopeless when their turn would have come.
     """
 
-    def __init__(self, ledger: Ledger, past: PastUse) -> None:
-        self.ledger = ledger
-        self.past = past
-        self._tiers: dict[Tier, dict[str, list[tuple[int, int, Work]]]] = {}
+    def __init__(self, turns: Turns) -> None:
+        self.turns = turns
+        self.blocked: list[Waiter] = []
+        self.passed_over: list[Waiter] = []
+        self._tiers: dict[Tier, dict[str, list[tuple[int, int, Waiter]]]] = {}
 
-    def put(self, work: Work, workers: int) -> None:
-        """Add a job."""
-        tier = self._tiers.setdefault((-work.job.priority, workers > 0), {})
-        heapq.heappush(tier.setdefault(work.user, []), (workers, work.age, work))
+    def put(self, waiter: Waiter) -> None:
+        """Add a waiter."""
+        users = self._tiers.setdefault(waiter.line.tier, {})
+        entry = (waiter.workers, waiter.work.age, waiter)
+        heapq.heappush(users.setdefault(waiter.line.user, []), entry)
+
+    def unblock(self) -> None:
+        """Let the blocked wait again."""
+        blocked, self.blocked = self.blocked, []
+        for waiter in blocked:
+            self.put(waiter)
+
+    def reconsider(self) -> None:
+        """Look at those again who were hopeless."""
+        passed_over, self.passed_over = self.passed_over, []
+        for waiter in passed_over:
+            self.put(waiter)
 
     def head(self) -> Waiter | None:
-        """Return the next job and its workers, or None."""
-        place = self._place()
-        if place is None:
-            return None
-        workers, _, work = self._tiers[place[0]][place[1]][0]
-        return work, workers
-
-    def pop(self) -> None:
-        """Remove the head."""
-        place = self._place()
-        if place is None:
-            raise IndexError("no job waits in this project")
-        tier, user = place
-        heapq.heappop(self._tiers[tier][user])
-        if not self._tiers[tier][user]:
-            del self._tiers[tier][user]
-        if not self._tiers[tier]:
+        """Return the next waiter, or None."""
+        while self._tiers:
+            tier = min(self._tiers)
+            users = self._tiers[tier]
+            for user in list(users):
+                self._pass_over(users, user)
+            if users:
+                user = min(users, key=lambda user: self._turn_of(users, user))
+                return users[user][0][2]
             del self._tiers[tier]
+        return None
 
-    def _place(self) -> tuple[Tier, str] | None:
-        if not self._tiers:
-            return None
-        tier = min(self._tiers)
-        return tier, min(self._tiers[tier], key=lambda user: self._turn_of(tier, user))
+    def pop(self, waiter: Waiter) -> None:
+        """Remove the head."""
+        users = self._tiers[waiter.line.tier]
+        heapq.heappop(users[waiter.line.user])
+        if not users[waiter.line.user]:
+            del users[waiter.line.user]
 
-    def _turn_of(self, tier: Tier, user: str) -> tuple[int, float, int, int]:
-        workers, age, work = self._tiers[tier][user][0]
-        turn = (work.branch.index, user)
-        return self.ledger.by_user.get(turn, 0), self.past.get(turn, 0.0), workers, age
+    def _pass_over(self, users: dict[str, list[tuple[int, int, Waiter]]], user: str) -> None:
+        """Take those from the front whose turn would be in vain."""
+        failed, hopeless = self.turns.failed, self.turns.hopeless
+        entries = users[user]
+        while entries:
+            waiter = entries[0][2]
+            if waiter.line.shape in failed:
+                self.blocked.append(waiter)
+            elif hopeless(waiter):
+                self.passed_over.append(waiter)
+            else:
+                return
+            heapq.heappop(entries)
+        del users[user]
+
+    def _turn_of(
+        self, users: dict[str, list[tuple[int, int, Waiter]]], user: str
+    ) -> tuple[int, float, int, int]:
+        workers, age, waiter = users[user][0]
+        turn = (waiter.work.branch.index, user)
+        held = self.turns.standing.ledger.by_user.get(turn, 0)
+        return held, self.turns.past.get(turn, 0.0), workers, age

@@ -1,181 +1,239 @@
 """Where the workers of a gang go: packed, keeping whole nodes and racks free (R10, R12, R13).
 
-A *domain* is a set of nodes that share a label value at some level of the machine room; `node` is
-always the last level, each node a domain of its own. To place a number of workers among domains:
-if some domain holds all of them, take the tightest such; else fill the largest and go on with the
-rest. The same rule is applied inside each chosen domain, down to the nodes. No search.
+To place a number of workers among domains: if some domain holds all of them, take the tightest
+such; else fill the largest and go on with the rest. The same rule is applied inside each chosen
+domain, down to the nodes. No search.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
-from benchpool_scheduler.core.model import Node
+from benchpool_scheduler.core.bits import first, lowest, members
+from benchpool_scheduler.core.domains import NODE_LEVEL, Domain, domain_of
 from benchpool_scheduler.core.room import NodeRoom, Room
 from benchpool_scheduler.core.works import Work
 
-NODE_LEVEL = "node"
+__all__ = ["NODE_LEVEL", "domain_of", "find", "fits"]
 
 
-def domain_of(node: Node, level: str, topology: Sequence[str]) -> tuple[str, ...] | None:
-    """Return what names the node's domain at a level, or None where it has no such label.
+@dataclass(frozen=True, slots=True)
+class Holding:
+    """How many workers the nodes of a domain hold.
 
-    Two racks of one name in different zones are different racks.
-
-        >>> from benchpool_scheduler.core.model import NodeName
-        >>> node = Node(NodeName("n0"), (), labels={"zone": "z1", "rack": "r1"})
-        >>> domain_of(node, "rack", ["zone", "rack"])
-        ('z1', 'r1')
+    Attributes:
+        low: What the positions below are counted from.
+        sets: Nodes by how many workers each holds; at least one.
+        domain: The domain, where the next level is to be looked up inside it.
+        size: How many workers all of them hold.
     """
-    if level == NODE_LEVEL:
-        return (node.name,)
-    if level not in node.labels:
-        return None
-    wider = topology[: topology.index(level)] if level in topology else ()
-    return (*(node.labels.get(name, "") for name in wider), node.labels[level])
+
+    low: int
+    sets: dict[int, int]
+    domain: Domain | None
+    size: int
+
+    @property
+    def nodes(self) -> int:
+        """Return all nodes that hold any."""
+        found = 0
+        for some in self.sets.values():
+            found |= some
+        return found
+
+    @property
+    def rank(self) -> int:
+        """Return the order of the first node here."""
+        return self.low + lowest(self.nodes)
+
+    def inside(self, domain: Domain) -> Holding:
+        """Return the part of it that is in a domain."""
+        shift, bits = domain.low - self.low, domain.bits
+        sets: dict[int, int] = {}
+        size = 0
+        for slots, some in self.sets.items():
+            part = (some >> shift if shift >= 0 else some << -shift) & bits
+            if part:
+                sets[slots] = part
+                size += slots * part.bit_count()
+        return Holding(domain.low, sets, domain, size)
 
 
 def find(
     work: Work,
     count: int,
     room: Room,
-    topology: Sequence[str],
     *,
     soon: bool,
+    only: NodeRoom | None = None,
     but: NodeRoom | None = None,
+    anywhere: bool = False,
 ) -> list[NodeRoom] | None:
     """Return the node of each of ``count`` workers, or None when not all of them fit.
 
     Args:
         soon: Count GPUs of leaving jobs as free.
-        but: A node to leave out.
+        only: The one node to look at. ``but``: a node to leave out.
+        anywhere: A running job may leave the required domain that it is in (for moves).
     """
-    for choice in _choices(work, room, topology):
-        nodes = choice if but is None else [node for node in choice if node is not but]
-        slots = {n.order: n.slots(work.need, soon=soon) for n in nodes}
-        fitting = [n for n in nodes if slots[n.order] > 0]
-        for domain in _required(work, fitting, slots, count, topology):
-            levels = _levels(work, topology)
-            return _fill(domain, count, slots, levels, topology, soon)
+    nodes = _open(work, room, only, but, anywhere=anywhere)
+    for choice in _choices(work, room, nodes):
+        if (places := _place(work, count, room, choice, soon=soon)) is not None:
+            return places
     return None
 
 
-def acceptable(work: Work, room: Room, topology: Sequence[str]) -> list[NodeRoom]:
-    """Return the nodes that the job may use at all, whatever is free."""
-    nodes = list(_choices(work, room, topology))
-    return nodes[-1] if nodes else []
+def fits(work: Work, count: int, room: Room, *, soon: bool, only: NodeRoom | None = None) -> bool:
+    """Tell whether ``find`` would find places."""
+    if only is not None and only.slots(work.fit, soon=soon) < count:
+        return False
+    nodes = _open(work, room, only, None, anywhere=False) & room.allowed(work.fit.models)
+    everywhere = _holding(room, work, nodes, soon=soon)
+    return _required(work, count, room, everywhere) is not None
 
 
-def _choices(work: Work, room: Room, topology: Sequence[str]) -> Iterator[list[NodeRoom]]:
+def _open(
+    work: Work, room: Room, only: NodeRoom | None, but: NodeRoom | None, *, anywhere: bool
+) -> int:
+    """Return the nodes to look at; a running job grows inside its required domain."""
+    nodes = room.every if only is None else 1 << only.order
+    if but is not None:
+        nodes &= ~(1 << but.order)
+    level = work.fit.required
+    if level is None or anywhere or not work.job.held:
+        return nodes
+    held = room.by_name.get(work.job.held[0].node)
+    if held is None:
+        return 0
+    if level == NODE_LEVEL:
+        return nodes & (1 << held.order)
+    domain = room.levels[level].of.get(held.order)
+    return 0 if domain is None else nodes & (domain.bits << domain.low)
+
+
+def _choices(work: Work, room: Room, nodes: int) -> Iterator[int]:
     """Yield sets of nodes, best first: each accepted GPU model alone, then all of them (R13)."""
-    nodes = _pinned(work, room, topology)
-    models = work.job.gpu_models
+    models = work.fit.models
     if not models:
         yield nodes
         return
     for model in models:
-        yield [n for n in nodes if n.node.gpu_model == model]
+        yield nodes & room.allowed((model,))
     if len(models) > 1:
-        yield [n for n in nodes if n.node.gpu_model in models]
+        yield nodes & room.allowed(models)
 
 
-def _pinned(work: Work, room: Room, topology: Sequence[str]) -> list[NodeRoom]:
-    """Return the nodes on which a running job may grow: those of its required domain."""
-    level = work.job.required_level
-    if level is None or not work.job.held:
-        return room.nodes
-    first = room.by_name.get(work.job.held[0].node)
-    if first is None:
-        return []
-    domain = domain_of(first.node, level, topology)
-    return [n for n in room.nodes if domain_of(n.node, level, topology) == domain]
+def _place(work: Work, count: int, room: Room, nodes: int, *, soon: bool) -> list[NodeRoom] | None:
+    levels = room.levels.from_preferred(work.fit.preferred)
+    if count == 1 and work.fit.required is None and levels[0] == NODE_LEVEL:
+        return _place_one(work, room, nodes, soon=soon)
+    everywhere = _holding(room, work, nodes, soon=soon)
+    domain = _required(work, count, room, everywhere)
+    return None if domain is None else _fill(domain, count, room, levels, soon=soon)
 
 
-def _required(
-    work: Work,
-    nodes: list[NodeRoom],
-    slots: dict[int, int],
-    count: int,
-    topology: Sequence[str],
-) -> Iterator[list[NodeRoom]]:
-    """Yield the domains of the required level that hold the whole gang, the tightest first."""
-    if work.job.required_level is None:
-        domains = [nodes]
-    else:
-        domains = _domains(nodes, work.job.required_level, topology)
-    sizes = [sum(slots[n.order] for n in domain) for domain in domains]
-    fits = [i for i, size in enumerate(sizes) if size >= count]
-    for i in sorted(fits, key=lambda i: (sizes[i], i)):
-        yield domains[i]
+def _place_one(work: Work, room: Room, nodes: int, *, soon: bool) -> list[NodeRoom] | None:
+    """Return the tightest node that holds one worker."""
+    if not room.only_gpus_bind(work.fit):
+        fitting = 0
+        for some in room.slots(work.fit, nodes, soon=soon).values():
+            fitting |= some
+        nodes = fitting
+    node = _tightest(room, nodes, work.fit.gpus, soon=soon)
+    return None if node is None else [node]
 
 
-def _domains(
-    nodes: Sequence[NodeRoom], level: str, topology: Sequence[str]
-) -> list[list[NodeRoom]]:
-    found: dict[tuple[str, ...], list[NodeRoom]] = {}
-    for node in nodes:
-        if (name := domain_of(node.node, level, topology)) is not None:
-            found.setdefault(name, []).append(node)
-    return list(found.values())
+def _tightest(room: Room, nodes: int, least: int, *, soon: bool) -> NodeRoom | None:
+    """Return the node with the fewest free GPUs, at least so many; nodes in use go first."""
+    used = nodes & room.used
+    for group in (used, nodes ^ used):
+        if group:
+            for found in room.by_free[soon][least:]:
+                if best := group & found:
+                    return room.at(lowest(best))
+    return None
 
 
-def _levels(work: Work, topology: Sequence[str]) -> list[str]:
-    """Return the levels at which to keep the gang together, widest first, ``node`` last."""
-    preferred = work.job.preferred_level
-    if preferred is None or preferred == NODE_LEVEL:
-        return [NODE_LEVEL]
-    narrower = topology[topology.index(preferred) :] if preferred in topology else [preferred]
-    return [*narrower, NODE_LEVEL]
+def _holding(room: Room, work: Work, nodes: int, *, soon: bool) -> Holding:
+    sets = room.slots(work.fit, nodes, soon=soon)
+    size = sum(slots * some.bit_count() for slots, some in sets.items())
+    return Holding(0, sets, None, size)
+
+
+def _required(work: Work, count: int, room: Room, everywhere: Holding) -> Holding | None:
+    """Return the tightest domain of the required level that holds the whole gang."""
+    if everywhere.size < count:
+        return None
+    level = work.fit.required
+    if level is None:
+        return everywhere
+    if level == NODE_LEVEL:
+        slots = min((slots for slots in everywhere.sets if slots >= count), default=None)
+        if slots is None:
+            return None
+        node = lowest(everywhere.sets[slots])
+        return Holding(node, {slots: 1}, Domain(node, 1), slots)
+    domains = [everywhere.inside(domain) for domain in room.levels[level].domains]
+    large = [domain for domain in domains if domain.size >= count]
+    least = min((domain.size for domain in large), default=0)
+    equal = [domain for domain in large if domain.size == least]
+    return min(equal, key=lambda domain: domain.rank, default=None)
 
 
 def _fill(
-    nodes: Sequence[NodeRoom],
-    count: int,
-    slots: dict[int, int],
-    levels: Sequence[str],
-    topology: Sequence[str],
-    soon: bool,
+    holding: Holding, count: int, room: Room, levels: Sequence[str], *, soon: bool
 ) -> list[NodeRoom]:
     """Return the node of each worker; the caller has seen that all of them fit."""
     if levels[0] == NODE_LEVEL:
-        return _fill_nodes(nodes, count, slots, soon)
-    domains = _domains(nodes, levels[0], topology)
-    apart = [n for n in nodes if domain_of(n.node, levels[0], topology) is None]
-    domains += [[n] for n in apart]
-    sizes = [sum(slots[n.order] for n in domain) for domain in domains]
+        return _fill_nodes(holding, count, room, soon=soon)
+    domains = _domains(holding, room, levels[0])
     places: list[NodeRoom] = []
-    left = set(range(len(domains)))
-    while len(places) < count:
+    for position, domain in enumerate(domains):
         rest = count - len(places)
-        whole = [i for i in left if sizes[i] >= rest]
-        best = (
-            min(whole, key=lambda i: (sizes[i], i))
-            if whole
-            else min(left, key=lambda i: (-sizes[i], i))
-        )
-        left.remove(best)
-        inside = min(rest, sizes[best])
-        places += _fill(domains[best], inside, slots, levels[1:], topology, soon)
+        if domain.size >= rest:
+            least = min(d.size for d in domains[position:] if d.size >= rest)
+            domain = next(d for d in domains[position:] if d.size == least)
+        places += _fill(domain, min(rest, domain.size), room, levels[1:], soon=soon)
+        if len(places) == count:
+            break
     return places
 
 
-def _fill_nodes(
-    nodes: Sequence[NodeRoom], count: int, slots: dict[int, int], soon: bool
-) -> list[NodeRoom]:
+def _domains(holding: Holding, room: Room, level: str) -> list[Holding]:
+    """Return the domains of a level that hold any, the largest first; nodes without one last."""
+    inner = [holding.inside(d) for d in room.levels.below(holding.domain, level)]
+    inner = [found for found in inner if found.size]
+    apart = room.levels[level].unlabelled >> holding.low
+    alone = [
+        Holding(holding.low + at, {slots: 1}, Domain(holding.low + at, 1), slots)
+        for slots, some in holding.sets.items()
+        for at in members(some & apart)
+    ]
+    ranks = {id(found): (0, found.rank) for found in inner}
+    ranks |= {id(found): (1, found.low) for found in alone}
+    return sorted([*inner, *alone], key=lambda found: (-found.size, ranks[id(found)]))
+
+
+def _fill_nodes(holding: Holding, count: int, room: Room, *, soon: bool) -> list[NodeRoom]:
     """Take the tightest node that holds the rest, used nodes first; else the largest."""
-
-    def tightness(node: NodeRoom) -> tuple[bool, int, int]:
-        return (node.workers == 0, node.free_gpus(soon=soon), node.order)
-
-    def largeness(node: NodeRoom) -> tuple[int, bool, int]:
-        return (-slots[node.order], node.workers == 0, node.order)
-
+    sets = {slots: some << holding.low for slots, some in holding.sets.items()}
     places: list[NodeRoom] = []
-    left = list(nodes)
-    while len(places) < count:
+    for slots in sorted(sets, reverse=True):
         rest = count - len(places)
-        whole = [n for n in left if slots[n.order] >= rest]
-        best = min(whole, key=tightness) if whole else min(left, key=largeness)
-        left.remove(best)
-        places += [best] * min(rest, slots[best.order])
+        if slots < rest:
+            some, number = sets[slots], (rest - 1) // slots
+            used = some & room.used
+            full = first(used, number)
+            fuller = first(some ^ used, number - full.bit_count())
+            for at in (*members(full), *members(fuller)):
+                places += [room.at(at)] * slots
+            sets[slots] = some & ~(full | fuller)
+            rest = count - len(places)
+        whole = 0
+        for large, some in sets.items():
+            if large >= rest:
+                whole |= some
+        if (tightest := _tightest(room, whole, 0, soon=soon)) is not None:
+            return places + [tightest] * rest
     return places

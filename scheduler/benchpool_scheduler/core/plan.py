@@ -11,16 +11,18 @@ Two views of the pool are kept apart all the way: a plain start sees the pool as
 sees it as it will be when those who are leaving have gone. A job that was promised room keeps it
 and makes nobody else leave (R20).
 
-Nothing is searched: every job has its turn once, and a pass is bounded by jobs times nodes.
+Nothing is searched: every line of equal jobs has its turn until one of it fails, and a turn is
+bounded by what running jobs could give.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from benchpool_scheduler.core.board import Board, Chunk
+from benchpool_scheduler.core.amounts import WHOLE_GPU
+from benchpool_scheduler.core.benches import give_way_to_benches
+from benchpool_scheduler.core.board import Board
+from benchpool_scheduler.core.chunks import Chunk
+from benchpool_scheduler.core.givers import Givers
 from benchpool_scheduler.core.model import (
-    Activity,
     Command,
     JobId,
     Plan,
@@ -29,14 +31,16 @@ from benchpool_scheduler.core.model import (
     Share,
     Snapshot,
     Start,
+    Worker,
 )
 from benchpool_scheduler.core.moves import make_room
-from benchpool_scheduler.core.ordering import Turns
+from benchpool_scheduler.core.ordering import Turns, Waiter
 from benchpool_scheduler.core.placement import find
 from benchpool_scheduler.core.reasons import reasons_of
 from benchpool_scheduler.core.room import Taken
-from benchpool_scheduler.core.victims import Chunks, Claim, give_way_to_benches
-from benchpool_scheduler.core.works import Work
+from benchpool_scheduler.core.victims import Claim
+from benchpool_scheduler.core.waiting import Line
+from benchpool_scheduler.core.works import Fit, Work
 
 
 def decide(snapshot: Snapshot) -> Plan:
@@ -61,50 +65,67 @@ def decide(snapshot: Snapshot) -> Plan:
     >>> plan.reasons["two"].code.value
     'fair-share-reached'
     """
-    run = Pass(snapshot)
+    return _decide(Board.of(snapshot), snapshot.now_s, explain=True)
+
+
+def decide_on(board: Board, now_s: float, *, explain: bool = True) -> Plan:
+    """Decide what to do with a board that is kept; it is left as it was.
+
+    Args:
+        now_s: The instant, on the clock of the jobs' ``as_of_s``, in seconds.
+        explain: Give the reasons of those who wait (R22); without them a pass is shorter.
+    """
+    try:
+        return _decide(board, now_s, explain=explain)
+    finally:
+        board.restore()
+
+
+def _decide(board: Board, now_s: float, *, explain: bool) -> Plan:
+    run = Pass(board, now_s)
     run.benches()
     run.promises()
     run.turns()
-    return run.plan()
+    return run.plan(explain=explain)
 
 
 class Pass:
     """The steps of one pass over a board."""
 
-    def __init__(self, snapshot: Snapshot) -> None:
-        self.board = Board(snapshot)
-        self.chunks = Chunks(self.board)
-        self.preempts: list[Preempt] = []
+    def __init__(self, board: Board, now_s: float) -> None:
+        board.chunks.release(now_s)
+        self.board = board
+        self.standing = board.standing
+        self.now_s = now_s
+        self.givers = Givers(board.chunks, now_s)
+        self.preempts: dict[tuple[JobId, JobId | None], Preempt] = {}
         self.leaves: set[int] = set()
-        self.failed: set[tuple[object, ...]] = set()
-        self.blocked: list[tuple[Work, int]] = []
-        past = {
-            (self.board.tree.of(use.project).index, use.name): use.used_gpu_s
-            for use in snapshot.users
-        }
-        self.queue = Turns(self.board.standing, past)
+        self.immovable: set[tuple[Fit, int]] = set()
+        self.queue = Turns(self.standing, board.past, self._hopeless)
 
     def benches(self) -> None:
         """Where benches lack room, preemptible over-quota work gives way (R3)."""
-        for chunk in give_way_to_benches(self.board, self.chunks):
+        for chunk in give_way_to_benches(self.board, self.givers):
             self._preempt(chunk, None, "R3")
 
     def promises(self) -> None:
         """Jobs that were promised room come first and take it, in the order of R11 (R20)."""
-        promised = Turns(self.board.standing, self.queue.past)
-        for work in self.board.works:
-            if work.queued and work.job.earmarked:
-                promised.put(work)
-            elif work.job.activity is Activity.TERMINATING and work.job.promised:
-                self._keep_move(work)
+        board = self.board
+        for _, work in sorted(board.moving.items()):
+            self._keep_move(work)
+        if not board.promised:
+            return
+        promised = Turns(self.standing, board.past, lambda waiter: False)
+        for _, work in sorted(board.promised.items()):
+            promised.put(_alone(work))
         while (waiter := promised.take()) is not None:
-            work = waiter[0]
+            work = waiter.work
             taken = self._keep_promise(work)
             if taken is None:
-                self.queue.put(work)
+                self.queue.put(_alone(work))
             else:
-                self.board.start(work, taken)
-                promised.changed(work.branch)
+                board.start(work, taken)
+                promised.changed(work.branch.path)
                 self._wants_more(work, work.job.min_workers)
 
     def _keep_move(self, work: Work) -> None:
@@ -125,39 +146,46 @@ class Pass:
 
     def turns(self) -> None:
         """Every waiting job has its turn; then those that could grow."""
-        for work in self.board.works:
-            if work.queued and not work.job.earmarked:
-                self.queue.put(work)
-            elif work.job.activity is Activity.RUNNING:
-                self._wants_more(work, len(work.job.held))
+        for line in self.board.waiting:
+            self.queue.put(line)
         while (waiter := self.queue.take()) is not None:
-            work, workers = waiter
-            if work.age in self.leaves:
+            if waiter.workers and waiter.work.age in self.leaves:
                 continue
-            shape = (work.age, "grows") if workers else work.shape
-            if shape in self.failed or not self._turn(work, workers):
-                self.failed.add(shape)
-                self.blocked.append(waiter)
+            if not self._turn(waiter):
+                self.queue.fail(waiter)
 
-    def _turn(self, work: Work, workers: int) -> bool:
+    def _hopeless(self, waiter: Waiter) -> bool:
+        """Tell of a job that lacks GPUs, and could claim none, without trying it out (R9, R15)."""
+        work = waiter.work
+        asked = work.need.gpus if waiter.workers else work.core.gpus
+        if not asked or asked <= self.board.room.free(work.fit) * WHOLE_GPU or work.fit.part:
+            return False
+        most = self.standing.most_to_claim(work.branch.index)
+        return asked > most and not self.givers.gives_below(work)
+
+    def _turn(self, waiter: Waiter) -> bool:
         """Start or grow the job, plainly or by a claim; tell whether it did."""
+        work, workers = waiter.work, waiter.workers
         more = 1 if workers else work.job.min_workers
         if (taken := self._plain(work, more)) is not None:
             self.board.start(work, taken)
-            self.chunks.add_fresh(work, taken.workers, core=not workers)
+            self.givers.add_fresh(work, taken.workers, core=not workers)
         elif (taken := self._move(work, more)) is not None or (
             taken := self._claim(work, more)
         ) is not None:
             self.board.start(work, taken)
         else:
             return False
-        self.queue.changed(work.branch)
+        if waiter.next():
+            self.queue.put_back(waiter)
+        else:
+            self.queue.changed(work.branch.path)
         self._wants_more(work, workers + more)
         return True
 
     def _wants_more(self, work: Work, workers: int) -> None:
         if workers < work.job.workers:
-            self.queue.put(work, workers)
+            self.queue.put(_alone(work, workers))
 
     def _plain(self, work: Work, workers: int) -> Taken | None:
         """Take what is free now (R8-R10)."""
@@ -166,133 +194,109 @@ class Pass:
         return self._take(work, workers, soon=False)
 
     def _take(self, work: Work, workers: int, *, soon: bool) -> Taken | None:
-        board = self.board
-        places = find(work, workers, board.room, board.topology, soon=soon)
+        room = self.board.room
+        places = find(work, workers, room, soon=soon)
         if places is None:
             return None
-        return self._behind_limit(work, board.room.take(work, places))
+        taken = room.take(work, places)
+        return self._behind_limit(work, taken) if soon else taken
 
     def _behind_limit(self, work: Work, taken: Taken) -> Taken:
         """Add who must leave before the job is within its limits and quotas."""
-        board, after = self.board, dict.fromkeys(taken.after)
+        board = self.board
         amounts = work.need.times(len(taken.workers))
         over = board.ledger.bound(work, amounts, soon=False)
-        if over is not None:
-            after.update(dict.fromkeys(board.leaving_below(over[0])))
+        if over is None:
+            return taken
+        after = dict.fromkeys([*taken.after, *board.leaving_below(over[0])])
         return Taken(taken.workers, tuple(after))
 
     def _move(self, work: Work, workers: int) -> Taken | None:
         """Take room that others make by going on elsewhere (R18)."""
-        cleared = make_room(self.board, self.chunks, work, workers)
-        if cleared is None:
+        if (work.fit, workers) in self.immovable:
             return None
-        self.chunks.remove([moved.chunk for moved in cleared.moved])
+        cleared = make_room(self.board, self.givers, work, workers)
+        if cleared is None:
+            self.immovable.add((work.fit, workers))
+            return None
         after = dict.fromkeys(cleared.taken.after)
         for moved in cleared.moved:
             mover = moved.chunk.work
+            self.board.give(moved.chunk)
             self._preempt(moved.chunk, work.job.id, "R18")
             self.board.start(mover, Taken(moved.to, (mover.job.id,)))
-            self.queue.changed(mover.branch)
+            self.queue.changed(mover.branch.path)
             after[mover.job.id] = None
         return Taken(cleared.taken.workers, tuple(after))
 
     def _claim(self, work: Work, workers: int) -> Taken | None:
         """Take room that others hold or are leaving, if the job may (R15-R18)."""
-        claim = Claim(self.board, self.chunks, work, workers)
+        claim = Claim(self.board, self.givers, work, workers)
         if not claim.search():
             return None
         taken = self._take(work, workers, soon=True)
         if taken is None:
             raise AssertionError("a claim that fits has places")
         victims = [paid.chunk for paid in claim.paid]
-        self.chunks.remove(victims)
         after = dict.fromkeys(taken.after)
         for chunk in victims:
-            self.queue.changed(chunk.work.branch)
+            self.board.give(chunk)
+            self.queue.changed(chunk.work.branch.path)
             if chunk.fresh:
                 self._not_started_after_all(chunk)
             else:
                 self._preempt(chunk, work.job.id, "R15")
                 after[chunk.work.job.id] = None
+        if victims:
+            self.queue.reconsider()
         return Taken(taken.workers, tuple(after))
 
     def _preempt(self, chunk: Chunk, claimant: JobId | None, rule: str) -> None:
         self.leaves.add(chunk.work.age)
-        job = chunk.work.job.id
-        for position, command in enumerate(self.preempts):
-            if command.job == job and command.claimant == claimant:
-                self.preempts[position] = Preempt(
-                    job,
-                    (*command.workers, *chunk.workers),
-                    claimant,
-                    rule,
-                    command.lost_gpu_s + chunk.lost,
-                )
-                return
-        self.preempts.append(Preempt(job, chunk.workers, claimant, rule, chunk.lost))
+        job, lost = chunk.work.job.id, self.givers.lost(chunk)
+        before = self.preempts.get((job, claimant))
+        workers: tuple[Worker, ...] = chunk.workers
+        if before is not None:
+            workers, lost = (*before.workers, *workers), before.lost_gpu_s + lost
+        self.preempts[job, claimant] = Preempt(job, workers, claimant, rule, lost)
 
     def _not_started_after_all(self, chunk: Chunk) -> None:
         """A start of this pass gives way: it waits again, and so does who may now fit (R9)."""
+        self.givers.remove_fresh(chunk)
         self.board.undo_start(chunk)
         if chunk.core:
-            self.queue.put(chunk.work)
-        self.failed.clear()
-        for work, workers in self.blocked:
-            self.queue.put(work, workers)
-        self.blocked = []
+            self.queue.put(_alone(chunk.work))
+        self.immovable.clear()
+        self.queue.retry()
 
-    def plan(self) -> Plan:
+    def plan(self, *, explain: bool) -> Plan:
         """Return what was decided, and why the others wait."""
-        commands: list[Command] = [*self.preempts]
-        for job, entry in self.board.decided.items():
+        board = self.board
+        commands: list[Command] = [*self.preempts.values()]
+        for job, entry in board.decided.items():
             commands += [Start(job, part.workers, part.after) for part in entry.starts()]
-        waiting = [work for work, workers in self.blocked if not workers]
         return Plan(
             commands=tuple(commands),
-            reasons=reasons_of(self.board, self.chunks, waiting),
+            reasons=reasons_of(board, self.givers, self.queue.waiting()) if explain else {},
             shares=self._shares(),
-            over_quota=over_quota(self.board, self.preempts),
+            over_quota=board.over_quota.after(self.preempts.values()),
+            wake_s=board.chunks.next_release_s,
         )
 
     def _shares(self) -> dict[ProjectName, Share]:
-        board = self.board
+        board, standing = self.board, self.standing
         return {
             branch.name: Share(
-                branch.quota[0],
-                board.standing.shares[branch.index].gpus,
-                board.ledger.held[branch.index].gpus,
+                None if branch.quota[0] is None else branch.quota[0] // WHOLE_GPU,
+                standing.shares[branch.index].gpus // WHOLE_GPU,
+                -(-board.ledger.held[branch.index].gpus // WHOLE_GPU),
             )
             for branch in board.tree.branches
         }
 
 
-def over_quota(board: Board, preempts: Sequence[Preempt]) -> frozenset[JobId]:
-    """Return the jobs that hold GPUs above their project's quota.
-
-    A project's quota covers its jobs in the order in which it would keep them: non-preemptible,
-    then priority, then age.
-    """
-    lost: dict[JobId, int] = {}
-    for command in preempts:
-        lost[command.job] = lost.get(command.job, 0) + len(command.workers)
-    covered = [0] * len(board.tree.branches)
-    over: list[JobId] = []
-    by_worth = sorted(board.works, key=lambda w: (w.job.preemptible, -w.job.priority, w.age))
-    for work in by_worth:
-        gpus = work.need.gpus * (_workers_after(board, work) - lost.get(work.job.id, 0))
-        covered[work.branch.index] += gpus
-        quota = work.branch.quota[0]
-        if quota is not None and gpus and covered[work.branch.index] > quota:
-            over.append(work.job.id)
-    return frozenset(over)
-
-
-def _workers_after(board: Board, work: Work) -> int:
-    """Return how many workers run after the commands, before anything is taken from the job.
-
-    Workers that must wait for others to leave do not run yet.
-    """
-    decided = board.decided.get(work.job.id)
-    held = len(work.job.held) if work.job.activity is Activity.RUNNING else 0
-    parts = decided.starts() if decided is not None else ()
-    return held + sum(len(part.workers) for part in parts if not part.after)
+def _alone(work: Work, workers: int = 0) -> Line:
+    """Return a line of one."""
+    line = Line(work, workers)
+    line.put(work)
+    return line

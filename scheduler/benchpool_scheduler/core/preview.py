@@ -10,7 +10,7 @@ from benchpool_scheduler.core.model import Activity, Job, Plan, Reason, Snapshot
 from benchpool_scheduler.core.plan import decide
 from benchpool_scheduler.core.room import Room
 from benchpool_scheduler.core.tree import Tree
-from benchpool_scheduler.core.works import works_of
+from benchpool_scheduler.core.works import work_of
 
 Starts = Literal["now", "after-reclaim", "waits", "never"]
 
@@ -73,9 +73,8 @@ def _starts(snapshot: Snapshot, job: Job, plan: Plan) -> Starts:
 def could_ever_run(snapshot: Snapshot, job: Job) -> bool:
     """Tell whether the job could run if the pool were empty and all of its nodes ready."""
     tree = Tree(snapshot.projects)
-    empty = Room([replace(node, ready=True) for node in snapshot.nodes], [])
-    work = works_of(replace(snapshot, jobs=(job,)), tree)[0]
-    return possible(work, empty, tree, snapshot.topology)
+    empty = Room([replace(node, ready=True) for node in snapshot.nodes], snapshot.topology)
+    return possible(work_of(job, 0, tree), empty, tree)
 
 
 def _covered(snapshot: Snapshot, job: Job) -> int:

@@ -8,52 +8,66 @@ reader's own project and those above it, never other people's work.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Iterable
+from functools import cached_property
 
+from benchpool_scheduler.core.amounts import WHOLE_GPU
 from benchpool_scheduler.core.bindings import guarantee_reached, impossible, limit_reached
 from benchpool_scheduler.core.board import Board
-from benchpool_scheduler.core.model import JobId, Reason, ReasonCode
-from benchpool_scheduler.core.placement import acceptable, find
-from benchpool_scheduler.core.room import NodeRoom, Taken
-from benchpool_scheduler.core.sentences import Number, count, is_are, measured
-from benchpool_scheduler.core.victims import Chunks, Claim
+from benchpool_scheduler.core.givers import Givers
+from benchpool_scheduler.core.model import JobId, NodeName, Reason, ReasonCode
+from benchpool_scheduler.core.ordering import Waiter
+from benchpool_scheduler.core.placement import fits
+from benchpool_scheduler.core.room import Taken
+from benchpool_scheduler.core.sentences import Number, count, is_are, measured, plain
+from benchpool_scheduler.core.victims import Claim
+from benchpool_scheduler.core.waiting import Shape
 from benchpool_scheduler.core.works import Work
 
 
-def reasons_of(board: Board, chunks: Chunks, waiting: Iterable[Work]) -> dict[JobId, Reason]:
-    """Return the reason of every job that waits after the pass."""
-    explain = Explanation(board, chunks)
+def reasons_of(board: Board, givers: Givers, waiting: Iterable[Waiter]) -> dict[JobId, Reason]:
+    """Return the reason of every job that waits after the pass; those of one shape share one."""
+    explain = Explanation(board, givers)
     reasons = {
         job: explain.promised(start)
         for job, entry in board.decided.items()
         if entry.work.queued and (start := entry.waits) is not None
     }
-    known: dict[tuple[object, ...], Reason] = {}
-    for work in waiting:
-        if work.shape not in known:
-            known[work.shape] = explain.waiting(work)
-        reasons[work.job.id] = known[work.shape]
+    known: dict[Shape, Reason] = {}
+    for waiter in waiting:
+        if waiter.workers:
+            continue
+        shape = waiter.line.shape
+        if shape not in known:
+            known[shape] = explain.waiting(waiter.work)
+        reason = known[shape]
+        for work in waiter.left():
+            reasons[work.job.id] = reason
     return reasons
 
 
 class Explanation:
     """Explains one finished pass."""
 
-    def __init__(self, board: Board, chunks: Chunks) -> None:
+    def __init__(self, board: Board, givers: Givers) -> None:
         self.board = board
-        self.chunks = chunks
+        self.givers = givers
+        self.standing = board.standing
         self.set_aside = self._set_aside()
 
-    def _set_aside(self) -> dict[str, int]:
+    @cached_property
+    def unprotected(self) -> Givers:
+        """Return what could be taken if nothing were protected."""
+        return Givers(self.board.chunks, self.givers.now_s, protected=True)
+
+    def _set_aside(self) -> dict[NodeName, int]:
         """Return by node how many idle GPUs are kept for jobs that wait for others to leave."""
-        busy = {gpu for work in self.board.works for worker in work.job.held for gpu in worker.gpus}
-        kept: dict[str, int] = {}
+        kept: dict[NodeName, int] = {}
         parts = [part for entry in self.board.decided.values() for part in entry.starts()]
         for part in parts:
             for worker in part.workers if part.after else ():
-                idle = sum(gpu not in busy for gpu in worker.gpus)
-                kept[worker.node] = kept.get(worker.node, 0) + idle
+                node = self.board.room.by_name[worker.node]
+                kept[worker.node] = kept.get(worker.node, 0) + node.idle(worker.gpus)
         return kept
 
     def promised(self, start: Taken) -> Reason:
@@ -81,38 +95,42 @@ class Explanation:
 
     def _room(self, work: Work) -> Reason:
         """Explain a job that only lacks room."""
-        nodes = acceptable(work, self.board.room, self.board.topology)
-        free = sum(node.free_gpus() for node in nodes)
+        free = self.board.room.free(work.fit)
         numbers = self._numbers(work, free)
-        if self._fits_with_set_aside(work, nodes):
+        if self._fits_with_set_aside(work):
             return self._reserved(work, numbers)
-        if work.core.gpus <= free:
-            return self._form(work, nodes, free, numbers)
+        if work.core.gpus <= free * WHOLE_GPU:
+            return self._form(work, free, numbers)
         return self._entitlement(work, numbers)
 
     def _numbers(self, work: Work, free: int) -> dict[str, Number]:
         index = work.branch.index
         return {
-            "asked": work.core.gpus,
+            "asked": plain(work.core.gpus, 0),
             "free": free,
-            "total": self.board.total.gpus,
+            "total": self.board.total.gpus // WHOLE_GPU,
             "project": work.branch.name,
-            "held": self.board.ledger.held[index].gpus,
-            "quota": work.branch.quota[0],
-            "fair_share": self.board.standing.shares[index].gpus,
+            "held": plain(self.board.ledger.held[index].gpus, 0),
+            "quota": _whole(work.branch.quota[0]),
+            "fair_share": plain(self.standing.shares[index].gpus, 0),
         }
 
     def _opening(self, work: Work, numbers: dict[str, Number]) -> str:
         verb = "is" if numbers["free"] == 1 else "are"
-        asked = count(work.core.gpus, "GPU")
+        asked = measured(work.core.gpus, 0)
         return f"waits for {asked}: {numbers['free']} of {numbers['total']} {verb} free"
 
-    def _fits_with_set_aside(self, work: Work, nodes: Sequence[NodeRoom]) -> bool:
+    def _fits_with_set_aside(self, work: Work) -> bool:
         """Tell whether it would fit if nothing were promised to others (R20)."""
-        if not work.need.gpus or not any(self.set_aside.values()):
+        if not work.fit.gpus or not any(self.set_aside.values()):
             return False
-        idle = [node.free_gpus() + self.set_aside.get(node.node.name, 0) for node in nodes]
-        return sum(gpus // work.need.gpus for gpus in idle) >= work.job.min_workers
+        room, fit = self.board.room, work.fit
+        slots = sum(node.slots(fit, soon=False) for node in room.acceptable(fit))
+        for name, kept in self.set_aside.items():
+            if room.may_use(fit, name):
+                free = room.by_name[name].free_gpus()
+                slots += (free + kept) // fit.gpus - free // fit.gpus
+        return slots >= work.job.min_workers
 
     def _reserved(self, work: Work, numbers: dict[str, Number]) -> Reason:
         kept = sum(self.set_aside.values())
@@ -124,20 +142,18 @@ class Explanation:
             self._remedy(work, numbers),
         )
 
-    def _form(
-        self, work: Work, nodes: Sequence[NodeRoom], free: int, numbers: dict[str, Number]
-    ) -> Reason:
+    def _form(self, work: Work, free: int, numbers: dict[str, Number]) -> Reason:
         """Explain a job for which enough is free, yet not in the form that it needs."""
-        workers, each = work.job.min_workers, count(work.need.gpus, "GPU")
-        most = max((node.free_gpus() for node in nodes), default=0)
-        if work.need.gpus > most:
+        room, workers, each = self.board.room, work.job.min_workers, measured(work.need.gpus, 0)
+        most = room.most_free(work.fit)
+        if work.fit.gpus > most:
             return Reason(
                 ReasonCode.FRAGMENTED,
                 f"needs {each} on one node; {free} are free, at most {most} of them on one node",
                 numbers | {"most_on_one_node": most},
                 self._remedy(work, numbers),
             )
-        fit = sum(node.slots(work.need, soon=False) for node in nodes)
+        fit = sum(node.slots(work.fit, soon=False) for node in room.acceptable(work.fit))
         if workers > 1 and fit:
             level = work.job.required_level
             where = "" if level is None else f" within one {level}"
@@ -177,13 +193,14 @@ class Explanation:
         )
 
     def _share_reached(self, work: Work, index: int, numbers: dict[str, Number]) -> Reason:
-        board = self.board
-        branch, held = board.tree.branches[index], board.ledger.held[index].gpus
-        share, quota = board.standing.shares[index].gpus, branch.quota[0]
+        branch = self.board.tree.branches[index]
+        held = plain(self.board.ledger.held[index].gpus, 0)
+        share, quota = plain(self.standing.shares[index].gpus, 0), _whole(branch.quota[0])
         guaranteed = "its unlimited quota" if quota is None else f"{quota} guaranteed"
         text = f"{self._opening(work, numbers)}; project {branch.name} holds {held} of {guaranteed}"
         if held < share:
-            text += f", and with {work.core.gpus} more it would pass its fair share of {share}"
+            asked = plain(work.core.gpus, 0)
+            text += f", and with {asked} more it would pass its fair share of {share}"
         elif share != quota:
             text += f", and its fair share is {share}"
         numbers |= {"level": branch.name, "held": held, "quota": quota, "fair_share": share}
@@ -191,7 +208,7 @@ class Explanation:
 
     def _over_share(self, work: Work) -> int | None:
         """Return the lowest level that the job would carry past both its share and its quota."""
-        standing, core = self.board.standing, work.core
+        standing, core = self.standing, work.core
         for index in reversed(work.branch.path):
             if not standing.within_share(index, core) and not standing.within_quota(index, core):
                 return index
@@ -202,17 +219,20 @@ class Explanation:
 
         None when the claim would fail without any protection too.
         """
-        board, protected = self.board, self.chunks.protected
-        if not protected:
+        board, chunks = self.board, self.board.chunks
+        if not chunks.protected:
             return None
-        claim = Claim(board, self.chunks.unprotected(), work, work.job.min_workers)
+        claim = Claim(board, self.unprotected, work, work.job.min_workers)
         if not claim.search():
             return None
-        held = [paid.chunk.work for paid in claim.paid if paid.chunk in protected]
+        ends = [
+            paid.chunk.protected_until_s
+            for paid in claim.paid
+            if paid.chunk in chunks.protected.get(paid.chunk.work.branch.index, ())
+        ]
         claim.undo()
-        default = board.policy.min_runtime_s
-        waits = [board.tree.min_runtime_s(w.branch, default) - w.job.ran_s for w in held]
-        return max(0.0, *waits) if waits else None
+        waits = [end - self.givers.now_s for end in ends if end < float("inf")]
+        return max(0.0, *waits) if waits else 0.0 if ends else None
 
     def _remedy(self, work: Work, numbers: dict[str, Number]) -> str:
         """Return advice that holds: with what it would start now, else that it must wait."""
@@ -225,11 +245,13 @@ class Explanation:
     def _would_start_with(self, work: Work) -> int | None:
         """Return the most GPUs for each worker with which it would start now, if any."""
         board = self.board
-        most = max((node.free_gpus() for node in board.room.nodes), default=0)
-        for gpus in range(min(work.need.gpus - 1, most), 0, -1):
-            smaller = replace(work, need=work.need._replace(gpus=gpus))
-            workers = work.job.min_workers
-            fits = find(smaller, workers, board.room, board.topology, soon=False) is not None
-            if fits and board.ledger.over_limit(smaller, smaller.core, soon=False) is None:
+        for gpus in range(min(work.fit.gpus - 1, board.room.most_free(work.fit)), 0, -1):
+            smaller = work.with_gpus(gpus)
+            bound = board.ledger.bound(smaller, smaller.core, soon=False)
+            if bound is None and fits(smaller, work.job.min_workers, board.room, soon=False):
                 return gpus
         return None
+
+
+def _whole(amount: int | None) -> int | float | None:
+    return None if amount is None else plain(amount, 0)

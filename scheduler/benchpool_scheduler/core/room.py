@@ -1,90 +1,26 @@
-"""The free GPUs of every node during a pass, and those that are about to be free.
+"""The free GPUs of every node, kept from pass to pass: those free now, and those soon free.
 
 A GPU of a leaving job is *soon* free: a claim may be promised it, a plain start may not use it.
 What is kept for benches counts for nobody (R3).
+
+Facts (`seat`, `let_go`) and decisions of a pass (`take`) each have an exact inverse, and each
+costs the same whatever the size of the pool. Over all nodes, sets of nodes are kept as bits: by
+how many GPUs are free, by model, in use or not. A place is then found by joining such sets.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from benchpool_scheduler.core.amounts import NOTHING, Amounts, exact
-from benchpool_scheduler.core.model import Activity, GpuId, JobId, Node, NodeName, Worker
-from benchpool_scheduler.core.works import Work
+from benchpool_scheduler.core.bits import set_of
+from benchpool_scheduler.core.domains import Levels
+from benchpool_scheduler.core.model import JobId, Node, NodeName, Worker
+from benchpool_scheduler.core.node_room import PLENTY, NodeRoom
+from benchpool_scheduler.core.slots import SlotIndexes
+from benchpool_scheduler.core.works import Fit, Work
 
-PLENTY = 1 << 30
-"""As many as anybody could ask for, where nothing bounds a resource."""
-
-
-class NodeRoom:
-    """One ready node: its free GPUs in order, and the GPUs of jobs that are leaving."""
-
-    __slots__ = ("_known", "_spare", "free", "leaving", "loads", "node", "order", "workers")
-
-    def __init__(self, node: Node, order: int) -> None:
-        self.node = node
-        self.order = order
-        self.free: dict[GpuId, None] = dict.fromkeys(node.gpus)
-        self.leaving: dict[GpuId, JobId] = {}
-        self.loads: dict[JobId, Amounts] = {}
-        self.workers = 0
-        self._known: dict[tuple[Amounts, bool], int] = {}
-        cpus, memory = exact(node.cpus or 0, node.memory_gib or 0)
-        self._spare = [
-            PLENTY if node.cpus is None else cpus,
-            PLENTY if node.memory_gib is None else memory,
-        ]
-
-    def free_gpus(self, *, soon: bool = False) -> int:
-        """Return how many GPUs train may take here now, or once the leaving are gone."""
-        gpus = len(self.free) + (len(self.leaving) if soon else 0)
-        return max(0, gpus - self.node.kept)
-
-    def short_for_benches(self) -> int:
-        """Return how many GPUs benches lack here once the leaving are gone (R3)."""
-        return self.node.kept - len(self.free) - len(self.leaving)
-
-    def changed(self) -> None:
-        """Something here was taken or given back: forget what was worked out."""
-        self._known.clear()
-
-    def slots(self, need: Amounts, *, soon: bool) -> int:
-        """Return how many workers of this need fit; remembered until the node changes."""
-        fit = self._known.get((need, soon))
-        if fit is None:
-            fit = self._known[need, soon] = self._slots(need, soon=soon)
-        return fit
-
-    def _slots(self, need: Amounts, *, soon: bool) -> int:
-        cpus, memory = self._spare
-        if soon and self.loads:
-            cpus += sum(load.cpus for load in self.loads.values())
-            memory += sum(load.memory for load in self.loads.values())
-        fit = PLENTY
-        if need.gpus:
-            fit = self.free_gpus(soon=soon) // need.gpus
-        if need.cpus:
-            fit = min(fit, cpus // need.cpus)
-        if need.memory:
-            fit = min(fit, memory // need.memory)
-        return max(0, fit)
-
-    def short_of(self, need: Amounts) -> bool:
-        """Tell whether CPUs or memory, not GPUs, are missing now for one worker."""
-        return self._spare[0] < need.cpus or self._spare[1] < need.memory
-
-    def load(self, need: Amounts) -> None:
-        """Book CPUs and memory of a worker."""
-        self._spare[0] -= need.cpus
-        self._spare[1] -= need.memory
-        self.workers += 1
-
-    def unload(self, need: Amounts) -> None:
-        """Take back ``load``."""
-        self._spare[0] += need.cpus
-        self._spare[1] += need.memory
-        self.workers -= 1
+__all__ = ["PLENTY", "NodeRoom", "Room", "Taken"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,66 +32,71 @@ class Taken:
 
 
 class Room:
-    """All ready nodes, in the order of the snapshot."""
+    """All ready nodes, in the order of the snapshot.
 
-    def __init__(self, nodes: Sequence[Node], works: Iterable[Work]) -> None:
+    Attributes:
+        every: All ready nodes as a set of their orders. ``used``: those with any worker.
+        by_free: For now and for soon: the nodes by how many whole GPUs are free.
+        levels: The domains of the machine room.
+    """
+
+    def __init__(self, nodes: Sequence[Node], topology: Sequence[str] = ()) -> None:
+        self.topology = topology
         self.nodes = [NodeRoom(node, order) for order, node in enumerate(nodes) if node.ready]
         self.by_name: Mapping[NodeName, NodeRoom] = {n.node.name: n for n in self.nodes}
-        for work in works:
-            if work.job.activity is Activity.QUEUED:
-                continue
-            for worker in work.job.held:
-                self._occupy(work, worker)
-                if work.job.activity is Activity.TERMINATING:
-                    self.let_go(work, worker)
+        self.every = set_of(n.order for n in self.nodes)
+        self.used = 0
+        self.levels = Levels([(n.order, n.node) for n in self.nodes], topology)
+        most = max((len(n.node.gpus) for n in self.nodes), default=0)
+        self.by_free = (self._buckets(most), self._buckets(most))
+        self._by_order = {n.order: n for n in self.nodes}
+        self._models: dict[tuple[str, ...], int] = {}
+        self._indexes = SlotIndexes(self.nodes)
+        self._cpus_bound = any(n.cpus_bound for n in self.nodes)
+        self._memory_bound = any(n.memory_bound for n in self.nodes)
 
-    def _occupy(self, work: Work, worker: Worker) -> None:
-        if (room := self.by_name.get(worker.node)) is not None:
-            room.changed()
-            for gpu in worker.gpus:
-                room.free.pop(gpu, None)
-            room.load(work.need)
+    def _buckets(self, most: int) -> list[int]:
+        orders: list[list[int]] = [[] for _ in range(most + 1)]
+        for node in self.nodes:
+            orders[node.now].append(node.order)
+        return [set_of(found) for found in orders]
+
+    # ----------------------------------------------------------------- facts
+
+    def seat(self, work: Work, worker: Worker) -> None:
+        """A job holds this worker; on a node that is not here this changes nothing."""
+        self._tell(NodeRoom.seat, work, worker)
+
+    def unseat(self, work: Work, worker: Worker) -> None:
+        """Take back ``seat``."""
+        self._tell(NodeRoom.unseat, work, worker)
 
     def let_go(self, work: Work, worker: Worker) -> None:
-        """The worker is leaving: its GPUs are soon free."""
-        if (room := self.by_name.get(worker.node)) is None:
-            return
-        room.changed()
-        for gpu in worker.gpus:
-            if gpu in room.node.gpus:
-                room.leaving[gpu] = work.job.id
-        room.loads[work.job.id] = room.loads.get(work.job.id, NOTHING) + work.need
+        """A seated worker is leaving: its GPUs are soon free."""
+        self._tell(NodeRoom.let_go, work, worker)
 
     def hold_again(self, work: Work, worker: Worker) -> None:
         """Take back ``let_go``."""
-        if (room := self.by_name.get(worker.node)) is None:
-            return
-        room.changed()
-        for gpu in worker.gpus:
-            room.leaving.pop(gpu, None)
-        left = room.loads.pop(work.job.id, NOTHING) - work.need
-        if min(left) >= 0 and any(left):
-            room.loads[work.job.id] = left
+        self._tell(NodeRoom.hold_again, work, worker)
 
-    def give_back(self, work: Work, worker: Worker) -> None:
-        """Undo a start of this pass: its GPUs are free again, in the node's order."""
-        room = self.by_name[worker.node]
-        room.changed()
-        back = {*room.free, *worker.gpus}
-        room.free = {gpu: None for gpu in room.node.gpus if gpu in back}
-        room.unload(work.need)
+    def _tell(
+        self, what: Callable[[NodeRoom, Work, Worker], None], work: Work, worker: Worker
+    ) -> None:
+        if (node := self.by_name.get(worker.node)) is not None:
+            what(node, work, worker)
+            self._changed(node)
 
-    def occupy(self, work: Work, worker: Worker) -> None:
-        """Give free GPUs to a worker again, after ``give_back``."""
-        self._occupy(work, worker)
+    # ----------------------------------------------------------------- decisions
 
     def take(self, work: Work, places: Iterable[NodeRoom]) -> Taken:
         """Give GPUs to one worker at each place: free ones first, then those of the leaving."""
         workers: list[Worker] = []
         after: dict[JobId, None] = {}
-        for room in places:
-            gpus = self._choose(room, work.need.gpus)
-            workers.append(self._seat(work, room, gpus, after))
+        for node in places:
+            worker = Worker(node.node.name, node.choose(work.fit))
+            after.update(dict.fromkeys(node.give(work.fit, worker)))
+            self._changed(node)
+            workers.append(worker)
         return Taken(tuple(workers), tuple(after))
 
     def take_promised(self, work: Work, promised: Sequence[Worker]) -> Taken | None:
@@ -164,32 +105,106 @@ class Room:
         for worker in promised:
             wanted.setdefault(worker.node, []).append(worker)
         for name, workers in wanted.items():
-            room = self.by_name.get(name)
-            if room is None or room.slots(work.need, soon=True) < len(workers):
+            node = self.by_name.get(name)
+            if node is None or node.slots(work.fit, soon=True) < len(workers):
                 return None
-            gpus = [gpu for worker in workers for gpu in worker.gpus]
-            if any(gpu not in room.free and gpu not in room.leaving for gpu in gpus):
+            if any(len(worker.gpus) != work.fit.gpus for worker in workers):
+                return None
+            if not node.can_give(gpu for worker in workers for gpu in worker.gpus):
                 return None
         after: dict[JobId, None] = {}
         for worker in promised:
-            self._seat(work, self.by_name[worker.node], worker.gpus, after)
+            node = self.by_name[worker.node]
+            after.update(dict.fromkeys(node.give(work.fit, worker)))
+            self._changed(node)
         return Taken(tuple(promised), tuple(after))
 
-    def _choose(self, room: NodeRoom, count: int) -> tuple[GpuId, ...]:
-        return tuple([*room.free, *room.leaving][:count])
+    def give_back(self, work: Work, worker: Worker) -> None:
+        """Take back one worker of ``take`` or ``take_promised``."""
+        node = self.by_name[worker.node]
+        node.give_back(work.fit, worker)
+        self._changed(node)
 
-    def _seat(
-        self, work: Work, room: NodeRoom, gpus: tuple[GpuId, ...], after: dict[JobId, None]
-    ) -> Worker:
-        room.changed()
-        now = sum(gpu in room.free for gpu in gpus)
-        if room.short_of(work.need) or (now and len(room.free) - now < room.node.kept):
-            # GPUs for benches, CPUs and memory have no owner of their own: wait for all of them.
-            after.update(dict.fromkeys(room.loads))
-        for gpu in gpus:
-            if gpu in room.free:
-                del room.free[gpu]
-            else:
-                after[room.leaving.pop(gpu)] = None
-        room.load(work.need)
-        return Worker(room.node.name, gpus)
+    def retake(self, work: Work, worker: Worker) -> None:
+        """Take again exactly what was given back."""
+        node = self.by_name[worker.node]
+        node.give(work.fit, worker)
+        self._changed(node)
+
+    # ----------------------------------------------------------------- questions
+
+    def allowed(self, models: tuple[str, ...]) -> int:
+        """Return the nodes with one of these GPU models; no models means any (R13)."""
+        if not models:
+            return self.every
+        if models not in self._models:
+            found = [n.order for n in self.nodes if n.node.gpu_model in models]
+            self._models[models] = set_of(found)
+        return self._models[models]
+
+    def may_use(self, fit: Fit, node: NodeName) -> bool:
+        """Tell whether a job of this fit may use the node at all, whatever is free."""
+        room = self.by_name.get(node)
+        return room is not None and (not fit.models or room.node.gpu_model in fit.models)
+
+    def acceptable(self, fit: Fit) -> list[NodeRoom]:
+        """Return the nodes that a job of this fit may use at all, whatever is free."""
+        return [n for n in self.nodes if not fit.models or n.node.gpu_model in fit.models]
+
+    def free(self, fit: Fit) -> int:
+        """Return how many whole GPUs are free now on the nodes that this fit may use."""
+        nodes = self.allowed(fit.models)
+        return sum(
+            gpus * (found & nodes).bit_count() for gpus, found in enumerate(self.by_free[False])
+        )
+
+    def most_free(self, fit: Fit) -> int:
+        """Return how many GPUs are free now on the node of this fit where most are."""
+        nodes, buckets = self.allowed(fit.models), self.by_free[False]
+        return next((k for k in range(len(buckets) - 1, 0, -1) if buckets[k] & nodes), 0)
+
+    def at(self, order: int) -> NodeRoom:
+        """Return the node with this order."""
+        return self._by_order[order]
+
+    def slots(self, fit: Fit, nodes: int, *, soon: bool) -> dict[int, int]:
+        """Return which of the nodes hold how many workers of this need, the number first."""
+        if self.only_gpus_bind(fit):
+            sets = self._by_gpus(fit.gpus, soon=soon)
+        else:
+            sets = self._indexes.sets(fit, soon=soon)
+        return {slots: some for slots, found in sets.items() if (some := found & nodes)}
+
+    def only_gpus_bind(self, fit: Fit) -> bool:
+        """Tell whether no node bounds anything else that a worker of this fit takes."""
+        return not (fit.cpus and self._cpus_bound) and not (fit.memory and self._memory_bound)
+
+    def _by_gpus(self, gpus: int, *, soon: bool) -> dict[int, int]:
+        if not gpus:
+            return {PLENTY: self.every}
+        sets: dict[int, int] = {}
+        for free, found in enumerate(self.by_free[soon]):
+            if found and free >= gpus:
+                slots = free // gpus
+                sets[slots] = sets.get(slots, 0) | found
+        return sets
+
+    # ----------------------------------------------------------------- inside
+
+    def _changed(self, node: NodeRoom) -> None:
+        now, soon = node.now, node.soon
+        node.settle()
+        bit = 1 << node.order
+        if node.now != now:
+            buckets = self.by_free[False]
+            buckets[now] ^= bit
+            buckets[node.now] |= bit
+        if node.soon != soon:
+            buckets = self.by_free[True]
+            buckets[soon] ^= bit
+            buckets[node.soon] |= bit
+        if node.workers:
+            self.used |= bit
+        else:
+            self.used &= ~bit
+        self._indexes.changed(node)

@@ -7,13 +7,13 @@ from benchpool_scheduler.core.amounts import UNITS
 Number = int | float | str | None
 
 
-def count(number: int, noun: str) -> str:
+def count(number: int | float, noun: str) -> str:
     """Return a number with its noun.
 
     >>> count(1, "GPU"), count(2, "GPU")
     ('1 GPU', '2 GPUs')
     """
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+    return f"{number} {noun}" if number == 1 else f"{number:g} {noun}s"
 
 
 def is_are(number: int) -> str:
@@ -28,18 +28,19 @@ def is_are(number: int) -> str:
 def plain(amount: int, resource: int) -> int | float:
     """Return an amount in the reader's units.
 
-    >>> plain(2, 0), plain(2500, 1), plain(1536, 2)
+    >>> plain(2000, 0), plain(2500, 1), plain(1536, 2)
     (2, 2.5, 1.5)
     """
-    return amount if resource == 0 else amount / UNITS[resource]
+    whole, rest = divmod(amount, UNITS[resource])
+    return amount / UNITS[resource] if rest else whole
 
 
 def measured(amount: int, resource: int) -> str:
     """Return an amount of a resource with its unit.
 
-    >>> measured(2, 0), measured(2500, 1), measured(1536, 2)
+    >>> measured(2000, 0), measured(2500, 1), measured(1536, 2)
     ('2 GPUs', '2.5 CPUs', '1.5 GiB of memory')
     """
     if resource == 0:
-        return count(amount, "GPU")
+        return count(plain(amount, 0), "GPU")
     return f"{plain(amount, resource):g} {'CPUs' if resource == 1 else 'GiB of memory'}"

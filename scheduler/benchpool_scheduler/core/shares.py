@@ -2,17 +2,22 @@
 
 The division of one parent's total among its children is ``divide``; ``fair_shares`` applies it
 level by level, each child's share being the total of its own children. Whole units only; what
-rounding cuts off goes to the largest remainders.
+rounding cuts off goes to the largest remainders. A GPU of which a project wants only a part counts
+as one that it wants.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from math import lcm
 
-from benchpool_scheduler.core.amounts import NOTHING, Amounts
+from benchpool_scheduler.core.amounts import WHOLE_GPU, Amounts
 from benchpool_scheduler.core.tree import Branch, Tree
+
+GRAIN = (WHOLE_GPU, 1, 1)
+"""How many of our units are divided in one piece, for each resource."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,41 +54,63 @@ def divide(total: int, claims: Sequence[Claim]) -> tuple[list[int], int]:
         >>> divide(15, [a, b])
         ([6, 6], 3)
     """
-    shares = [min(total if c.quota is None else c.quota, c.most) for c in claims]
+    most = [claim.most for claim in claims]
+    if sum(most) <= total and all(claim.weight > 0 for claim in claims):
+        return most, total - sum(most)
+    shares = [
+        min(total if claim.quota is None else claim.quota, wanted)
+        for claim, wanted in zip(claims, most, strict=True)
+    ]
     rest = max(0, total - sum(shares))
-    for priority in sorted({c.priority for c in claims}, reverse=True):
+    for priority in sorted({c.priority for c in claims}, reverse=True) if rest else ():
         bucket = [i for i, c in enumerate(claims) if c.priority == priority and c.weight > 0]
-        rest = _serve(rest, bucket, claims, shares)
+        rest = _serve(rest, bucket, claims, most, shares)
     return shares, rest
 
 
-def _serve(rest: int, bucket: list[int], claims: Sequence[Claim], shares: list[int]) -> int:
+def _serve(
+    rest: int, bucket: list[int], claims: Sequence[Claim], most: list[int], shares: list[int]
+) -> int:
     """Give the bucket its surplus by weight; return what it leaves.
 
     Whoever wants no more than its slice is served and drops out, which makes the others' slices
     larger; when nobody drops out, the slices are final up to rounding.
     """
-    open_claims = [i for i in bucket if claims[i].most > shares[i]]
-    while rest and open_claims:
-        weights = {i: Fraction(claims[i].weight) for i in open_claims}
-        whole = sum(weights.values())
-        slices = {i: rest * weight / whole for i, weight in weights.items()}
-        content = [i for i in open_claims if claims[i].most - shares[i] <= slices[i]]
+    wanting = [i for i in bucket if most[i] > shares[i]]
+    weights = dict(zip(wanting, _whole([claims[i].weight for i in wanting]), strict=True))
+    while rest and wanting:
+        whole = sum(weights[i] for i in wanting)
+        content = [i for i in wanting if (most[i] - shares[i]) * whole <= rest * weights[i]]
         if not content:
-            return _round(rest, slices, shares)
+            return _round(rest, wanting, weights, whole, shares)
         for i in content:
-            rest -= claims[i].most - shares[i]
-            shares[i] = claims[i].most
-        open_claims = [i for i in open_claims if i not in content]
+            rest -= most[i] - shares[i]
+            shares[i] = most[i]
+        wanting = [i for i in wanting if most[i] > shares[i]]
     return rest
 
 
-def _round(rest: int, slices: Mapping[int, Fraction], shares: list[int]) -> int:
+def _whole(weights: Sequence[float]) -> list[int]:
+    """Return whole numbers in exactly the proportion of the weights."""
+    if all(isinstance(weight, int) or weight.is_integer() for weight in weights):
+        return [int(weight) for weight in weights]
+    exact = [Fraction(weight) for weight in weights]
+    scale = lcm(*(weight.denominator for weight in exact))
+    return [int(weight * scale) for weight in exact]
+
+
+def _round(
+    rest: int, wanting: list[int], weights: dict[int, int], whole: int, shares: list[int]
+) -> int:
     """Give whole slices, then one unit each to the largest cut-off part, then to the older."""
-    for i, part in slices.items():
-        shares[i] += int(part)
-        rest -= int(part)
-    for i in sorted(slices, key=lambda i: (int(slices[i]) - slices[i], i))[:rest]:
+    left = rest
+    cut_off: list[tuple[int, int]] = []
+    for i in wanting:
+        part, remainder = divmod(rest * weights[i], whole)
+        shares[i] += part
+        left -= part
+        cut_off.append((-remainder, i))
+    for _, i in sorted(cut_off)[:left]:
         shares[i] += 1
     return 0
 
@@ -98,75 +125,70 @@ def fair_shares(
         demands: Held plus asked for, of each leaf; of a parent it is worked out here.
         usage_weight: Strength of the memory of past use (R7); 0 is off.
     """
-    wanted = _wanted(tree, demands)
-    shares = [NOTHING] * len(tree.branches)
+    columns = [
+        _column(tree, total, demands, resource, usage_weight)
+        if any(demand[resource] for demand in demands)
+        else [0] * len(tree.branches)
+        for resource in range(3)
+    ]
+    return [Amounts(*shares) for shares in zip(*columns, strict=True)] if columns[0] else []
 
-    def descend(children: tuple[int, ...], amounts: Amounts) -> None:
-        if not children:
-            return
+
+def _column(
+    tree: Tree, total: Amounts, demands: Sequence[Amounts], resource: int, usage_weight: float
+) -> list[int]:
+    """Return the shares of one resource, by age."""
+    grain = GRAIN[resource]
+    wanted = [-(-demand[resource] // grain) for demand in demands]
+    for top in tree.tops:
+        _climb(tree, wanted, resource, top)
+    shares = [0] * len(tree.branches)
+    levels = [(tree.tops, total[resource] // grain)]
+    for children, amount in levels:
         branches = [tree.branches[i] for i in children]
-        weights = bent_weights(branches, usage_weight)
-        columns = [divide(amounts[r], _claims(branches, wanted, weights, r))[0] for r in range(3)]
-        for position, child in enumerate(children):
-            shares[child] = Amounts(*(column[position] for column in columns))
-            descend(tree.branches[child].children, shares[child])
-
-    descend(tree.tops, total)
+        weights = bent_weights(branches, resource, usage_weight)
+        claims = [
+            Claim(
+                _whole_units(branch.quota[resource], grain),
+                _whole_units(branch.limit[resource], grain),
+                weight,
+                branch.priority,
+                wanted[branch.index],
+            )
+            for branch, weight in zip(branches, weights, strict=True)
+        ]
+        for child, share in zip(children, divide(amount, claims)[0], strict=True):
+            shares[child] = share * grain
+            if tree.branches[child].children:
+                levels.append((tree.branches[child].children, share))
     return shares
 
 
-def _claims(
-    branches: Sequence[Branch],
-    wanted: Sequence[Amounts],
-    weights: Callable[[int, int], float],
-    resource: int,
-) -> list[Claim]:
-    return [
-        Claim(
-            quota=branch.quota[resource],
-            limit=branch.limit[resource],
-            weight=weights(position, resource),
-            priority=branch.priority,
-            demand=wanted[branch.index][resource],
-        )
-        for position, branch in enumerate(branches)
-    ]
+def _whole_units(bound: int | None, grain: int) -> int | None:
+    return None if bound is None else bound // grain
 
 
-def _wanted(tree: Tree, demands: Sequence[Amounts]) -> list[Amounts]:
-    """Return the demand of every project; a parent's is its children's within their limits."""
-    wanted = list(demands)
-
-    def climb(index: int) -> Amounts:
-        branch = tree.branches[index]
-        for child in branch.children:
-            wanted[index] += climb(child)
-        return Amounts(
-            *(
-                amount if bound is None else min(amount, bound)
-                for amount, bound in zip(wanted[index], branch.limit, strict=True)
-            )
-        )
-
-    for top in tree.tops:
-        climb(top)
-    return wanted
+def _climb(tree: Tree, wanted: list[int], resource: int, index: int) -> int:
+    """Add up the demand of a project's children; return its own, within its limit."""
+    branch = tree.branches[index]
+    for child in branch.children:
+        wanted[index] += _climb(tree, wanted, resource, child)
+    limit = _whole_units(branch.limit[resource], GRAIN[resource])
+    return wanted[index] if limit is None else min(wanted[index], limit)
 
 
-def bent_weights(branches: Sequence[Branch], strength: float) -> Callable[[int, int], float]:
-    """Return the weight of a sibling for a resource, bent by past use (R7).
+def bent_weights(branches: Sequence[Branch], resource: int, strength: float) -> list[float]:
+    """Return the weights of siblings for a resource, bent by past use (R7).
 
-    With w the sibling's part of all weights and u its part of all past use, the bent weight is
+    With w a sibling's part of all weights and u its part of all past use, the bent weight is
     ``max(0, w + strength * (w - u))``: who used more than its part gets less now.
     """
-    used = sum(branch.used_gpu_s for branch in branches)
-
-    def weight(position: int, resource: int) -> float:
-        branch = branches[position]
-        whole = sum(sibling.weights[resource] for sibling in branches)
-        if not strength or not used or not whole:
-            return branch.weights[resource]
-        part = branch.weights[resource] / whole
-        return max(0.0, part + strength * (part - branch.used_gpu_s / used))
-
-    return weight
+    weights = [branch.weights[resource] for branch in branches]
+    whole, used = sum(weights), sum(branch.used_gpu_s for branch in branches)
+    if not strength or not used or not whole:
+        return weights
+    parts = [weight / whole for weight in weights]
+    return [
+        max(0.0, part + strength * (part - branch.used_gpu_s / used))
+        for part, branch in zip(parts, branches, strict=True)
+    ]

@@ -22,6 +22,7 @@ class Branch:
         path: Its ancestors and itself, from the top.
         quota: Guaranteed amounts, None for unlimited. ``limit``: the most it may hold.
         weights: Part of the surplus for each resource (R5).
+        limited: Those of ``path`` that have any limit, the lowest level first.
     """
 
     name: ProjectName
@@ -34,6 +35,7 @@ class Branch:
     priority: int
     min_runtime_s: float | None
     used_gpu_s: float
+    limited: tuple[int, ...]
 
 
 class Tree:
@@ -64,7 +66,7 @@ class Tree:
                 )
         self.tops = tuple(tops)
         self.branches = tuple(
-            _branch(project, index, self._path(projects, index), tuple(children[index]))
+            _branch(projects, index, self._path(projects, index), tuple(children[index]))
             for index, project in enumerate(projects)
         )
 
@@ -102,8 +104,9 @@ class Tree:
 
 
 def _branch(
-    project: Project, index: int, path: tuple[int, ...], children: tuple[int, ...]
+    projects: Sequence[Project], index: int, path: tuple[int, ...], children: tuple[int, ...]
 ) -> Branch:
+    project = projects[index]
     gpus = Bound(project.quota, project.limit, project.weight)
     every = (gpus, project.cpus, project.memory_gib)
     return Branch(
@@ -117,12 +120,18 @@ def _branch(
         priority=project.priority,
         min_runtime_s=project.min_runtime_s,
         used_gpu_s=project.used_gpu_s,
+        limited=tuple(i for i in reversed(path) if _has_limit(projects[i])),
     )
+
+
+def _has_limit(project: Project) -> bool:
+    bounds = (project.limit, project.cpus.limit, project.memory_gib.limit)
+    return any(bound is not None for bound in bounds)
 
 
 def _bounds(gpus: float | None, cpus: float | None, memory: float | None) -> Bounds:
     return (
-        None if gpus is None else int(gpus),
+        None if gpus is None else round(gpus * UNITS[0]),
         None if cpus is None else round(cpus * UNITS[1]),
         None if memory is None else round(memory * UNITS[2]),
     )

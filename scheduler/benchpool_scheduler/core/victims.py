@@ -16,90 +16,32 @@ gone (R15). Between projects the two branches are compared below the point where
 
 Inside a project only lower job priority pays. Sparing a chunk leaves the paying side with more,
 so it never makes another chunk of the set unlawful.
+
+While chunks go, every project only becomes less due to pay, so the next payer is found with a heap
+whose entries are looked at again when they come up.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import heapq
+from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from benchpool_scheduler.core.amounts import Amounts
-from benchpool_scheduler.core.board import Board, Chunk
-from benchpool_scheduler.core.model import Activity, Job, Policy, Worker
-from benchpool_scheduler.core.placement import acceptable, find
+from benchpool_scheduler.core.amounts import NOTHING
+from benchpool_scheduler.core.board import Board
+from benchpool_scheduler.core.chunks import Chunk
+from benchpool_scheduler.core.givers import Givers
+from benchpool_scheduler.core.model import NodeName
+from benchpool_scheduler.core.placement import fits
 from benchpool_scheduler.core.room import NodeRoom
 from benchpool_scheduler.core.works import Work
 
 BY_SHARE, BY_QUOTA, BY_PRIORITY = range(3)
 """On what ground a chunk may be taken, in the order in which grounds are used."""
 
-
-def lost_gpu_s(job: Job, gpus: int, policy: Policy) -> float:
-    """Return what stopping costs: progress since the last checkpoint, and a restart (R18)."""
-    lost = job.since_checkpoint_s
-    if lost is None or not job.checkpoints:
-        lost = job.ran_s
-    return (lost + policy.restart_s) * gpus
-
-
-def chunks_of(work: Work, workers: Sequence[Worker], policy: Policy, *, fresh: bool) -> list[Chunk]:
-    """Cut a job into what it could give: surplus workers singly, youngest first, then its core."""
-    least = work.job.min_workers
-    chunks = [Chunk(work, (worker,), False, 0.0, fresh) for worker in reversed(workers[least:])]
-    lost = 0.0 if fresh else lost_gpu_s(work.job, work.core.gpus, policy)
-    return [*chunks, Chunk(work, tuple(workers[:least]), True, lost, fresh)]
-
-
-class Chunks:
-    """What every project could give, by project age; the first to pay comes first."""
-
-    def __init__(self, board: Board) -> None:
-        self.board = board
-        self.by_project: dict[int, list[Chunk]] = {}
-        self.protected: list[Chunk] = []
-        for work in board.works:
-            if work.job.activity is Activity.RUNNING and work.job.preemptible:
-                self._add_running(work)
-        for chunks in self.by_project.values():
-            chunks.sort(key=lambda chunk: chunk.order)
-
-    def _add_running(self, work: Work) -> None:
-        protected = is_protected(work, self.board)
-        for chunk in chunks_of(work, work.job.held, self.board.policy, fresh=False):
-            if chunk.core and protected:
-                self.protected.append(chunk)
-            else:
-                self.by_project.setdefault(work.branch.index, []).append(chunk)
-
-    def unprotected(self) -> Chunks:
-        """Return the same with protected cores as if they were not; for explanations."""
-        every = object.__new__(Chunks)
-        every.board, every.protected = self.board, []
-        every.by_project = {index: list(chunks) for index, chunks in self.by_project.items()}
-        for chunk in self.protected:
-            every.by_project.setdefault(chunk.work.branch.index, []).append(chunk)
-        for chunks in every.by_project.values():
-            chunks.sort(key=lambda chunk: chunk.order)
-        return every
-
-    def add_fresh(self, work: Work, workers: Sequence[Worker], *, core: bool) -> None:
-        """A plain start of this pass could still be given up for a claim."""
-        if work.job.preemptible:
-            chunks = self.by_project.setdefault(work.branch.index, [])
-            chunks.append(Chunk(work, tuple(workers), core, 0.0, fresh=True))
-            chunks.sort(key=lambda chunk: chunk.order)
-
-    def remove(self, taken: Iterable[Chunk]) -> None:
-        """The chunks are gone for good."""
-        for chunk in taken:
-            self.by_project[chunk.work.branch.index].remove(chunk)
-
-
-def is_protected(work: Work, board: Board) -> bool:
-    """Tell whether the job's core may not be stopped now (R19)."""
-    least = board.tree.min_runtime_s(work.branch, board.policy.min_runtime_s)
-    often = work.job.preemptions_last_hour >= board.policy.preemptions_per_hour
-    return work.job.ran_s < least or often
+MOST_NODES_TRIED = 64
+"""So many nodes are looked at alone, where a wider look was led astray by other nodes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,86 +53,88 @@ class Paid:
     level: int
 
 
+Payer = tuple[object, ...]
+
+
 class Claim:
     """One job's claim on room that others hold."""
 
-    def __init__(self, board: Board, chunks: Chunks, work: Work, workers: int) -> None:
+    def __init__(self, board: Board, givers: Givers, work: Work, workers: int) -> None:
         self.board = board
-        self.chunks = chunks
+        self.standing = board.standing
+        self.givers = givers
         self.work = work
         self.workers = workers
         self.wanted = work.need.times(workers)
-        self.useful = {n.node.name for n in acceptable(work, board.room, board.topology)}
         self.paid: list[Paid] = []
-        self._next: dict[int, int] = {}
+        self._gives: dict[int, Callable[[], Chunk | None]] = {}
 
     def search(self) -> bool:
         """Let go of what is needed; tell whether the claimant now fits, else undo everything."""
         if self.board.ledger.over_guarantee(self.work, self.wanted, soon=True) is not None:
             return False
-        if not self._rightful():
+        if not self.rightful():
             return False
-        if self._pay(lambda chunk: True):
+        if self._pay(None):
             return True
         return self._pay_on_one_node()
 
-    def _rightful(self) -> bool:
+    def rightful(self) -> bool:
         """Tell whether there is any ground at all; room of leaving jobs is claimed by it too."""
         depth = len(self.work.branch.path) - 1
         return (
             self._ground_holds(BY_SHARE, depth)
             or self._ground_holds(BY_QUOTA, depth)
-            or self._own_lower() is not None
+            or self.givers.gives_below(self.work)
         )
 
     def _nodes_to_try(self) -> list[NodeRoom]:
-        """Return nodes to look at alone, where a wider look was led astray by other nodes."""
-        nodes = [n for n in self.board.room.nodes if n.node.name in self.useful]
-        need = self.work.need
-        return [
+        """Return nodes to look at alone, those that lack least first."""
+        gpus, room = self.work.fit.gpus * self.workers, self.board.room
+        if not gpus or len(room.nodes) < 2:
+            return []
+        nodes = [
             node
-            for node in nodes
-            if len(nodes) > 1
-            and node.free_gpus(soon=True) < self.wanted.gpus <= len(node.node.gpus)
-            and need.gpus
+            for name in self.givers.nodes()
+            if (node := room.by_name.get(name)) is not None
+            and node.free_gpus(soon=True) < gpus <= len(node.node.gpus)
+            and room.may_use(self.work.fit, name)
         ]
+        nodes.sort(key=lambda node: (-node.free_gpus(soon=True), node.order))
+        return sorted(nodes[:MOST_NODES_TRIED], key=lambda node: node.order)
 
     def _pay_on_one_node(self) -> bool:
-        """Try every node alone; keep the try on the best ground that loses least (R18)."""
+        """Try nodes alone; keep the try on the best ground that loses least (R18)."""
         best: tuple[tuple[int, float, int], NodeRoom] | None = None
         for node in self._nodes_to_try():
-            if self._pay(self._on(node)):
+            if self._pay(node):
                 grounds = max((paid.ground for paid in self.paid), default=0)
-                key = (grounds, sum(paid.chunk.lost for paid in self.paid), node.order)
+                lost = sum(self.givers.lost(paid.chunk) for paid in self.paid)
+                key = (grounds, lost, node.order)
                 if best is None or key < best[0]:
                     best = key, node
                 self.undo()
-        return best is not None and self._pay(self._on(best[1]))
+        return best is not None and self._pay(best[1])
 
-    def _on(self, node: NodeRoom) -> Callable[[Chunk], bool]:
-        def touches(chunk: Chunk) -> bool:
-            return any(worker.node == node.node.name for worker in chunk.workers)
-
-        return touches
-
-    def _pay(self, looked_at: Callable[[Chunk], bool]) -> bool:
-        self._next = {}
+    def _pay(self, node: NodeRoom | None) -> bool:
+        """Let chunks go, on one node or anywhere, until the claimant fits."""
+        where = None if node is None else node.node.name
+        payers = self._payers(where)
         while not self.fits():
-            chunk = self._next_chunk(looked_at)
-            if chunk is None:
+            paid = self._next(payers, where)
+            if paid is None:
                 self.undo()
                 return False
-            self.paid.append(chunk)
-            self.board.let_go(chunk.chunk)
+            self.paid.append(paid)
+            self.board.let_go(paid.chunk)
         self._spare()
         return True
 
     def fits(self) -> bool:
         """Tell whether the claimant could start once the leaving are gone."""
         board = self.board
-        return (
-            board.ledger.over_limit(self.work, self.wanted, soon=True) is None
-            and find(self.work, self.workers, board.room, board.topology, soon=True) is not None
+        return board.ledger.over_limit(self.work, self.wanted, soon=True) is None and fits(
+            self.work, self.workers, board.room, soon=True
         )
 
     def undo(self) -> None:
@@ -199,37 +143,42 @@ class Claim:
             self.board.hold_again(paid.chunk)
         self.paid = []
 
-    def _next_chunk(self, looked_at: Callable[[Chunk], bool]) -> Paid | None:
-        """Return what should pay next, or None when nothing more may be taken."""
-        best: tuple[tuple[object, ...], Paid] | None = None
-        for index, chunks in self.chunks.by_project.items():
-            position = self._skip(index, chunks, looked_at)
-            if position == len(chunks):
-                continue
-            paid = self._lawful(chunks[position])
-            if paid is None:
-                continue
-            key = (paid.ground, *self._payer(index))
-            if best is None or key < best[0]:
-                best = key, paid
-        if best is None:
-            return None
-        self._next[best[1].chunk.work.branch.index] += 1
-        return best[1]
+    # ------------------------------------------------------------------ who pays next
 
-    def _skip(self, index: int, chunks: list[Chunk], looked_at: Callable[[Chunk], bool]) -> int:
-        """Return the position of the project's next chunk that could be of use."""
-        position = self._next.get(index, 0)
-        while position < len(chunks) and not (
-            looked_at(chunks[position]) and self._useful(chunks[position])
-        ):
-            position += 1
-        self._next[index] = position
-        return position
+    def _payers(self, where: NodeName | None) -> list[tuple[Payer, int, Paid]]:
+        """Return a heap of the projects that could pay, with what each would give first."""
+        found: list[tuple[Payer, int, Paid]] = []
+        self._gives = {}
+        for index in self.givers.projects(where):
+            self._gives[index] = self.givers.reader(index, where, self._useful)
+            self._offer(found, index, self._gives[index]())
+        return found
+
+    def _next(self, payers: list[tuple[Payer, int, Paid]], where: NodeName | None) -> Paid | None:
+        """Return what should pay next, or None when nothing more may be taken."""
+        while payers:
+            key, index, paid = heapq.heappop(payers)
+            now = self._lawful(paid.chunk)
+            if now is None:
+                continue
+            again = self._payer(now.ground, index)
+            if payers and again > key and (again, index) > payers[0][:2]:
+                heapq.heappush(payers, (again, index, now))
+                continue
+            self._offer(payers, index, self._gives[index]())
+            return now
+        return None
+
+    def _offer(
+        self, payers: list[tuple[Payer, int, Paid]], index: int, chunk: Chunk | None
+    ) -> None:
+        if chunk is not None and (paid := self._lawful(chunk)) is not None:
+            heapq.heappush(payers, (self._payer(paid.ground, index), index, paid))
 
     def _useful(self, chunk: Chunk) -> bool:
         """Tell whether the claimant could use its nodes, or is bound by a limit that it fills."""
-        if any(worker.node in self.useful for worker in chunk.workers):
+        may_use, fit = self.board.room.may_use, self.work.fit
+        if any(may_use(fit, worker.node) for worker in chunk.workers):
             return True
         return self.board.ledger.over_limit(self.work, self.wanted, soon=True) is not None
 
@@ -240,7 +189,7 @@ class Claim:
             lower = chunk.work.job.priority < self.work.job.priority
             return Paid(chunk, BY_PRIORITY, len(mine)) if lower else None
         level = next(i for i, (a, b) in enumerate(zip(mine, theirs, strict=False)) if a != b)
-        standing, wanted = self.board.standing, self.wanted
+        standing, wanted = self.standing, self.wanted
         if all(standing.above_share(i, wanted) for i in theirs[level:]) and self._ground_holds(
             BY_SHARE, level
         ):
@@ -251,96 +200,60 @@ class Claim:
 
     def _ground_holds(self, ground: int, level: int) -> bool:
         """Tell whether the claimant's side is entitled from a level of the tree downwards."""
-        standing, below = self.board.standing, self.work.branch.path[level:]
+        standing = self.standing
         within = standing.within_share if ground == BY_SHARE else standing.within_quota
-        return ground == BY_PRIORITY or all(within(index, self.wanted) for index in below)
+        return ground == BY_PRIORITY or all(
+            within(index, self.wanted) for index in self.work.branch.path[level:]
+        )
 
-    def _payer(self, index: int) -> tuple[object, ...]:
+    def _payer(self, ground: int, index: int) -> Payer:
         """Return by what projects are compared for paying; the smaller pays first.
 
-        The reverse of R11 at every level: above its share, above its quota, lower priority,
-        larger part of its due, younger. On the claimant's own path the claim is counted.
+        After the ground, the reverse of R11 at every level: above its share, above its quota,
+        lower priority, larger part of its due, younger. On the claimant's own path the claim is
+        counted.
         """
-        standing, tree = self.board.standing, self.board.tree
+        standing, tree, wanted = self.standing, self.board.tree, self.wanted
         mine = self.work.branch.path
-        key: list[object] = []
+        key: list[object] = [ground]
         for i in tree.branches[index].path:
-            extra = self.wanted if i in mine else Amounts()
-            key += [
-                not standing.above_share(i, self.wanted),
-                not standing.above_quota(i, self.wanted),
+            extra = wanted if i in mine else NOTHING
+            key += (
+                not standing.above_share(i, wanted),
+                not standing.above_quota(i, wanted),
                 tree.branches[i].priority,
                 -standing.dominant(i, extra),
                 -i,
-            ]
+            )
         return tuple(key)
 
-    def _own_lower(self) -> Chunk | None:
-        chunks = self.chunks.by_project.get(self.work.branch.index, [])
-        lower = chunks and chunks[0].work.job.priority < self.work.job.priority
-        return chunks[0] if lower else None
+    # ------------------------------------------------------------------ sparing
 
     def _spare(self) -> None:
         """Let every chunk that is not needed hold again, the last to pay first (R18)."""
         stopped = {paid.chunk.work.age for paid in self.paid if paid.chunk.core}
+        grounds = Counter((paid.ground, paid.level) for paid in self.paid)
+        kept: list[Paid] = []
         for paid in self.paid[::-1]:
-            chunk = paid.chunk
+            chunk, ground = paid.chunk, (paid.ground, paid.level)
             if not chunk.core and chunk.work.age in stopped:
-                continue  # the whole job goes, its surplus with it
+                kept.append(paid)  # the whole job goes, its surplus with it
+                continue
             self.board.hold_again(chunk)
-            rest = [other for other in self.paid if other is not paid]
-            if self.fits() and self._still_lawful(chunk, rest):
-                self.paid = rest
-                stopped -= {chunk.work.age}
+            grounds[ground] -= 1
+            if self.fits() and self._still_lawful(chunk, grounds):
+                stopped.discard(chunk.work.age)
             else:
+                grounds[ground] += 1
                 self.board.let_go(chunk)
+                kept.append(paid)
+        self.paid = kept[::-1]
 
-    def _still_lawful(self, spared: Chunk, rest: Iterable[Paid]) -> bool:
+    def _still_lawful(self, spared: Chunk, grounds: Counter[tuple[int, int]]) -> bool:
         """Tell whether the others may still be taken when this one is spared.
 
         Only what counts on the claimant's own path matters: its project must stay entitled.
         """
         if self.work.branch.path[0] != spared.work.branch.path[0]:
             return True
-        return all(self._ground_holds(paid.ground, paid.level) for paid in rest)
-
-
-def give_way_to_benches(board: Board, chunks: Chunks) -> list[Chunk]:
-    """Let over-quota work go where a node has fewer free GPUs than are kept for benches (R3).
-
-    Takes what is there even when it is not enough: every GPU is one bench more.
-    """
-    given: list[Chunk] = []
-    for node in board.room.nodes:
-        gone: list[Chunk] = []
-        while node.short_for_benches() > 0:
-            chunk = _over_quota_on(node, board, chunks, [*given, *gone])
-            if chunk is None:
-                break
-            board.let_go(chunk)
-            gone.append(chunk)
-        for chunk in gone[::-1]:
-            board.hold_again(chunk)
-            if node.short_for_benches() > 0:
-                board.let_go(chunk)
-                given.append(chunk)
-    chunks.remove(given)
-    return given
-
-
-def _over_quota_on(
-    node: NodeRoom, board: Board, chunks: Chunks, gone: Sequence[Chunk]
-) -> Chunk | None:
-    one_gpu = Amounts(gpus=1)
-    found: list[tuple[tuple[object, ...], Chunk]] = []
-    for index, candidates in chunks.by_project.items():
-        path = board.tree.branches[index].path
-        if not any(board.standing.above_quota(i, one_gpu) for i in path):
-            continue
-        for chunk in candidates:
-            here = any(worker.node == node.node.name for worker in chunk.workers)
-            if here and chunk.work.need.gpus and chunk not in gone:
-                due = tuple(-board.standing.dominant(i, Amounts()) for i in path)
-                found.append(((due, -index), chunk))
-                break
-    return min(found, key=lambda entry: entry[0])[1] if found else None
+        return all(self._ground_holds(ground, level) for (ground, level), n in grounds.items() if n)

@@ -2,67 +2,82 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
+from typing import NamedTuple
 
-from benchpool_scheduler.core.amounts import Amounts, exact
-from benchpool_scheduler.core.model import Activity, Job, Snapshot
+from benchpool_scheduler.core.amounts import WHOLE_GPU, Amounts, exact
+from benchpool_scheduler.core.model import Activity, Job
 from benchpool_scheduler.core.tree import Branch, Tree
 from benchpool_scheduler.errors import InvalidInput
 
 
-@dataclass(frozen=True, slots=True)
+class Fit(NamedTuple):
+    """What decides where workers could go: jobs of one fit find the same places.
+
+    Attributes:
+        gpus: Whole GPUs of one worker; 0 where it takes part of one.
+        part: Thousandths of its one GPU, else 0 (R1).
+        cpus: Thousandths of a core; ``memory`` in MiB.
+        models: Accepted GPU models, best first; empty for any (R13).
+    """
+
+    gpus: int
+    part: int
+    cpus: int
+    memory: int
+    models: tuple[str, ...]
+    required: str | None
+    preferred: str | None
+    spread: bool
+
+
 class Work:
     """A job in a pass.
 
     Attributes:
-        age: Position among all jobs; 0 is the oldest.
-        branch: Its project. ``need``: what one worker takes.
+        age: Position among all jobs by submission; the smallest is the oldest.
+        branch: Its project. ``need``: what one worker takes; ``core``: its smallest gang.
         user: Whose turn it is, inside the project (R7).
+        queued: It waits for its first worker.
+        fit: What decides where its workers could go.
+        shape: What decides whether it can start: jobs of one shape fare alike in a pass.
     """
 
-    job: Job
-    age: int
-    branch: Branch
-    need: Amounts
-    user: str
+    __slots__ = ("age", "branch", "core", "fit", "job", "need", "queued", "shape", "user")
 
-    @property
-    def core(self) -> Amounts:
-        """Return what its smallest gang takes."""
-        return self.need.times(self.job.min_workers)
-
-    @property
-    def queued(self) -> bool:
-        """Tell whether it waits for its first worker."""
-        return self.job.activity is Activity.QUEUED
-
-    @property
-    def shape(self) -> tuple[object, ...]:
-        """Return what decides whether it can start: jobs of one shape fare alike in a pass."""
-        job = self.job
-        return (
-            self.branch.index,
-            self.need,
-            job.min_workers,
-            job.preemptible,
-            job.priority,
+    def __init__(self, job: Job, age: int, branch: Branch) -> None:
+        cpus, memory = exact(job.cpus, job.memory_gib)
+        part = job.fraction or 0
+        self.job = job
+        self.age = age
+        self.branch = branch
+        self.need = Amounts(part or job.gpus * WHOLE_GPU, cpus, memory)
+        self.core = self.need if job.min_workers == 1 else self.need.times(job.min_workers)
+        self.user = job.user or job.project
+        self.queued = job.activity is Activity.QUEUED
+        self.fit = Fit(
+            0 if part else job.gpus,
+            part,
+            cpus,
+            memory,
             job.gpu_models,
             job.required_level,
             job.preferred_level,
+            job.spread,
         )
+        self.shape = (branch.index, self.fit, job.min_workers, job.preemptible, job.priority)
+
+    def with_gpus(self, gpus: int) -> Work:
+        """Return the same job as if it asked for other GPUs per worker, for advice (R22)."""
+        return Work(replace(self.job, gpus=gpus, fraction=None), self.age, self.branch)
 
 
-def works_of(snapshot: Snapshot, tree: Tree) -> list[Work]:
-    """Return the jobs of a snapshot, by age.
+def work_of(job: Job, age: int, tree: Tree) -> Work:
+    """Return a job with its place in the tree.
 
     Raises:
-        InvalidInput: A job names no project that may hold jobs, or has impossible numbers.
+        InvalidInput: It names no project that may hold jobs, or has impossible numbers.
     """
-    return [_work(job, age, tree) for age, job in enumerate(snapshot.jobs)]
-
-
-def _work(job: Job, age: int, tree: Tree) -> Work:
     branch = tree.of(job.project)
     if branch.children:
         raise InvalidInput(
@@ -74,19 +89,9 @@ def _work(job: Job, age: int, tree: Tree) -> Work:
             f"job {job.id} asks for {job.workers} workers and at least {job.min_workers}; "
             f"the least must be between 1 and {job.workers}"
         )
-    need = Amounts(job.gpus, *exact(job.cpus, job.memory_gib))
-    return Work(job, age, branch, need, job.user or job.project)
-
-
-def demands_of(works: Sequence[Work], tree: Tree, asking: Sequence[Work]) -> list[Amounts]:
-    """Return held plus asked for, by project age (R6).
-
-    Args:
-        asking: The jobs whose wish counts; one that can never run asks for nothing.
-    """
-    demands = [Amounts()] * len(tree.branches)
-    wishes = {work.age for work in asking}
-    for work in works:
-        workers = work.job.workers if work.age in wishes else len(work.job.held)
-        demands[work.branch.index] += work.need.times(workers)
-    return demands
+    if job.fraction is not None and (job.workers > 1 or not 0 < job.fraction < WHOLE_GPU):
+        raise InvalidInput(
+            f"job {job.id} asks for {job.fraction} thousandths of a GPU for {job.workers} workers; "
+            f"a part is between 1 and {WHOLE_GPU - 1}, for a single worker"
+        )
+    return Work(job, age, branch)

@@ -22,7 +22,7 @@ from benchpool_scheduler.core.model import (
     Worker,
 )
 from benchpool_scheduler.core.tree import Tree
-from benchpool_scheduler.core.works import works_of
+from benchpool_scheduler.core.works import work_of
 from benchpool_scheduler.errors import InvalidInput
 from benchpool_scheduler.simulation import documents
 from benchpool_scheduler.simulation.documents import Mapped
@@ -152,7 +152,9 @@ def _snapshot(case: Mapped) -> Snapshot:
 def _check(snapshot: Snapshot, where: str) -> None:
     """Refuse what the core would refuse, naming file and case."""
     try:
-        works_of(snapshot, Tree(snapshot.projects))
+        tree = Tree(snapshot.projects)
+        for age, job in enumerate(snapshot.jobs):
+            work_of(job, age, tree)
     except InvalidInput as error:
         raise InvalidInput(f"{where}: {error.message}") from error
 

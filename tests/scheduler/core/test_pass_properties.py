@@ -146,7 +146,7 @@ def test_nobody_gives_way_unless_the_claimant_gets_its_room(pool: Snapshot) -> N
 @given(pools)
 def test_in_quota_work_never_gives_way_to_over_quota_work_of_others(pool: Snapshot) -> None:
     plan = decide(pool)
-    board = Board(pool)
+    board = Board.of(pool)
     for command in preempts(plan):
         victim = job_named(pool, command.job)
         if command.claimant is None or command.job in movers(plan):
@@ -166,7 +166,7 @@ def test_in_quota_work_never_gives_way_to_over_quota_work_of_others(pool: Snapsh
 def _over(pool: Snapshot, board: Board, index: int) -> bool:
     project = board.tree.branches[index]
     held, _ = held_below(pool, ProjectName(project.name))
-    return project.quota[0] is not None and held > project.quota[0]
+    return project.quota[0] is not None and held * 1000 > project.quota[0]
 
 
 @many
@@ -176,8 +176,8 @@ def test_whoever_fits_starts(pool: Snapshot) -> None:
     done = after(pool, decide(pool))
     if any(job.earmarked for job in done.jobs):
         return
-    board = Board(done)
-    for work in board.works:
+    board = Board.of(done)
+    for work in board.works.values():
         if not work.queued:
             continue
         if board.ledger.over_limit(work, work.core, soon=False) is not None:
@@ -185,7 +185,7 @@ def test_whoever_fits_starts(pool: Snapshot) -> None:
         if board.ledger.over_guarantee(work, work.core, soon=False) is not None:
             continue
         victims = {c.job for c in preempts(decide(pool))}
-        slots = sum(node.slots(work.need, soon=False) for node in board.room.nodes)
+        slots = sum(node.slots(work.fit, soon=False) for node in board.room.nodes)
         if work.job.id in victims or victims:
             continue  # what a victim leaves over is free only when it has gone
         assert slots < work.job.min_workers

@@ -1,0 +1,58 @@
+"""Sets of small numbers as whole numbers: bit ``i`` is set when ``i`` is in the set.
+
+Python's whole numbers have no bound, so one of them holds a set of ten thousand nodes; joining,
+meeting and counting such sets takes well under a microsecond.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+
+def lowest(bits: int) -> int:
+    """Return the smallest member of a set that is not empty.
+
+    >>> lowest(0b10100)
+    2
+    """
+    return (bits & -bits).bit_length() - 1
+
+
+def members(bits: int) -> Iterator[int]:
+    """Yield the members, smallest first.
+
+    >>> list(members(0b10110))
+    [1, 2, 4]
+    """
+    text = bin(bits)[:1:-1]
+    at = text.find("1")
+    while at >= 0:
+        yield at
+        at = text.find("1", at + 1)
+
+
+def first(bits: int, count: int) -> int:
+    """Return the ``count`` smallest members as a set; all when there are fewer.
+
+    >>> bin(first(0b10110, 2))
+    '0b110'
+    """
+    rest = bits
+    for _ in range(count):
+        rest &= rest - 1
+    return bits & ~rest
+
+
+def set_of(numbers: Iterable[int]) -> int:
+    """Return a set of many numbers, without making a whole number for each of them.
+
+    >>> bin(set_of([4, 1, 2]))
+    '0b10110'
+    """
+    found = bytearray()
+    for number in numbers:
+        byte = number >> 3
+        if byte >= len(found):
+            found.extend(bytes(byte + 1 - len(found)))
+        found[byte] |= 1 << (number & 7)
+    return int.from_bytes(found, "little")

@@ -1,0 +1,151 @@
+"""What a pass may still take from whom: the kept chunks, less those gone, and its own starts.
+
+The kept chunks of a project are merged only as far as claims read them; what is gone for good at
+the front is never looked at again.
+"""
+
+from __future__ import annotations
+
+from bisect import insort
+from collections.abc import Callable, Iterator, Sequence
+
+from benchpool_scheduler.core.chunks import Chunk, Chunks, Order, order_of
+from benchpool_scheduler.core.model import NodeName, Worker
+from benchpool_scheduler.core.works import Work
+
+
+class Givers:
+    """One pass's view of the chunks.
+
+    Args:
+        protected: Take protected cores as if they were not, for explanations (R19).
+    """
+
+    def __init__(self, chunks: Chunks, now_s: float, *, protected: bool = False) -> None:
+        self.chunks = chunks
+        self.now_s = now_s
+        self.protected = protected
+        self._sources: dict[int, _Source] = {}
+        self._fresh: dict[int, list[tuple[Order, Chunk]]] = {}
+
+    def projects(self, where: NodeName | None = None) -> list[int]:
+        """Return the projects that could give something, on a node or anywhere."""
+        if where is not None:
+            return sorted({chunk.work.branch.index for chunk in self.on_node(where)})
+        found = {*self.chunks.bands, *self._fresh}
+        if self.protected:
+            found |= set(self.chunks.protected)
+        return sorted(found)
+
+    def nodes(self) -> list[NodeName]:
+        """Return the nodes on which something could be taken."""
+        fresh = (c for entries in self._fresh.values() for _, c in entries if not c.gone)
+        started = {worker.node: None for chunk in fresh for worker in chunk.workers}
+        return [*dict.fromkeys([*self.chunks.on_node, *started])]
+
+    def lost(self, chunk: Chunk) -> float:
+        """Return the GPU seconds that taking the chunk costs (R18)."""
+        return self.chunks.lost(chunk, self.now_s)
+
+    def add_fresh(self, work: Work, workers: Sequence[Worker], *, core: bool) -> None:
+        """A plain start of this pass could still be given up for a claim."""
+        if work.job.preemptible:
+            chunk = Chunk(work, tuple(workers), core=core, fresh=True)
+            entries = self._fresh.setdefault(work.branch.index, [])
+            insort(entries, (order_of(chunk, 0.0, -len(entries)), chunk))
+
+    def remove_fresh(self, chunk: Chunk) -> None:
+        """A start of this pass was given up."""
+        entries = self._fresh[chunk.work.branch.index]
+        entries[:] = [entry for entry in entries if entry[1] is not chunk]
+
+    def gives_below(self, work: Work) -> bool:
+        """Tell whether the job's project could give something of lower priority."""
+        index, priority = work.branch.index, work.job.priority
+        lowest = self.chunks.lowest_priority(index)
+        if lowest is not None and lowest < priority:
+            return True
+        fresh = self._fresh.get(index)
+        return fresh is not None and len(fresh) > 0 and fresh[0][1].work.job.priority < priority
+
+    def reader(
+        self, index: int, where: NodeName | None, useful: Callable[[Chunk], bool]
+    ) -> Callable[[], Chunk | None]:
+        """Return what hands out a project's useful chunks one by one, the first to go first."""
+        if where is None:
+            entries = self._all(index)
+        else:
+            here = [c for c in self.on_node(where) if c.work.branch.index == index]
+            entries = iter(sorted(here, key=lambda c: self._order(c)))
+
+        def next_chunk() -> Chunk | None:
+            return next((chunk for chunk in entries if not chunk.gone and useful(chunk)), None)
+
+        return next_chunk
+
+    def on_node(self, where: NodeName) -> list[Chunk]:
+        """Return what could be taken on a node, in no order."""
+        kept = [
+            chunk
+            for chunk in self.chunks.on_node.get(where, ())
+            if not chunk.gone and (self.protected or not self._is_protected(chunk))
+        ]
+        fresh = [
+            chunk
+            for entries in self._fresh.values()
+            for _, chunk in entries
+            if not chunk.gone and any(worker.node == where for worker in chunk.workers)
+        ]
+        return kept + fresh
+
+    def _is_protected(self, chunk: Chunk) -> bool:
+        return chunk in self.chunks.protected.get(chunk.work.branch.index, ())
+
+    def _order(self, chunk: Chunk) -> Order:
+        return order_of(chunk, self.lost(chunk), -len(chunk.workers))
+
+    def _all(self, index: int) -> Iterator[Chunk]:
+        """Yield the kept and the fresh chunks of a project in their common order."""
+        source = self._sources.get(index)
+        if source is None:
+            source = self._sources[index] = _Source(self._merged(index))
+        fresh = iter(list(self._fresh.get(index, ())))
+        started = next(fresh, None)
+        for order, chunk in source:
+            while started is not None and started[0] < order:
+                yield started[1]
+                started = next(fresh, None)
+            yield chunk
+        while started is not None:
+            yield started[1]
+            started = next(fresh, None)
+
+    def _merged(self, index: int) -> Iterator[tuple[Order, Chunk]]:
+        kept = self.chunks.merged(index, self.now_s)
+        if not self.protected:
+            return kept
+        cores = [(self._order(c), c) for c in self.chunks.protected.get(index, ())]
+        return iter(sorted([*kept, *cores], key=lambda entry: entry[0]))
+
+
+class _Source:
+    """The merged chunks of one project, read as far as anybody has asked."""
+
+    def __init__(self, merged: Iterator[tuple[Order, Chunk]]) -> None:
+        self._merged = merged
+        self._read: list[tuple[Order, Chunk]] = []
+        self._start = 0
+
+    def __iter__(self) -> Iterator[tuple[Order, Chunk]]:
+        read = self._read
+        while self._start < len(read) and read[self._start][1].gone:
+            self._start += 1
+        position = self._start
+        while True:
+            if position == len(read):
+                entry = next(self._merged, None)
+                if entry is None:
+                    return
+                read.append(entry)
+            yield read[position]
+            position += 1

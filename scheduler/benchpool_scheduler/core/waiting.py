@@ -1,0 +1,83 @@
+"""The jobs that wait, kept between passes in lines of equal jobs.
+
+All jobs of a line have one project, one user, one priority and one shape, so in a pass they fare
+alike: when its first job cannot start, nobody in the line can. A running job that could grow is a
+line of its own.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections.abc import Iterator
+
+from benchpool_scheduler.core.works import Work
+
+Shape = tuple[object, ...]
+
+
+class Line:
+    """Waiting jobs of one shape and user, by age.
+
+    Attributes:
+        tier: Priority negated, and whether this is a job that could grow; the smallest goes first.
+        workers: How many workers each has: none, or those of the job that could grow.
+    """
+
+    __slots__ = ("ages", "shape", "tier", "user", "workers", "works")
+
+    def __init__(self, work: Work, workers: int = 0) -> None:
+        self.tier = (-work.job.priority, workers > 0)
+        self.user = work.user
+        self.shape: Shape = (work.age, "grows") if workers else work.shape
+        self.workers = workers
+        self.ages: list[int] = []
+        self.works: dict[int, Work] = {}
+
+    def put(self, work: Work) -> None:
+        """Add a job in its place."""
+        if self.ages and work.age < self.ages[-1]:
+            insort(self.ages, work.age)
+        else:
+            self.ages.append(work.age)
+        self.works[work.age] = work
+
+    def drop(self, work: Work) -> None:
+        """Take a job out."""
+        del self.ages[bisect_left(self.ages, work.age)]
+        del self.works[work.age]
+
+    def at(self, position: int) -> Work:
+        """Return the job at a position, the oldest at 0."""
+        return self.works[self.ages[position]]
+
+
+class Waiting:
+    """All lines, by project age."""
+
+    def __init__(self) -> None:
+        self.lines: dict[int, dict[tuple[str, Shape], Line]] = {}
+
+    def put(self, work: Work, workers: int = 0) -> None:
+        """Let a job wait; ``workers`` is how many it already has."""
+        lines = self.lines.setdefault(work.branch.index, {})
+        key = (work.user, (work.age, "grows") if workers else work.shape)
+        line = lines.get(key)
+        if line is None:
+            line = lines[key] = Line(work, workers)
+        line.put(work)
+
+    def drop(self, work: Work, workers: int = 0) -> None:
+        """The job does not wait any more."""
+        lines = self.lines[work.branch.index]
+        key = (work.user, (work.age, "grows") if workers else work.shape)
+        line = lines[key]
+        line.drop(work)
+        if not line.ages:
+            del lines[key]
+            if not lines:
+                del self.lines[work.branch.index]
+
+    def __iter__(self) -> Iterator[Line]:
+        """Yield every line."""
+        for lines in self.lines.values():
+            yield from lines.values()

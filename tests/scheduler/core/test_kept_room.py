@@ -1,0 +1,313 @@
+"""A room that is kept answers as one made afresh, and places are those of the plain rule (R1, R12).
+
+The plain rule is written out here once more, node by node, as the room's sets of bits are not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from benchpool_scheduler.core.model import GpuId, Job, JobId, Node, NodeName, Project, ProjectName
+from benchpool_scheduler.core.model import Worker as Held
+from benchpool_scheduler.core.placement import NODE_LEVEL, domain_of, find, fits
+from benchpool_scheduler.core.room import NodeRoom, Room
+from benchpool_scheduler.core.tree import Tree
+from benchpool_scheduler.core.works import Work, work_of
+
+TREE = Tree([Project(ProjectName("vision"), quota=4)])
+LEVELS = ("zone", "rack")
+many = settings(max_examples=200, suppress_health_check=list(HealthCheck))
+
+
+def work(number: int = 0, **facts: Any) -> Work:
+    return work_of(Job(JobId(f"j{number}"), ProjectName("vision"), **facts), number, TREE)
+
+
+@st.composite
+def machines(draw: st.DrawFn) -> list[Node]:
+    nodes = []
+    for at in range(draw(st.integers(1, 7))):
+        labels = {
+            level: value
+            for level in LEVELS
+            if (value := draw(st.sampled_from(["x", "y", "z", ""])))
+        }
+        nodes.append(
+            Node(
+                NodeName(f"n{at}"),
+                tuple(GpuId(f"n{at}-{gpu}") for gpu in range(draw(st.integers(0, 6)))),
+                kept=draw(st.sampled_from([0, 0, 0, 1, 2])),
+                gpu_model=draw(st.sampled_from(["A", "B", None])),
+                cpus=draw(st.sampled_from([None, None, 4, 16])),
+                memory_gib=draw(st.sampled_from([None, None, None, 8])),
+                labels=labels,
+                ready=draw(st.sampled_from([True, True, True, False])),
+            )
+        )
+    return nodes
+
+
+@st.composite
+def works(draw: st.DrawFn) -> Work:
+    level = st.sampled_from([None, None, None, "zone", "rack", NODE_LEVEL, "row"])
+    return work(
+        draw(st.integers(0, 5)),
+        gpus=draw(st.integers(0, 3)),
+        cpus=draw(st.sampled_from([0, 0, 1, 3])),
+        memory_gib=draw(st.sampled_from([0, 0, 0, 2])),
+        gpu_models=draw(st.sampled_from([(), (), ("A",), ("B", "A")])),
+        required_level=draw(level),
+        preferred_level=draw(level),
+    )
+
+
+@dataclass
+class Story:
+    """A room and everything that was done to it and still stands."""
+
+    room: Room
+    seated: list[tuple[Work, Held]] = field(default_factory=list)
+    leaving: list[tuple[Work, Held]] = field(default_factory=list)
+    taken: list[tuple[Work, Held]] = field(default_factory=list)
+    back: list[tuple[Work, Held]] = field(default_factory=list)
+
+    def step(self, data: st.DataObject) -> None:
+        kind = data.draw(st.sampled_from(["seat", "unseat", "go", "stay", "take", "back", "again"]))
+        if kind == "seat":
+            self.seat(data)
+        elif kind == "take":
+            self.take(data)
+        elif kind == "unseat" and (free := [x for x in self.seated if x not in self.leaving]):
+            one = data.draw(st.sampled_from(free))
+            self.seated.remove(one)
+            self.room.unseat(*one)
+        elif kind == "go" and (free := [x for x in self.seated if x not in self.leaving]):
+            one = data.draw(st.sampled_from(free))
+            self.leaving.append(one)
+            self.room.let_go(*one)
+        elif kind == "stay" and (free := [x for x in self.leaving if not self.promised(x[1])]):
+            one = data.draw(st.sampled_from(free))
+            self.leaving.remove(one)
+            self.room.hold_again(*one)
+        elif kind == "back" and self.taken:
+            one = data.draw(st.sampled_from(self.taken))
+            self.taken.remove(one)
+            self.back.append(one)
+            self.room.give_back(*one)
+        elif kind == "again" and self.back:
+            one = self.back.pop()
+            if not self.held(one[1]):
+                self.taken.append(one)
+                self.room.retake(*one)
+
+    def held(self, worker: Held) -> bool:
+        stays = [other for other in self.seated if other not in self.leaving]
+        return any(set(worker.gpus) & set(other.gpus) for _, other in [*stays, *self.taken])
+
+    def promised(self, worker: Held) -> bool:
+        return any(set(worker.gpus) & set(other.gpus) for _, other in self.taken)
+
+    def seat(self, data: st.DataObject) -> None:
+        one = replace_job(data.draw(works()), f"s{len(self.seated)}-{data.draw(st.integers())}")
+        places = find(one, 1, self.room, soon=False, anywhere=True)
+        if places is not None:
+            taken = self.room.take(one, places).workers[0]
+            self.room.give_back(one, taken)
+            gpus = (*taken.gpus, GpuId("gone")) if data.draw(st.booleans()) else taken.gpus
+            held = Held(taken.node, gpus)
+            self.seated.append((one, held))
+            self.room.seat(one, held)
+
+    def take(self, data: st.DataObject) -> None:
+        one = replace_job(data.draw(works()), f"t{len(self.taken)}-{data.draw(st.integers())}")
+        soon, count = data.draw(st.booleans()), data.draw(st.integers(1, 4))
+        places = find(one, count, self.room, soon=soon)
+        if places is not None:
+            self.taken += [(one, worker) for worker in self.room.take(one, places).workers]
+
+    def afresh(self) -> Room:
+        room = Room(self.nodes, LEVELS)
+        for one in self.seated:
+            room.seat(*one)
+        for one in self.leaving:
+            room.let_go(*one)
+        for one in self.taken:
+            room.retake(*one)
+        return room
+
+    nodes: Sequence[Node] = ()
+
+
+def replace_job(one: Work, name: str) -> Work:
+    return work_of(replace(one.job, id=JobId(name)), one.age, TREE)
+
+
+def orders(places: list[NodeRoom] | None) -> list[int] | None:
+    return None if places is None else [node.order for node in places]
+
+
+def seen(room: Room, probes: Sequence[Work]) -> list[object]:
+    """Return all that can be asked of a room."""
+    found: list[object] = [room.used, room.by_free]
+    for node in room.nodes:
+        found += [node.now, node.soon, node.workers, node.spare, node.loads]
+        found.append(node.short_for_benches())
+    for probe in probes:
+        found += [room.free(probe.fit), room.most_free(probe.fit)]
+        for soon in (False, True):
+            found.append([node.slots(probe.fit, soon=soon) for node in room.nodes])
+            for count in (1, 2, 5):
+                places = find(probe, count, room, soon=soon)
+                found.append(orders(places))
+                if places is not None:
+                    taken = room.take(probe, places)
+                    found.append(taken)
+                    for worker in taken.workers:
+                        room.give_back(probe, worker)
+    return found
+
+
+@many
+@given(machines(), st.data())
+def test_a_kept_room_answers_as_one_made_afresh(nodes: list[Node], data: st.DataObject) -> None:
+    story = Story(Room(nodes, LEVELS), nodes=nodes)
+    probes = [data.draw(works()) for _ in range(3)]
+    for _ in range(data.draw(st.integers(0, 25))):
+        story.step(data)
+        find(probes[0], 2, story.room, soon=data.draw(st.booleans()))
+    assert seen(story.room, probes) == seen(story.afresh(), probes)
+
+
+@many
+@given(machines(), st.data())
+def test_taking_everything_back_leaves_the_room_as_it_was(
+    nodes: list[Node], data: st.DataObject
+) -> None:
+    story = Story(Room(nodes, LEVELS), nodes=nodes)
+    probes = [data.draw(works()) for _ in range(2)]
+    for _ in range(data.draw(st.integers(0, 20))):
+        story.step(data)
+    for one in story.taken:
+        story.room.give_back(*one)
+    for one in story.leaving:
+        story.room.hold_again(*one)
+    for one in story.seated:
+        story.room.unseat(*one)
+    assert seen(story.room, probes) == seen(Room(nodes, LEVELS), probes)
+
+
+@many
+@given(machines(), st.data())
+def test_places_are_those_of_the_plain_rule(nodes: list[Node], data: st.DataObject) -> None:
+    story = Story(Room(nodes, LEVELS), nodes=nodes)
+    for _ in range(data.draw(st.integers(0, 12))):
+        story.step(data)
+    probe = data.draw(works())
+    grows = data.draw(st.booleans())
+    if story.seated and grows:
+        held = (data.draw(st.sampled_from(story.seated))[1],)
+        probe = work_of(replace(probe.job, held=held), 0, TREE)
+    but = data.draw(st.sampled_from([None, *story.room.nodes])) if story.room.nodes else None
+    soon, anywhere = data.draw(st.booleans()), data.draw(st.booleans())
+    for count in range(1, 8):
+        found = find(probe, count, story.room, soon=soon, but=but, anywhere=anywhere)
+        plain = Plain(probe, count, story.room, soon, but, anywhere).find()
+        assert orders(found) == orders(plain)
+        if but is None and not anywhere:
+            assert fits(probe, count, story.room, soon=soon) == (found is not None)
+            for node in story.room.nodes:
+                alone = find(probe, count, story.room, soon=soon, only=node)
+                assert fits(probe, count, story.room, soon=soon, only=node) == (alone is not None)
+                assert alone is None or alone == [node] * count
+
+
+@dataclass
+class Plain:
+    """The rule of placement, said node by node."""
+
+    work: Work
+    count: int
+    room: Room
+    soon: bool
+    but: NodeRoom | None
+    anywhere: bool
+
+    def find(self) -> list[NodeRoom] | None:
+        for choice in self.choices():
+            nodes = [n for n in choice if n is not self.but and self.slots(n) > 0]
+            required = self.work.fit.required
+            domains = [nodes] if required is None else self.domains(nodes, required)
+            large = [d for d in domains if self.size(d) >= self.count]
+            if large:
+                return self.fill(min(large, key=self.size), self.count, self.levels())
+        return None
+
+    def slots(self, node: NodeRoom) -> int:
+        return node.slots(self.work.fit, soon=self.soon)
+
+    def size(self, nodes: Sequence[NodeRoom]) -> int:
+        return sum(self.slots(n) for n in nodes)
+
+    def choices(self) -> Iterator[list[NodeRoom]]:
+        nodes = self.pinned()
+        models = self.work.fit.models
+        if not models:
+            yield nodes
+        for model in models:
+            yield [n for n in nodes if n.node.gpu_model == model]
+        yield [n for n in nodes if n.node.gpu_model in models]
+
+    def pinned(self) -> list[NodeRoom]:
+        level, held = self.work.fit.required, self.work.job.held
+        if level is None or not held or self.anywhere:
+            return list(self.room.nodes)
+        if (first := self.room.by_name.get(held[0].node)) is None:
+            return []
+        domain = domain_of(first.node, level, LEVELS)
+        return [n for n in self.room.nodes if domain_of(n.node, level, LEVELS) == domain]
+
+    def domains(self, nodes: Sequence[NodeRoom], level: str) -> list[list[NodeRoom]]:
+        found: dict[object, list[NodeRoom]] = {}
+        for node in nodes:
+            if (name := domain_of(node.node, level, LEVELS)) is not None:
+                found.setdefault(name, []).append(node)
+        return list(found.values())
+
+    def levels(self) -> list[str]:
+        preferred = self.work.fit.preferred
+        if preferred is None or preferred == NODE_LEVEL:
+            return [NODE_LEVEL]
+        at = LEVELS.index(preferred) if preferred in LEVELS else None
+        return [*(LEVELS[at:] if at is not None else [preferred]), NODE_LEVEL]
+
+    def fill(self, nodes: Sequence[NodeRoom], count: int, levels: list[str]) -> list[NodeRoom]:
+        places: list[NodeRoom] = []
+        if levels[0] == NODE_LEVEL:
+            left = list(nodes)
+            while (rest := count - len(places)) > 0:
+                whole = [n for n in left if self.slots(n) >= rest]
+                best = min(
+                    whole or left, key=self.tightness if whole else lambda n: self.largeness(n)
+                )
+                left.remove(best)
+                places += [best] * min(rest, self.slots(best))
+            return places
+        domains = self.domains(nodes, levels[0])
+        domains += [[n] for n in nodes if domain_of(n.node, levels[0], LEVELS) is None]
+        while (rest := count - len(places)) > 0:
+            large = [d for d in domains if self.size(d) >= rest]
+            best_domain = min(large, key=self.size) if large else max(domains, key=self.size)
+            domains.remove(best_domain)
+            places += self.fill(best_domain, min(rest, self.size(best_domain)), levels[1:])
+        return places
+
+    def tightness(self, node: NodeRoom) -> tuple[bool, int, int]:
+        return node.workers == 0, node.free_gpus(soon=self.soon), node.order
+
+    def largeness(self, node: NodeRoom) -> tuple[int, bool, int]:
+        return -self.slots(node), node.workers == 0, node.order
