@@ -73,6 +73,12 @@ def _simulate(session: Session, options: Options) -> int:
     )
 
 
+def _bench(session: Session, options: Options) -> int:
+    from benchpool_scheduler import measuring
+
+    return measuring.run_shape(options["shape"], nodes=options["nodes"], json=session.screen.json)
+
+
 def _state(session: Session, options: Options) -> Path:
     return options["state"] or state_folder(session.environ)
 
@@ -83,6 +89,8 @@ _STATE = option(
     type=click.Path(path_type=Path, file_okay=False),
     help="Everything it keeps: database, logs, homes, snapshots; the user's state folder.",
 )
+
+_SHAPES = ("fill", "cycle", "event", "drain", "swap", "blocked", "gang")
 
 MACHINE_VERBS: tuple[Verb, ...] = (
     Verb(("up",), "Start JupyterHub, scheduler and pool on this machine.", _up,
@@ -117,4 +125,9 @@ MACHINE_VERBS: tuple[Verb, ...] = (
           option("--explain", is_flag=True, help="Add the reason of every waiting job."),
           option("--shares", is_flag=True, help="The files hold share divisions.")),
          "Exit status: 0 all hold, 1 some case failed, 2 unusable input.", remote=False),
+    Verb(("bench",), "Time the decision core, or with `admissions` the whole service.", _bench,
+         (argument("shape", metavar="SHAPE", type=click.Choice(_SHAPES)),
+          option("--nodes", type=click.IntRange(1), metavar="N",
+                 help="Size of a shape; each has its own default.")),
+         "Exit status: 0 when the plan is what the shape must come to, else 1.", remote=False),
 )  # fmt: skip

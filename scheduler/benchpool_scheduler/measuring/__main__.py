@@ -1,0 +1,10 @@
+"""``python -m benchpool_scheduler.measuring SHAPE NODES RUNS``: one row as JSON, for ``timing``."""
+
+import json
+import sys
+
+from benchpool_scheduler.measuring.timing import as_json, run
+
+if __name__ == "__main__":
+    shape, nodes, runs = sys.argv[1:]
+    print(json.dumps(as_json(run(shape, int(nodes), int(runs)))))

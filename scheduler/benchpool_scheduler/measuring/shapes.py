@@ -1,0 +1,193 @@
+"""The pools of ``benchpool bench`` (formats, section 3), built in memory.
+
+Nodes have 8 GPUs. A shape says how large it is by default, what must come of it, and for
+``event`` which running job ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from benchpool_scheduler.core.model import (
+    Activity,
+    GpuId,
+    Job,
+    JobId,
+    Node,
+    NodeName,
+    Project,
+    ProjectName,
+    Snapshot,
+    Worker,
+)
+from benchpool_scheduler.errors import InvalidInput
+from benchpool_scheduler.measuring.crowded import crowded, first_to_end
+from benchpool_scheduler.measuring.tallies import Expectation, exactly, something_starts
+
+GPUS = 8
+"""GPUs of a node."""
+
+LEVELS = (("hall", 512), ("zone", 128), ("block", 16), ("rack", 2))
+"""Nodes in one domain of each level: 4 zones of 8 blocks of 8 racks of 2 nodes, repeated."""
+
+GANG = 512
+"""Workers of the gang of ``gang``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """A shape of one size.
+
+    Attributes:
+        ends: The job whose end is the event; None where the whole pass is timed.
+    """
+
+    snapshot: Snapshot
+    expected: Expectation
+    ends: JobId | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """A shape.
+
+    Attributes:
+        summary: What it is, in half a sentence.
+        nodes: Its size where none is asked for. ``least``: the least size that has a sense.
+        make: Builds it with so many nodes.
+    """
+
+    summary: str
+    nodes: int
+    least: int
+    make: Callable[[int], Built]
+
+    def size(self, nodes: int | None) -> int:
+        """Return how many nodes it gets. Errors: InvalidInput where it has no sense with these."""
+        if nodes is None:
+            return self.nodes
+        if nodes < self.least:
+            raise InvalidInput(
+                f"--nodes is {nodes}; this shape needs at least {self.least}.",
+                field="nodes",
+                numbers={"nodes": nodes, "limit": self.least},
+            )
+        return nodes
+
+    def build(self, nodes: int | None = None) -> Built:
+        """Build it with so many nodes. Errors: InvalidInput where it has no sense with these."""
+        return self.make(self.size(nodes))
+
+
+def nodes_of(count: int, labels: Callable[[int], Mapping[str, str]] | None = None) -> list[Node]:
+    """Return nodes ``n0``, ``n1``, ... with GPUs ``n0/0``, ``n0/1``, ..."""
+    return [
+        Node(
+            NodeName(f"n{number}"),
+            tuple(GpuId(f"n{number}/{gpu}") for gpu in range(GPUS)),
+            labels={} if labels is None else labels(number),
+        )
+        for number in range(count)
+    ]
+
+
+def _fill(count: int) -> Built:
+    projects = tuple(Project(ProjectName(f"p{n}"), quota=8 * count // 20) for n in range(20))
+    jobs = [Job(JobId(f"j{n}"), projects[n % 20].name) for n in range(8 * count)]
+    expected = exactly(started=8 * count, preempted=0, waiting=0)
+    return Built(Snapshot(tuple(nodes_of(count)), projects, tuple(jobs)), expected)
+
+
+def _lent(nodes: Sequence[Node]) -> list[Job]:
+    """Return one running job for each GPU, of project ``guest``."""
+    return [
+        Job(
+            JobId(f"guest-{gpu}"),
+            ProjectName("guest"),
+            activity=Activity.RUNNING,
+            held=(Worker(node.name, (gpu,)),),
+            ran_s=600.0 + 7 * (number % 100) + place,
+        )
+        for number, node in enumerate(nodes)
+        for place, gpu in enumerate(node.gpus)
+    ]
+
+
+def _reclaim(count: int, guests: Project, jobs: Sequence[Job], expected: Expectation) -> Built:
+    """A pool full of guests' jobs, and an owner of the whole quota who asks."""
+    nodes = nodes_of(count)
+    owner = Project(ProjectName("owner"), quota=8 * count)
+    return Built(Snapshot(tuple(nodes), (owner, guests), (*_lent(nodes), *jobs)), expected)
+
+
+def _half(count: int) -> Job:
+    return Job(
+        JobId("gang"),
+        ProjectName("owner"),
+        gpus=GPUS,
+        workers=count // 2,
+        min_workers=count // 2,
+    )
+
+
+def _drain(count: int) -> Built:
+    guests = Project(ProjectName("guest"), quota=0, weight=0)
+    expected = exactly(started=1, preempted=count // 2 * GPUS, waiting=0)
+    return _reclaim(count, guests, [_half(count)], expected)
+
+
+def _blocked(count: int) -> Built:
+    """All but one of the GPUs that the gang needs are over the guests' quota (R16, R17)."""
+    guests = Project(ProjectName("guest"), quota=(count - count // 2) * GPUS + 1, weight=0)
+    return _reclaim(count, guests, [_half(count)], exactly(started=0, preempted=0, waiting=1))
+
+
+def _swap(count: int) -> Built:
+    guests = Project(ProjectName("guest"), quota=0, weight=0)
+    jobs = [Job(JobId(f"own-{n}"), ProjectName("owner")) for n in range(8 * count)]
+    return _reclaim(count, guests, jobs, exactly(started=8 * count, preempted=8 * count, waiting=0))
+
+
+def _gang(count: int) -> Built:
+    """One gang that fills the first hall, with the GPUs for each worker that this takes."""
+    hall = min(count, GANG) * GPUS
+    each = max(1, hall // GANG)
+    workers = min(GANG, hall)
+    job = Job(
+        JobId("gang"),
+        ProjectName("owner"),
+        gpus=each,
+        workers=workers,
+        min_workers=workers,
+        preferred_level="hall",
+    )
+    nodes = nodes_of(count, lambda n: {level: f"{level}{n // size}" for level, size in LEVELS})
+    snapshot = Snapshot(
+        tuple(nodes),
+        (Project(ProjectName("owner"), quota=8 * count),),
+        (job,),
+        topology=tuple(level for level, _ in LEVELS),
+    )
+    return Built(snapshot, exactly(started=1, preempted=0, waiting=0))
+
+
+def _cycle(count: int) -> Built:
+    return Built(crowded(count), exactly(started=0, preempted=0, waiting=10 * count))
+
+
+def _event(count: int) -> Built:
+    snapshot = crowded(count)
+    return Built(snapshot, something_starts(10 * count), ends=first_to_end(snapshot))
+
+
+SHAPES: Mapping[str, Shape] = {
+    "fill": Shape("empty nodes, 8N one-GPU jobs in 20 projects: all start", 500, 3, _fill),
+    "cycle": Shape("4N run, 10N wait: one pass with every reason", 1000, 20, _cycle),
+    "event": Shape("the same; one job ends: the pass that follows", 1000, 20, _event),
+    "drain": Shape("a gang takes back half of what is lent", 1000, 2, _drain),
+    "swap": Shape("8N jobs give way to 8N others in one pass", 500, 1, _swap),
+    "blocked": Shape("as drain, but one GPU short: nobody pays", 1000, 2, _blocked),
+    "gang": Shape("512 workers, a topology of four levels", 1000, 1, _gang),
+}
+"""Every shape of the decision core, by name."""

@@ -1,0 +1,139 @@
+"""Times the decision core over a shape: one warm-up, then at least five runs.
+
+``run`` does it in this process; ``in_a_fresh_process`` in a new one, so that the memory and the
+warmth of one shape are not those of another. The peak resident memory is the new process's own
+``VmHWM`` (Linux; elsewhere ``ru_maxrss``): interpreter, imports, the shape and all runs. The field
+``ru_maxrss`` is not used where ``VmHWM`` is there, as a new process inherits it from the one that
+started it.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import resource
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+from benchpool_scheduler.core.model import JobId, Plan, Snapshot
+from benchpool_scheduler.core.plan import decide
+from benchpool_scheduler.errors import ServerFault
+from benchpool_scheduler.measuring.shapes import SHAPES, Built
+from benchpool_scheduler.measuring.tallies import tally
+
+RUNS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Timed:
+    """One row of ``benchpool bench``.
+
+    Attributes:
+        jobs: Jobs in the shape, running and queued.
+        result: ``ok: `` and what the plan came to, or ``FAIL: `` with what was expected.
+        ms_min: Milliseconds of the fastest run; ``ms_median`` and ``ms_max`` likewise.
+        peak_rss_mib: Most resident memory of the process.
+    """
+
+    shape: str
+    nodes: int
+    jobs: int
+    result: str
+    ms_min: float
+    ms_median: float
+    ms_max: float
+    peak_rss_mib: float
+
+    @property
+    def ok(self) -> bool:
+        """Tell whether the shape came to what it must."""
+        return self.result.startswith("ok")
+
+
+def run(shape: str, nodes: int | None = None, runs: int = RUNS) -> Timed:
+    """Build a shape and time it. Errors: InvalidInput for a size that it cannot have."""
+    built = SHAPES[shape].build(nodes)
+    once = _whole_pass if built.ends is None else _after_an_end
+    once(built)
+    measured = [once(built) for _ in range(max(RUNS, runs))]
+    times = [milliseconds for milliseconds, _ in measured]
+    return Timed(
+        shape=shape,
+        nodes=len(built.snapshot.nodes),
+        jobs=len(built.snapshot.jobs),
+        result=_result(built, [plan for _, plan in measured]),
+        ms_min=round(min(times), 3),
+        ms_median=round(statistics.median(times), 3),
+        ms_max=round(max(times), 3),
+        peak_rss_mib=round(peak_rss_mib(), 1),
+    )
+
+
+def in_a_fresh_process(shape: str, nodes: int | None = None, runs: int = RUNS) -> Timed:
+    """Do as ``run`` does, in a process of its own. Errors: InvalidInput, as ``run``."""
+    size = SHAPES[shape].size(nodes)
+    words = [sys.executable, "-m", __package__, shape, str(size), str(runs)]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    if done.returncode:
+        last = (done.stderr.strip().splitlines() or ["nothing was said"])[-1]
+        raise ServerFault(f"The run of {shape} ended with {done.returncode}: {last}")
+    return Timed(**json.loads(done.stdout))
+
+
+def as_json(timed: Timed) -> dict[str, object]:
+    """Return the row as ``--json`` prints it (formats, section 3)."""
+    return asdict(timed)
+
+
+def peak_rss_mib() -> float:
+    """Return the most memory that this process has had in use, in MiB."""
+    status = Path("/proc/self/status")
+    if status.exists():
+        for line in status.read_text().splitlines():
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) / 1024
+    scale = 1024**2 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / scale
+
+
+# --------------------------------------------------------------------------- one run
+
+
+def _whole_pass(built: Built) -> tuple[float, Plan]:
+    """Time a pass from a frozen snapshot to a plan with every reason."""
+    return _timed(lambda: decide(built.snapshot))
+
+
+def _after_an_end(built: Built) -> tuple[float, Plan]:
+    """Time the pass that follows the end of one job."""
+    rest = _without(built.snapshot, built.ends)
+    return _timed(lambda: decide(rest))
+
+
+def _timed(work: Callable[[], Plan]) -> tuple[float, Plan]:
+    gc.collect()
+    begun = time.perf_counter()
+    plan = work()
+    return (time.perf_counter() - begun) * 1000, plan
+
+
+def _result(built: Built, plans: list[Plan]) -> str:
+    """Return the first plan that is not as expected, else what they all came to."""
+    snapshot = _without(built.snapshot, built.ends)
+    tallies = [tally(snapshot, plan) for plan in plans]
+    for found in tallies:
+        wrong = built.expected(found)
+        if wrong is not None:
+            return f"FAIL: {found.text}; {wrong}"
+    return f"ok: {tallies[0].text}"
+
+
+def _without(snapshot: Snapshot, ended: JobId | None) -> Snapshot:
+    if ended is None:
+        return snapshot
+    return replace(snapshot, jobs=tuple(job for job in snapshot.jobs if job.id != ended))

@@ -1,0 +1,154 @@
+"""Every speed shape comes to what it is said to come to, at a size that tests can afford."""
+
+import json
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+
+from benchpool_scheduler.core.model import Activity, JobId, Preempt, ReasonCode, Start
+from benchpool_scheduler.core.plan import decide
+from benchpool_scheduler.errors import InvalidInput
+from benchpool_scheduler.measuring import run_shape, timing
+from benchpool_scheduler.measuring.shapes import SHAPES, Built
+
+KEYS = ["shape", "nodes", "jobs", "result", "ms_min", "ms_median", "ms_max", "peak_rss_mib"]
+
+EXPLAINED = {
+    ReasonCode.POOL_FULL,
+    ReasonCode.PROJECT_LIMIT,
+    ReasonCode.NON_PREEMPTIBLE_OVER_QUOTA,
+    ReasonCode.FAIR_SHARE_REACHED,
+    ReasonCode.VICTIMS_PROTECTED,
+    ReasonCode.GANG_INCOMPLETE,
+    ReasonCode.FRAGMENTED,
+    ReasonCode.LARGER_THAN_NODE,
+    ReasonCode.LARGER_THAN_POOL,
+    ReasonCode.NO_SUCH_MODEL,
+    ReasonCode.NO_NODE_READY,
+}
+
+
+def commands(built: Built, kind: type[Start] | type[Preempt]) -> list[JobId]:
+    return [command.job for command in decide(built.snapshot).commands if isinstance(command, kind)]
+
+
+def test_all_jobs_of_an_empty_pool_start() -> None:
+    built = SHAPES["fill"].build(20)
+    assert len({job.project for job in built.snapshot.jobs}) == 20
+    assert len(commands(built, Start)) == len(built.snapshot.jobs) == 160
+
+
+def test_a_gang_takes_back_exactly_half_of_what_is_lent() -> None:
+    built = SHAPES["drain"].build(20)
+    assert commands(built, Start) == ["gang"]
+    assert len(set(commands(built, Preempt))) == 80
+
+
+def test_all_change_hands_in_one_pass() -> None:
+    built = SHAPES["swap"].build(12)
+    queued = {job.id for job in built.snapshot.jobs if job.activity is Activity.QUEUED}
+    assert set(commands(built, Start)) == queued
+    assert set(commands(built, Preempt)) == {job.id for job in built.snapshot.jobs} - queued
+    assert len(queued) == 96
+
+
+def test_nobody_is_preempted_for_a_gang_that_lacks_one_gpu_and_it_is_told_why() -> None:
+    built = SHAPES["blocked"].build(20)
+    plan = decide(built.snapshot)
+    assert plan.commands == ()
+    assert list(plan.reasons) == ["gang"]
+
+
+def test_with_one_gpu_less_in_the_guests_quota_the_blocked_gang_starts() -> None:
+    blocked = SHAPES["blocked"].build(20)
+    owner, guests = blocked.snapshot.projects
+    assert guests.quota == 81
+    fewer = replace(blocked.snapshot, projects=(owner, replace(guests, quota=80)))
+    assert len(commands(replace(blocked, snapshot=fewer), Preempt)) == 80
+
+
+@pytest.mark.parametrize("nodes", [8, 64, 130, 600])
+def test_a_gang_of_512_starts_inside_one_domain_of_its_preferred_level(nodes: int) -> None:
+    built = SHAPES["gang"].build(nodes)
+    (gang,) = built.snapshot.jobs
+    assert gang.workers == gang.min_workers == min(512, 8 * nodes)
+    (start,) = decide(built.snapshot).commands
+    assert isinstance(start, Start)
+    assert start.job == gang.id
+    labels = {node.name: node.labels[gang.preferred_level or ""] for node in built.snapshot.nodes}
+    assert {labels[worker.node] for worker in start.workers} == {"hall0"}
+
+
+def test_the_topology_has_four_zones_of_eight_blocks_of_eight_racks_of_two_nodes() -> None:
+    nodes = SHAPES["gang"].build(1024).snapshot.nodes
+    domains = [len({node.labels[level] for node in nodes}) for level in ("hall", "zone", "block")]
+    assert domains == [2, 2 * 4, 2 * 4 * 8]
+    assert set(Counter(node.labels["rack"] for node in nodes).values()) == {2}
+
+
+@pytest.mark.parametrize("nodes", [20, 27])
+def test_nothing_starts_in_a_crowded_pool_and_every_waiting_job_has_its_reason(nodes: int) -> None:
+    snapshot = SHAPES["cycle"].build(nodes).snapshot
+    queued = {job.id for job in snapshot.jobs if job.activity is Activity.QUEUED}
+    assert (len(snapshot.jobs) - len(queued), len(queued)) == (4 * nodes, 10 * nodes)
+    plan = decide(snapshot)
+    assert plan.commands == ()
+    assert set(plan.reasons) == queued
+
+
+def test_a_crowded_pool_has_every_kind_of_reason_and_every_kind_of_job() -> None:
+    snapshot = SHAPES["cycle"].build(20).snapshot
+    found = {reason.code for reason in decide(snapshot).reasons.values()}
+    assert found == EXPLAINED
+    queued = [job for job in snapshot.jobs if job.activity is Activity.QUEUED]
+    assert {job.gpus for job in queued} >= {1, 2, 4, 8}
+    assert any(job.workers > 1 for job in queued)
+    assert len({job.priority for job in queued}) == 3
+    holders = {job.project for job in snapshot.jobs}
+    assert len(holders) == 20
+    assert all(project.parent for project in snapshot.projects if project.name in holders)
+
+
+def test_when_one_job_of_a_crowded_pool_ends_another_one_starts() -> None:
+    row = timing.run("event", 20)
+    assert row.result.startswith("ok: ")
+    assert " 0 preempted" in row.result
+
+
+def test_the_same_size_gives_the_same_pool() -> None:
+    assert SHAPES["cycle"].build(21).snapshot == SHAPES["cycle"].build(21).snapshot
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_row_has_exactly_its_keys_and_an_expected_result(shape: str) -> None:
+    said: list[str] = []
+    assert run_shape(shape, nodes=20, json=True, echo=said.append) == 0
+    (row,) = map(json.loads, said)
+    assert list(row) == KEYS
+    assert (row["shape"], row["nodes"]) == (shape, 20)
+    assert row["result"].startswith("ok: ")
+    assert 0 < row["ms_min"] <= row["ms_median"] <= row["ms_max"]
+    assert 1 < row["peak_rss_mib"] < 1000
+
+
+def test_the_table_names_its_columns_as_json_does() -> None:
+    said: list[str] = []
+    run_shape("fill", nodes=3, echo=said.append)
+    heading, row = said
+    assert heading.split() == KEYS
+    assert row.split()[:3] == ["fill", "3", "24"]
+
+
+def test_a_size_that_has_no_sense_is_refused_with_the_least() -> None:
+    with pytest.raises(InvalidInput, match=r"--nodes is 3; this shape needs at least 20\."):
+        run_shape("cycle", nodes=3)
+
+
+def test_a_plan_that_is_not_the_expected_one_is_a_failure() -> None:
+    built = SHAPES["drain"].build(20)
+    wrong = Built(built.snapshot, SHAPES["drain"].build(22).expected)
+    said = timing._result(wrong, [decide(built.snapshot)])
+    assert said == (
+        "FAIL: 1 started, 80 preempted, 0 waiting; expected 1 started, 88 preempted, 0 waiting"
+    )
