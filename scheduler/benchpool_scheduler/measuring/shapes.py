@@ -99,26 +99,43 @@ def _fill(count: int) -> Built:
     return Built(Snapshot(tuple(nodes_of(count)), projects, tuple(jobs)), expected)
 
 
-def _lent(nodes: Sequence[Node]) -> list[Job]:
-    """Return one running job for each GPU, of project ``guest``."""
+def _lent(nodes: Sequence[Node], ran_s: Callable[[int], float]) -> list[Job]:
+    """Return one running job for each GPU, of project ``guest``, oldest node first."""
+    gpus = [(node.name, gpu) for node in nodes for gpu in node.gpus]
     return [
         Job(
             JobId(f"guest-{gpu}"),
             ProjectName("guest"),
             activity=Activity.RUNNING,
-            held=(Worker(node.name, (gpu,)),),
-            ran_s=600.0 + 7 * (number % 100) + place,
+            held=(Worker(node, (gpu,)),),
+            ran_s=ran_s(number),
         )
-        for number, node in enumerate(nodes)
-        for place, gpu in enumerate(node.gpus)
+        for number, (node, gpu) in enumerate(gpus)
     ]
 
 
-def _reclaim(count: int, guests: Project, jobs: Sequence[Job], expected: Expectation) -> Built:
+def _scattered(number: int) -> float:
+    """What a job would lose has nothing to do with its node: whole nodes must be made free."""
+    return 600.0 + number * 7919 % 5003
+
+
+def _by_node(number: int) -> float:
+    """What goes first lies together, so that nothing but the quota stands in the way."""
+    return 600.0 + number
+
+
+def _reclaim(
+    count: int,
+    guests: Project,
+    jobs: Sequence[Job],
+    expected: Expectation,
+    ran_s: Callable[[int], float] = _scattered,
+) -> Built:
     """A pool full of guests' jobs, and an owner of the whole quota who asks."""
     nodes = nodes_of(count)
     owner = Project(ProjectName("owner"), quota=8 * count)
-    return Built(Snapshot(tuple(nodes), (owner, guests), (*_lent(nodes), *jobs)), expected)
+    lent = _lent(nodes, ran_s)
+    return Built(Snapshot(tuple(nodes), (owner, guests), (*lent, *jobs)), expected)
 
 
 def _half(count: int) -> Job:
@@ -140,7 +157,8 @@ def _drain(count: int) -> Built:
 def _blocked(count: int) -> Built:
     """All but one of the GPUs that the gang needs are over the guests' quota (R16, R17)."""
     guests = Project(ProjectName("guest"), quota=(count - count // 2) * GPUS + 1, weight=0)
-    return _reclaim(count, guests, [_half(count)], exactly(started=0, preempted=0, waiting=1))
+    expected = exactly(started=0, preempted=0, waiting=1)
+    return _reclaim(count, guests, [_half(count)], expected, _by_node)
 
 
 def _swap(count: int) -> Built:

@@ -20,8 +20,9 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
+from benchpool_scheduler.core.board import Board
 from benchpool_scheduler.core.model import JobId, Plan, Snapshot
-from benchpool_scheduler.core.plan import decide
+from benchpool_scheduler.core.plan import decide, decide_on
 from benchpool_scheduler.errors import ServerFault
 from benchpool_scheduler.measuring.shapes import SHAPES, Built
 from benchpool_scheduler.measuring.tallies import tally
@@ -110,9 +111,20 @@ def _whole_pass(built: Built) -> tuple[float, Plan]:
 
 
 def _after_an_end(built: Built) -> tuple[float, Plan]:
-    """Time the pass that follows the end of one job."""
-    rest = _without(built.snapshot, built.ends)
-    return _timed(lambda: decide(rest))
+    """Time what follows the end of one job, on a board that was kept.
+
+    The board is made anew before each run and has seen one pass, as it would have in the service;
+    neither is timed.
+    """
+    board = Board.of(built.snapshot)
+    decide_on(board, built.snapshot.now_s)
+    ended = JobId(built.ends or "")
+
+    def drop_and_decide() -> Plan:
+        board.drop(ended)
+        return decide_on(board, built.snapshot.now_s, explain=True)
+
+    return _timed(drop_and_decide)
 
 
 def _timed(work: Callable[[], Plan]) -> tuple[float, Plan]:
