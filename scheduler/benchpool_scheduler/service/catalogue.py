@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from benchpool_scheduler.core.states import JobState
 from benchpool_scheduler.store.records import JobRecord
@@ -113,12 +113,12 @@ class Catalogue:
             return sorted(ids, key=self.numbers.__getitem__, reverse=True)
         return reversed(self.jobs)
 
-    def _merged(self, indices: Sequence[Mapping[str, None]]) -> Iterator[str]:
+    def _merged(self, indices: Sequence[dict[str, None]]) -> Iterator[str]:
         if len(indices) == 1:
-            yield from reversed(tuple(indices[0]))
+            yield from reversed(indices[0])
             return
         number = self.numbers.__getitem__
-        newest = [reversed(tuple(index)) for index in indices]
+        newest = [reversed(index) for index in indices]
         last = None
         for job in heapq.merge(*newest, key=number, reverse=True):
             if job != last:

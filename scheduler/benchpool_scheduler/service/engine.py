@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections import Counter
 from collections.abc import Collection, Coroutine, Iterable
 from pathlib import Path
 
@@ -131,7 +130,7 @@ class Engine:
     def _refuse_benches_that_do_not_fit(self) -> None:
         """Refuse to start with what R3 forbids, unless there is work that must be watched over."""
         fault = self.upkeep.check_reserve()
-        busy = any(job.live for job in self.ledger.jobs()) or bool(self.ledger.leases())
+        busy = bool(self.ledger.catalogue.live) or bool(self.ledger.leased)
         if fault is not None and not busy:
             raise fault
 
@@ -173,12 +172,11 @@ class Engine:
         """Return what everybody may know of the pool, as JSON."""
         status = self.pool
         counts = status.counts()
-        running = Counter(job.state.value for job in self.ledger.live())["running"]
         body = {
             "text": status.text(),
             "counts": {state.value: count for state, count in counts.items()},
             "queue_length": status.waiting(),
-            "running": running,
+            "running": status.running(),
         }
         return msgspec.json.encode(body)
 
@@ -186,9 +184,9 @@ class Engine:
 
     def metrics(self) -> Metrics:
         """Return figures for Prometheus."""
-        live = Counter((job.project, job.state.value) for job in self.ledger.live())
+        live = self.ledger.census.by_state
         return Metrics(
-            jobs=live,
+            jobs={(project, state.value): count for (project, state), count in live.items()},
             jobs_ended=self.tally.ended,
             gpus={state.value: count for state, count in self.pool.counts().items()},
             queue_length=self.pool.waiting(),

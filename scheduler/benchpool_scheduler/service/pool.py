@@ -8,7 +8,7 @@ pool is opened again.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Mapping
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -18,11 +18,13 @@ import msgspec
 
 from benchpool_scheduler import contract, contract_whatif
 from benchpool_scheduler.configuration import Configuration
+from benchpool_scheduler.core.states import JobState
 from benchpool_scheduler.errors import InvalidInput, NotFound
 from benchpool_scheduler.hub import Directory
 from benchpool_scheduler.runtime import LogChunk, Runtime, WorkerId
 from benchpool_scheduler.service import rights, views
 from benchpool_scheduler.service.caller import Caller
+from benchpool_scheduler.service.catalogue import PREFIX
 from benchpool_scheduler.service.clock import Clock, SystemClock
 from benchpool_scheduler.service.engine import Engine
 from benchpool_scheduler.service.events import Entry, Event
@@ -33,7 +35,6 @@ from benchpool_scheduler.service.site import Site
 from benchpool_scheduler.store import Store
 from benchpool_scheduler.store.records import JobRecord
 
-SHORTEST_PREFIX = 4
 LOG_BYTES = 1 << 20
 
 Answer = TypeVar("Answer")
@@ -129,14 +130,28 @@ class Pool:
         limit: int = 1000,
     ) -> list[contract.Job]:
         """Return jobs, newest first: the caller's own, or with ``all`` each that it may see."""
+        users, projects = self._visible(caller, all=all, project=project)
         chosen = (
             record
-            for record in self._engine.ledger.jobs()
-            if (record.user == caller.name or (all and self._may_use(caller, record)))
-            and (project is None or record.project == project)
-            and (state is None or record.state.value == state.value)
+            for record in self._engine.ledger.catalogue.newest(
+                users=users,
+                projects=projects,
+                state=None if state is None else JobState(state.value),
+            )
+            if project is None or record.project == project
         )
         return [self._engine.jobs.job(record) for record in islice(chosen, max(0, limit))]
+
+    def _visible(
+        self, caller: Caller, *, all: bool, project: str | None
+    ) -> tuple[Sequence[str] | None, Sequence[str] | None]:
+        """Return whose jobs, and those of which projects, a list is about; None for no bound."""
+        if all and rights.rules_all(caller):
+            return (None, None) if project is None else ((), (project,))
+        led = rights.led_projects(caller, self._site.configuration) if all else ()
+        if project in led:
+            return (), (project,)
+        return (caller.name,), led if project is None else ()
 
     def job(self, caller: Caller, job: str) -> contract.JobDetail:
         """Return a job and its attempts; ``job`` is an id or its only prefix of 4 or more.
@@ -353,8 +368,8 @@ class Pool:
         exact = ledger.job(job)
         if exact is not None:
             found = [exact] if self._may_use(caller, exact) else []
-        elif len(job) >= SHORTEST_PREFIX:
-            matching = (it for it in ledger.jobs() if it.id.startswith(job))
+        elif len(job) >= PREFIX:
+            matching = ledger.catalogue.beginning(job)
             found = [it for it in matching if self._may_use(caller, it)]
         else:
             found = []

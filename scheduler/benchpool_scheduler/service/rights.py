@@ -35,6 +35,18 @@ def leads(caller: Caller, project: str, configuration: Configuration) -> bool:
     return any(is_among(caller, above.leads) for above in _upwards(project, configuration))
 
 
+def led_projects(caller: Caller, configuration: Configuration) -> tuple[str, ...]:
+    """Return the projects that the caller leads, or that lie below one that it leads."""
+    led: dict[str, bool] = {}
+    for settings in configuration.projects:
+        for above in _upwards(settings.name, configuration):
+            found = led.get(above.name) or is_among(caller, above.leads)
+            if found:
+                led[settings.name] = True
+                break
+    return tuple(led)
+
+
 def _upwards(project: str, configuration: Configuration) -> Iterator[ProjectSettings]:
     found = configuration.project(project)
     while found is not None:

@@ -5,18 +5,21 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
+import msgspec
+
 from benchpool_scheduler import contract
+from benchpool_scheduler.configuration import Configuration
 from benchpool_scheduler.contract import GpuState
 from benchpool_scheduler.core.model import Project
-from benchpool_scheduler.core.states import HOLDS_GPUS, JobState
-from benchpool_scheduler.runtime import Device, DeviceState
+from benchpool_scheduler.core.states import JobState
+from benchpool_scheduler.runtime import Device
 from benchpool_scheduler.service import benches, rights
 from benchpool_scheduler.service.caller import Caller
+from benchpool_scheduler.service.floor import Floor
 from benchpool_scheduler.service.ledger import Ledger
 from benchpool_scheduler.service.outcome import Outcome
 from benchpool_scheduler.service.site import Site
 from benchpool_scheduler.service.submissions import usable_projects
-from benchpool_scheduler.store.records import JobRecord, LeaseRecord
 
 
 class PoolViews:
@@ -26,23 +29,23 @@ class PoolViews:
         self._ledger = ledger
         self._site = site
         self._outcome = outcome
+        self._floor = Floor(ledger, site)
+        self._rows: dict[str, list[contract.Gpu]] = {}
 
     # ------------------------------------------------------------------ status
 
     def status(self, caller: Caller) -> contract.Status:
         """Return the pool; holders are named only to those who may see them."""
-        gpus = self._gpus(caller)
-        counts = Counter(gpu.state for gpu in gpus)
-        waiting = self.waiting()
+        counts, waiting = self.counts(), self.waiting()
         problems = list(self._site.problems.values())
         return contract.Status(
             text=sentence(counts, waiting),
             simulated=any(device.simulated for device in self._site.devices),
-            gpus=gpus,
+            gpus=self._gpus(caller),
             counts={state: counts[state] for state in GpuState},
             projects=self._projects(p.project for p in self._site.configuration.projects),
             queue_length=waiting,
-            running=sum(job.state is JobState.RUNNING for job in self._ledger.live()),
+            running=self.running(),
             health=contract.Health(
                 ok=not problems,
                 passes=self._outcome.passes,
@@ -53,90 +56,60 @@ class PoolViews:
 
     def waiting(self) -> int:
         """Return the number of waiting jobs."""
-        return sum(job.state is JobState.QUEUED for job in self._ledger.live())
+        return self._ledger.census.states[JobState.QUEUED]
+
+    def running(self) -> int:
+        """Return the number of running jobs."""
+        return self._ledger.census.states[JobState.RUNNING]
 
     def counts(self) -> Mapping[GpuState, int]:
         """Return the GPUs by state."""
-        states = self._states()
-        return Counter(states[device.uuid] for device in self._site.devices)
+        self._floor.refresh()
+        return self._floor.counts
 
     def text(self) -> str:
         """Return the pool's sentence."""
         return sentence(self.counts(), self.waiting())
 
     def _gpus(self, caller: Caller) -> list[contract.Gpu]:
-        states = self._states()
-        leases = {gpu: lease for lease in self._ledger.leases() for gpu in lease.gpus}
-        jobs = self._jobs_by_gpu()
+        """Return the GPUs by node and index. Call ``counts`` before."""
+        nodes = self._site.inventory.nodes
+        anew, self._floor.seen_anew = self._floor.seen_anew, set()
+        for name in anew & nodes.keys():
+            self._rows[name] = [self._gpu(device) for device in nodes[name]]
+        rows = [row for name in nodes for row in self._rows[name]]
+        if rights.rules_all(caller):
+            return rows
+        sight = _Sight(caller, self._site.configuration)
         return [
-            self._gpu(caller, device, states[device.uuid], leases, jobs)
-            for device in sorted(self._site.devices, key=lambda d: (d.node, d.index))
+            row if row.user is None or self._may_see(sight, row) else _without_holder(row)
+            for row in rows
         ]
 
-    def _gpu(
-        self,
-        caller: Caller,
-        device: Device,
-        state: GpuState,
-        leases: Mapping[str, LeaseRecord],
-        jobs: Mapping[str, JobRecord],
-    ) -> contract.Gpu:
-        lease, job = leases.get(device.uuid), jobs.get(device.uuid)
-        if lease is not None and not rights.may_use_lease(caller, lease):
-            lease = None
-        if job is not None and not rights.may_use(caller, job, self._site.configuration):
-            job = None
-        holder = lease or job
+    def _may_see(self, sight: _Sight, row: contract.Gpu) -> bool:
+        entry = None if row.job is None else self._ledger.census.entry(row.job)
+        return row.user is not None and sight.of(row.user, "" if entry is None else entry.project)
+
+    def _gpu(self, device: Device) -> contract.Gpu:
+        ledger, gpu = self._ledger, device.uuid
+        lease = ledger.leased.get(gpu)
+        # A bench and a job on one GPU is a breach that the auditor tells; here the bench is shown.
+        job = ledger.census.holders.get(gpu) if lease is None else None
+        entry = None if job is None else ledger.census.entry(job)
+        holder = lease or entry
         return contract.Gpu(
-            uuid=device.uuid,
+            uuid=gpu,
             index=device.index,
             model=device.model,
             node=device.node,
             simulated=device.simulated,
-            state=state,
+            state=self._floor.states[gpu],
             memory_mib=device.memory_mib,
             user=None if holder is None else holder.user,
-            job=None if job is None else job.id,
+            job=job,
             server=None if lease is None else lease.server,
             note=device.note,
         )
-
-    def _states(self) -> Mapping[str, GpuState]:
-        """Return what each GPU is doing; of the free ones, those with the highest index are the
-        ones shown as kept for benches."""
-        leased = {gpu for lease in self._ledger.leases() for gpu in lease.gpus}
-        jobs = self._jobs_by_gpu()
-        over = self._over_quota(jobs)
-        kept = dict(benches.kept_by_node(self._ledger, self._site))
-        states: dict[str, GpuState] = {}
-        for device in sorted(self._site.devices, key=lambda d: (d.node, -d.index)):
-            state = _state(device, leased, jobs, over)
-            if state is GpuState.FREE and kept.get(device.node, 0) > 0:
-                kept[device.node] -= 1
-                state = GpuState.BUILD_FREE
-            states[device.uuid] = state
-        return states
-
-    def _jobs_by_gpu(self) -> Mapping[str, JobRecord]:
-        found: dict[str, JobRecord] = {}
-        for job in self._ledger.live():
-            attempt = self._ledger.attempt(job.id, job.attempt)
-            for worker in attempt.live_workers if attempt is not None else ():
-                found.update(dict.fromkeys(worker.gpus, job))
-        return found
-
-    def _over_quota(self, jobs: Mapping[str, JobRecord]) -> frozenset[str]:
-        """Return the GPUs above the quotas: of each project its newest jobs' last ones."""
-        held: dict[str, list[tuple[float, str]]] = {}
-        for gpu, job in jobs.items():
-            held.setdefault(job.project, []).append((job.submitted, gpu))
-        found: set[str] = set()
-        for name, gpus in held.items():
-            settings = self._site.configuration.project(name)
-            quota = 0 if settings is None else settings.project.quota
-            if quota is not None:
-                found.update(gpu for _, gpu in sorted(gpus)[quota:])
-        return frozenset(found)
 
     # ------------------------------------------------------------------ quotas
 
@@ -177,37 +150,38 @@ class PoolViews:
     def _usage(self) -> tuple[Counter[str], Counter[str]]:
         """Return the GPUs held and the jobs waiting in each project and all below it."""
         above = {str(p.name): p.project.parent for p in self._site.configuration.projects}
+        census = self._ledger.census
         allocated: Counter[str] = Counter()
         waiting: Counter[str] = Counter()
-        for job in self._ledger.live():
-            held, waits = self._held(job), job.state is JobState.QUEUED
-            project: str | None = job.project
+        for name in census.projects():
+            held, waits = census.held[name], census.by_state[name, JobState.QUEUED]
+            project: str | None = name
             while project is not None:
                 allocated[project] += held
                 waiting[project] += waits
                 project = above.get(project)
         return allocated, waiting
 
-    def _held(self, job: JobRecord) -> int:
-        if job.state not in HOLDS_GPUS:
-            return 0
-        attempt = self._ledger.attempt(job.id, job.attempt)
-        return sum(len(w.gpus) for w in attempt.live_workers) if attempt is not None else 0
+
+def _without_holder(row: contract.Gpu) -> contract.Gpu:
+    return msgspec.structs.replace(row, user=None, job=None, server=None)
 
 
-def _state(
-    device: Device,
-    leased: set[str],
-    jobs: Mapping[str, JobRecord],
-    over: frozenset[str],
-) -> GpuState:
-    if device.state is DeviceState.BROKEN:
-        return GpuState.BROKEN
-    if device.uuid in leased:
-        return GpuState.BUILD_HELD
-    if device.uuid in jobs:
-        return GpuState.TRAIN_OVER_QUOTA if device.uuid in over else GpuState.TRAIN_WITHIN_QUOTA
-    return GpuState.FOREIGN if device.state is DeviceState.FOREIGN else GpuState.FREE
+class _Sight:
+    """What one caller may see, each project asked about once."""
+
+    def __init__(self, caller: Caller, configuration: Configuration) -> None:
+        self._caller = caller
+        self._configuration = configuration
+        self._known: dict[tuple[str, str], bool] = {}
+
+    def of(self, user: str, project: str = "") -> bool:
+        """Tell whether the caller may see what is this user's, or a job of it in a project."""
+        known = self._known.get((user, project))
+        if known is None:
+            known = rights.may_use_of(self._caller, user, project, self._configuration)
+            self._known[user, project] = known
+        return known
 
 
 def sentence(counts: Mapping[GpuState, int], waiting: int) -> str:

@@ -58,15 +58,23 @@ def usable_projects(caller: Caller, configuration: Configuration) -> tuple[Proje
     return tuple(
         settings
         for settings in configuration.projects
-        if not configuration.is_parent(settings.name)
-        and (is_among(caller, settings.members) or is_among(caller, settings.leads))
+        if _is_usable(caller, settings, configuration)
     )
+
+
+def _is_usable(caller: Caller, settings: ProjectSettings, configuration: Configuration) -> bool:
+    belongs = is_among(caller, settings.members) or is_among(caller, settings.leads)
+    return belongs and not configuration.is_parent(settings.name)
 
 
 def project_of(
     caller: Caller, submission: JobSubmission, configuration: Configuration
 ) -> ProjectSettings:
     """Return the project of a submission. Errors: InvalidInput, Forbidden, Refused."""
+    if submission.project is not None:
+        named = configuration.project(submission.project)
+        if named is not None and _is_usable(caller, named, configuration):
+            return named
     own = usable_projects(caller, configuration)
     if submission.project is not None:
         return _named_project(caller, submission.project, own, configuration)

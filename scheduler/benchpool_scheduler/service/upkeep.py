@@ -62,12 +62,15 @@ class Upkeep:
     async def look(self) -> None:
         """See the GPUs as they are; a pass follows where it may help."""
         before = self._site.devices
-        self._site.devices = await self._runtime.devices()
-        broken = [d for d in self._site.devices if d.state is DeviceState.BROKEN]
+        devices = await self._runtime.devices()
+        if devices != before:
+            self._site.devices = devices
+        unusable = self._site.inventory.unusable
+        broken = [d for d in unusable if d.state is DeviceState.BROKEN]
         notes = "; ".join(f"GPU {d.index} of {d.node}: {d.note or 'broken'}" for d in broken)
         self._site.report("devices", f"{notes}." if notes else None)
-        waiting = any(job.state is JobState.QUEUED for job in self._ledger.live())
-        if waiting or self._site.devices != before:
+        waiting = self._ledger.census.states[JobState.QUEUED]
+        if waiting or self._site.devices is not before:
             self._want_pass()
 
     async def _follow_hub(self) -> None:
