@@ -10,6 +10,7 @@ import heapq
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
+from benchpool_scheduler.core.board import Board
 from benchpool_scheduler.core.model import (
     Activity,
     Job,
@@ -20,9 +21,8 @@ from benchpool_scheduler.core.model import (
     Start,
     Worker,
 )
-from benchpool_scheduler.core.plan import decide
+from benchpool_scheduler.core.plan import decide_on
 from benchpool_scheduler.core.run_times import Expectation
-from benchpool_scheduler.core.tree import Tree
 
 EXACT_PASSES = 64
 """So many instants have a pass each."""
@@ -101,10 +101,10 @@ class Course:
         self.resumes = frozenset(resumes)
         self.begun: dict[JobId, Begun] = {}
         self.passes = 0
-        self._tree = Tree(snapshot.projects)
-        self._jobs = {job.id: job for job in snapshot.jobs}
+        self._board = Board.of(snapshot)
         self._now_s = snapshot.now_s
-        self._agenda: list[tuple[float, int, JobId, bool]] = []
+        self._wake_s: float | None = None
+        self._agenda: list[tuple[float, int, JobId]] = []
         self._ends: dict[JobId, float] = {}
         self._gone: dict[JobId, tuple[float, tuple[Worker, ...]]] = {}
         for job in snapshot.jobs:
@@ -112,7 +112,7 @@ class Course:
 
     def run(self, wanted: Collection[JobId], horizon_s: float, most_passes: int) -> None:
         """Go on until all wanted jobs have started, or as far as the bounds allow."""
-        missing = {job for job in wanted if job in self._jobs}
+        missing = {job for job in wanted if job in self._board.works}
         while missing and self.passes < most_passes:
             self._pass()
             missing -= self.begun.keys()
@@ -122,73 +122,65 @@ class Course:
     # ------------------------------------------------------------------ what will happen
 
     def _expect(self, job: Job) -> None:
-        """Put the end of a job with GPUs, and of its protection, on the agenda."""
+        """Put the end of a job with GPUs on the agenda, where it is known."""
+        left: float | None = None
         if job.activity is Activity.TERMINATING:
-            self._plan_end(job, self.snapshot.policy.grace_s * self.pace.of_grace)
+            left = self.snapshot.policy.grace_s * self.pace.of_grace
         elif job.activity is Activity.RUNNING:
             left = self.pace.left_s(job, self.expected.get(job.id), self._now_s)
-            if left is not None:
-                self._plan_end(job, left)
-            self._plan_protection(job)
-
-    def _plan_end(self, job: Job, left_s: float) -> None:
-        at = self._ends[job.id] = self._now_s + left_s
-        heapq.heappush(self._agenda, (at, len(self._agenda), job.id, True))
-
-    def _plan_protection(self, job: Job) -> None:
-        """A claim may succeed when a protection ends, without any other event (R19)."""
-        branch = self._tree.of(job.project)
-        least = self._tree.min_runtime_s(branch, self.snapshot.policy.min_runtime_s)
-        left = least - job.ran_at(self._now_s)
-        if job.preemptible and left > 0:
-            at = self._now_s + left
-            heapq.heappush(self._agenda, (at, len(self._agenda), job.id, False))
+        if left is not None:
+            at = self._ends[job.id] = self._now_s + left
+            heapq.heappush(self._agenda, (at, self._board.works[job.id].age, job.id))
 
     def _go_on(self, horizon_s: float) -> bool:
-        """Jump to what happens next; tell whether there was anything within the horizon."""
-        begin, gathered = self._now_s, None
-        self._gone.clear()
-        while self._agenda:
-            at, _, job, ends = self._agenda[0]
-            if at > self.snapshot.now_s + horizon_s or (gathered is not None and at > gathered):
-                break
+        """Jump to what happens next; tell whether there was anything within the horizon.
+
+        A claim may succeed when a protection ends, without any other event (R19).
+        """
+        while self._agenda and self._ends.get(self._agenda[0][2]) != self._agenda[0][0]:
             heapq.heappop(self._agenda)
-            if ends and self._ends.get(job) != at:
-                continue
-            if gathered is None:
-                gathered = at + self._step(at - self.snapshot.now_s)
-            self._now_s = max(begin, at)
-            if ends:
+        known = [at for at, *_ in self._agenda[:1]]
+        known += [] if self._wake_s is None else [self._wake_s]
+        if not known or (soonest := min(known)) > self.snapshot.now_s + horizon_s:
+            return False
+        gathered = soonest + self._step(soonest - self.snapshot.now_s)
+        self._gone.clear()
+        self._now_s = max(self._now_s, soonest)
+        while self._agenda and self._agenda[0][0] <= gathered:
+            at, _, job = heapq.heappop(self._agenda)
+            if self._ends.get(job) == at:
+                self._now_s = max(self._now_s, at)
                 self._end(job)
-        return gathered is not None
+        return True
 
     def _step(self, passed_s: float) -> float:
         return 0.0 if self.passes < EXACT_PASSES else passed_s * GATHERED
 
     def _end(self, name: JobId) -> None:
         del self._ends[name]
-        job = self._jobs[name]
+        job = self._board.works[name].job
         self._gone[name] = (self._now_s, job.held)
         if job.activity is Activity.TERMINATING and name in self.resumes:
-            self._jobs[name] = _paused(job, self._now_s, self.snapshot.policy.restart_s)
+            self._board.put(_paused(job, self._now_s, self.snapshot.policy.restart_s))
         else:
-            del self._jobs[name]
+            self._board.drop(name)
 
     # ------------------------------------------------------------------ passes
 
     def _pass(self) -> None:
-        jobs = tuple(_as_of(job, self._now_s) for job in self._jobs.values())
         self.passes += 1
-        self._apply(decide(replace(self.snapshot, jobs=jobs, now_s=self._now_s)))
+        plan = decide_on(self._board, self._now_s, explain=False)
+        self._wake_s = plan.wake_s
+        self._apply(plan)
 
     def _apply(self, plan: Plan) -> None:
         """Let the commands take effect; who gives way has left at once."""
         for command in plan.commands:
-            job = self._jobs[command.job]
+            job = self._board.works[command.job].job
             if isinstance(command, Preempt):
-                self._jobs[job.id] = self._preempted(job, command)
+                self._board.put(self._preempted(job, command))
             else:
-                self._jobs[job.id] = self._started(job, command)
+                self._start(job, command)
 
     def _preempted(self, job: Job, command: Preempt) -> Job:
         held = tuple(worker for worker in job.held if worker not in command.workers)
@@ -197,11 +189,13 @@ class Course:
         self._ends.pop(job.id, None)
         return _paused(job, self._now_s, self.snapshot.policy.restart_s)
 
-    def _started(self, job: Job, command: Start) -> Job:
+    def _start(self, job: Job, command: Start) -> None:
         if any(self._leaving(other) for other in command.after):
-            return replace(job, earmarked=True, promised=command.workers)
+            self._board.put(replace(job, earmarked=True, promised=command.workers))
+            return
         if job.held:
-            return replace(job, held=(*job.held, *command.workers))
+            self._board.put(replace(job, held=(*job.held, *command.workers)))
+            return
         started = replace(
             job,
             held=command.workers,
@@ -214,12 +208,11 @@ class Course:
         )
         if job.id not in self.begun:
             self.begun[job.id] = self._begin(command)
+        self._board.put(started)
         self._expect(started)
-        return started
 
     def _leaving(self, job: JobId) -> bool:
-        other = self._jobs.get(job)
-        return other is not None and other.activity is Activity.TERMINATING
+        return job in self._board.leaving
 
     def _begin(self, command: Start) -> Begun:
         grace = self.snapshot.policy.grace_s * self.pace.of_grace if command.after else 0.0
@@ -232,13 +225,6 @@ class Course:
         ]
         ended, after = max(givers, default=(0.0, None))
         return Begun(at, after, ended - self.snapshot.now_s if after else 0.0)
-
-
-def _as_of(job: Job, now_s: float) -> Job:
-    """Return a job with its times as of an instant; one that saves has saved."""
-    if not job.held or job.as_of_s == now_s:
-        return job
-    return replace(job, ran_s=job.ran_at(now_s), as_of_s=now_s)
 
 
 def _paused(job: Job, now_s: float, restart_s: float) -> Job:
