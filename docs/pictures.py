@@ -20,7 +20,7 @@ from benchpool_scheduler.simulation.passes import Played
 from benchpool_scheduler.simulation.report import SUPPORTED
 
 CASES = Path(__file__).resolve().parent / "cases"
-SHARES = CASES / "shares.yaml"
+SHARES = CASES / "shares" / "surplus.yaml"
 
 WIDTH, MARGIN, GAP = 640, 14, 16
 SQUARE, STEP, ROW = 26, 29, 36
@@ -85,9 +85,8 @@ def pictures() -> Mapping[str, str]:
     """Return all pictures by file name."""
     found: dict[str, str] = {}
     for path in sorted(CASES.glob("*.yaml")):
-        if path != SHARES:
-            for case in cases.load(path, SUPPORTED):
-                found[f"{case.name}.svg"] = picture(case)
+        for case in cases.load(path, SUPPORTED):
+            found[f"{case.name}.svg"] = picture(case)
     for division in divisions.load(SHARES):
         found[f"share-{division.name}.svg"] = bars(division)
     return found
@@ -96,13 +95,12 @@ def pictures() -> Mapping[str, str]:
 def printed() -> Mapping[str, str]:
     """Return what ``benchpool simulate --explain`` prints for each case, by file name."""
     found: dict[str, str] = {}
-    for path in sorted(CASES.glob("*.yaml")):
-        lines: list[str] = []
+    for path in (*sorted(CASES.glob("*.yaml")), SHARES):
+        option = "--shares" if path == SHARES else "--explain"
+        lines = [f"$ benchpool simulate {option} docs/cases/{path.relative_to(CASES)}"]
         if path == SHARES:
-            lines.append(f"$ benchpool simulate --shares docs/cases/{path.name}")
             simulation.run_shares([path], echo=lines.append)
         else:
-            lines.append(f"$ benchpool simulate --explain docs/cases/{path.name}")
             simulation.run([path], explain=True, echo=lines.append)
         found[f"{path.stem}.txt"] = "\n".join(lines) + "\n"
     return found

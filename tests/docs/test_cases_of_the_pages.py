@@ -13,8 +13,8 @@ from benchpool_scheduler.simulation.outcomes import try_case
 from benchpool_scheduler.simulation.report import SUPPORTED
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
-SHARES = DOCS / "cases" / "shares.yaml"
-FILES = sorted(path for path in (DOCS / "cases").glob("*.yaml") if path != SHARES)
+SHARES = DOCS / "cases" / "shares" / "surplus.yaml"
+FILES = sorted((DOCS / "cases").glob("*.yaml"))
 PAGES = "".join(path.read_text() for path in (DOCS / "explanation").glob("*.md"))
 
 
