@@ -1,7 +1,7 @@
 """Write the generated reference pages, or with ``--check`` say which are stale.
 
-Command line and HTTP API come from their tables, states and reasons from the core, so that no page
-can drift from what the code does.
+Command line and HTTP API come from their tables, states and reasons from the core, pictures and
+printed outcomes of the cases from running them, so that no page can drift from what the code does.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from benchpool_scheduler.cli import reference
 from benchpool_scheduler.core import model, states
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
+import pictures
 import refusals
 
 FOLDER = Path(__file__).resolve().parent / "reference"
@@ -83,12 +84,14 @@ def reasons_page() -> str:
 
 
 def pages() -> Mapping[str, str]:
-    """Return all generated pages by file name."""
+    """Return all generated files by their name, seen from the folder of the reference."""
     return {
         **reference.pages(),
         "states.md": states_page(),
         "reasons.md": reasons_page(),
         "refusals.md": refusals.page(),
+        **{f"../pictures/{name}": text for name, text in pictures.pictures().items()},
+        **{f"../cases/printed/{name}": text for name, text in pictures.printed().items()},
     }
 
 

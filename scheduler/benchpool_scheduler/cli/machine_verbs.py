@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 
+from benchpool_scheduler.cli.replay_verb import REPLAY
 from benchpool_scheduler.cli.session import Session
 from benchpool_scheduler.cli.verb import Options, Verb, argument, option
 from benchpool_scheduler.client import state_folder
@@ -130,4 +131,5 @@ MACHINE_VERBS: tuple[Verb, ...] = (
           option("--nodes", type=click.IntRange(1), metavar="N",
                  help="Size of a shape; each has its own default.")),
          "Exit status: 0 when the plan is what the shape must come to, else 1.", remote=False),
+    REPLAY,
 )  # fmt: skip

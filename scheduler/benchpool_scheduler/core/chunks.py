@@ -98,11 +98,11 @@ class Chunks:
     def drop(self, work: Work) -> None:
         """The job's workers changed, or it does not run any more."""
         for position, chunk in enumerate(self._of.pop(work.age, ())):
-            for worker in chunk.workers:
-                here = self.on_node[worker.node]
+            for node in dict.fromkeys(worker.node for worker in chunk.workers):
+                here = self.on_node[node]
                 here.pop(chunk, None)
                 if not here:
-                    del self.on_node[worker.node]
+                    del self.on_node[node]
             index = work.branch.index
             if chunk in self.protected.get(index, ()):
                 del self.protected[index][chunk]

@@ -75,8 +75,10 @@ def _tally(results: Sequence[str]) -> str:
 def _lines(outcome: Outcome, *, explain: bool) -> Iterator[str]:
     yield _line(outcome.result, outcome.case.name, outcome.differences)
     if explain and outcome.played is not None and outcome.played.plan is not None:
-        for job, reason in outcome.played.plan.reasons.items():
-            yield f"     {job}: {reason.text}; {reason.remedy}"
+        reasons = outcome.played.plan.reasons
+        for job in outcome.played.snapshot.jobs:
+            if (reason := reasons.get(job.id)) is not None:
+                yield f"     {job.id}: {reason.text}; {reason.remedy}"
 
 
 def _as_json(outcome: Outcome) -> dict[str, object]:

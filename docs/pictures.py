@@ -1,0 +1,310 @@
+"""Draws the cases of ``docs/cases`` as they really come out: the pool before and after.
+
+Each picture is an SVG of its own that is readable on light and dark pages. GPUs are squares in the
+colour of the project that holds them; jobs that wait stand below. Not imported by the product.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+
+from benchpool_scheduler import simulation
+from benchpool_scheduler.core.model import Activity, Job, Project, Snapshot
+from benchpool_scheduler.simulation import cases, divisions
+from benchpool_scheduler.simulation.outcomes import try_case
+from benchpool_scheduler.simulation.passes import Played
+from benchpool_scheduler.simulation.report import SUPPORTED
+
+CASES = Path(__file__).resolve().parent / "cases"
+SHARES = CASES / "shares" / "surplus.yaml"
+
+WIDTH, MARGIN, GAP = 640, 14, 16
+SQUARE, STEP, ROW = 26, 29, 36
+CHIP, LINE = 22, 27
+LABEL = 26
+"""Measures in pixels: the picture, its margins, a GPU and its node, a waiting job, node names."""
+
+COLOURS = ("#56b4e9", "#e69f00", "#2fb58a", "#d68fb8", "#b9a4f5", "#e5d84a")
+"""One for each project; black text has a contrast of at least 7 on all of them."""
+
+STYLE = """
+  .card { fill: #ffffff; stroke: #c9ced6 }
+  text { font: 12px system-ui, sans-serif; fill: #1c2024 }
+  .quiet { fill: #596270 }
+  .head { font-weight: 600 }
+  .free { fill: none; stroke: #a3abb8; stroke-dasharray: 3 2 }
+  .on { fill: #000000; font-size: 11px; text-anchor: middle }
+  .long { font-size: 9px }
+  .chip { fill: none; stroke-width: 1.5 }
+  .paid { stroke: #c62828; stroke-width: 2; stroke-dasharray: 4 2 }
+  .bad { fill: #b71c1c }
+  .arrow { stroke: #596270; stroke-width: 1.5; fill: none }
+  .line { stroke: #c9ced6 }
+  @media (prefers-color-scheme: dark) {
+    .card { fill: #1a1d21; stroke: #3d444d }
+    text { fill: #e6e9ed }
+    .quiet { fill: #a3adba }
+    .free { stroke: #66707d }
+    .on { fill: #000000 }
+    .paid { stroke: #ff8a80 }
+    .bad { fill: #ff8a80 }
+    .arrow { stroke: #a3adba }
+    .line { stroke: #3d444d }
+  }
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """One half of a picture: a pool at rest.
+
+    Attributes:
+        marks: Words to stand beside the names of some jobs, such as ``paused``.
+    """
+
+    heading: str
+    snapshot: Snapshot
+    marks: Mapping[str, str]
+
+    @property
+    def happened(self) -> str:
+        """Return what was done to the jobs that hold GPUs."""
+        holding = {job.id for job in self.snapshot.jobs if job.held}
+        words: dict[str, list[str]] = {}
+        for job, mark in self.marks.items():
+            if job in holding:
+                words.setdefault(mark, []).append(job)
+        return "; ".join(f"{mark}: {', '.join(jobs)}" for mark, jobs in words.items())
+
+
+def pictures() -> Mapping[str, str]:
+    """Return all pictures by file name."""
+    found: dict[str, str] = {}
+    for path in sorted(CASES.glob("*.yaml")):
+        for case in cases.load(path, SUPPORTED):
+            found[f"{case.name}.svg"] = picture(case)
+    for division in divisions.load(SHARES):
+        found[f"share-{division.name}.svg"] = bars(division)
+    return found
+
+
+def printed() -> Mapping[str, str]:
+    """Return what ``benchpool simulate --explain`` prints for each case, by file name."""
+    found: dict[str, str] = {}
+    for path in (*sorted(CASES.glob("*.yaml")), SHARES):
+        option = "--shares" if path == SHARES else "--explain"
+        lines = [f"$ benchpool simulate {option} docs/cases/{path.relative_to(CASES)}"]
+        if path == SHARES:
+            simulation.run_shares([path], echo=lines.append)
+        else:
+            simulation.run([path], explain=True, echo=lines.append)
+        found[f"{path.stem}.txt"] = "\n".join(lines) + "\n"
+    return found
+
+
+def picture(case: cases.Case) -> str:
+    """Return the pool of a case before and after its passes.
+
+    Raises:
+        ValueError: The case does not hold, so nothing true could be drawn.
+    """
+    outcome = try_case(case)
+    if outcome.result != "ok" or case.snapshot is None or outcome.played is None:
+        raise ValueError(f"{case.name}: {outcome.result} {outcome.differences}")
+    played = outcome.played
+    panels = (
+        Panel("before", case.snapshot, _marks_before(case.snapshot)),
+        Panel("after", played.snapshot, _marks_after(case.snapshot, played)),
+    )
+    colours = _colours(case.snapshot.projects)
+    width = (WIDTH - 2 * MARGIN - 3 * GAP) // 2
+    parts = list(_legend(case.snapshot, colours))
+    bottoms = []
+    for panel, x in zip(panels, (MARGIN, MARGIN + width + 3 * GAP), strict=True):
+        drawn, bottom = _panel(panel, x, MARGIN + LABEL + GAP, width, colours)
+        parts += drawn
+        bottoms.append(bottom)
+    middle, y = MARGIN + width + GAP // 2, MARGIN + LABEL + GAP + 40
+    parts.append(f'<path class="arrow" d="M{middle} {y}h26m-7 -6l7 6l-7 6"/>')
+    return _svg(max(bottoms) + MARGIN, case.name, _told(played), parts)
+
+
+def bars(division: divisions.Division) -> str:
+    """Return the division of a pool as bars: quota, part of the surplus, and what is asked for."""
+    divided = divisions.check(division)
+    if divided.differences:
+        raise ValueError(f"{division.name}: {divided.differences}")
+    most = max(claim.demand for claim in division.claims)
+    left, unit = MARGIN + 74, (WIDTH - 2 * MARGIN - 330) / most
+    parts = [_text(MARGIN, MARGIN + 14, f"{division.total} GPUs to divide", "head")]
+    y = MARGIN + LABEL
+    for name, claim, colour in zip(division.names, division.claims, COLOURS, strict=False):
+        share = divided.shares[name]
+        quota = min(claim.quota or 0, claim.most)
+        for start, length, opacity in ((0, quota, 1.0), (quota, share - quota, 0.55)):
+            if length > 0:
+                parts.append(
+                    f'<rect x="{left + start * unit:.1f}" y="{y}" width="{length * unit:.1f}" '
+                    f'height="{SQUARE}" fill="{colour}" fill-opacity="{opacity}"/>'
+                )
+        parts.append(
+            f'<rect class="free" x="{left}" y="{y}" width="{claim.demand * unit:.1f}" '
+            f'height="{SQUARE}"/>'
+        )
+        parts.append(_text(MARGIN, y + 18, name))
+        facts = f"quota {claim.quota}, weight {claim.weight:g}, asks {claim.demand}"
+        facts += f", priority {claim.priority}" if claim.priority else ""
+        parts.append(_text(left + int(most * unit) + 10, y + 12, f"fair share {share}", "head"))
+        parts.append(_text(left + int(most * unit) + 10, y + 26, facts, "quiet"))
+        y += ROW
+    told = ", ".join(f"{name} {share}" for name, share in divided.shares.items())
+    return _svg(y + MARGIN // 2, division.name, f"Fair shares: {told}.", parts)
+
+
+# --------------------------------------------------------------------------- words
+
+
+def _marks_before(snapshot: Snapshot) -> Mapping[str, str]:
+    return {job.id: "leaving" for job in snapshot.jobs if job.activity is Activity.TERMINATING}
+
+
+def _marks_after(before: Snapshot, played: Played) -> Mapping[str, str]:
+    marks = dict(_marks_before(before))
+    for then, job in zip(before.jobs, played.snapshot.jobs, strict=True):
+        if job.id in played.preempted:
+            marks[job.id] = "shrunk" if job.held else "paused"
+        elif job.id in played.moved:
+            marks[job.id] = "moved"
+        elif job.held and not then.held:
+            marks[job.id] = "started"
+        elif job.earmarked:
+            marks[job.id] = "promised"
+    return marks
+
+
+def _told(played: Played) -> str:
+    """Return the outcome in words, for those who do not see the picture."""
+    names = {
+        "runs": [j.id for j in played.snapshot.jobs if j.activity is Activity.RUNNING],
+        "waits": [j.id for j in played.snapshot.jobs if j.activity is Activity.QUEUED],
+        "was paused or shrunk": sorted(played.preempted),
+        "moved": sorted(played.moved),
+    }
+    return "; ".join(f"{what}: {', '.join(who)}" for what, who in names.items() if who)
+
+
+def _colours(projects: Sequence[Project]) -> Mapping[str, str]:
+    parents = {project.parent for project in projects}
+    leaves = [str(project.name) for project in projects if project.name not in parents]
+    return dict(zip(leaves, itertools.cycle(COLOURS), strict=False))
+
+
+# --------------------------------------------------------------------------- shapes
+
+
+def _legend(snapshot: Snapshot, colours: Mapping[str, str]) -> Iterator[str]:
+    x = MARGIN
+    for project in snapshot.projects:
+        if project.name not in colours:
+            continue
+        box = f'x="{x}" y="{MARGIN}" width="14" height="14" rx="3"'
+        yield f'<rect {box} fill="{colours[project.name]}"/>'
+        words = f"{project.name}: quota {project.quota}"
+        words += "" if project.weight is None else f", weight {project.weight:g}"
+        words += "" if project.limit is None else f", limit {project.limit}"
+        yield _text(x + 20, MARGIN + 12, words)
+        x += 20 + 7 * len(words) + GAP
+
+
+def _panel(
+    panel: Panel, x: int, y: int, width: int, colours: Mapping[str, str]
+) -> tuple[list[str], int]:
+    """Return what is drawn of one half, and where it ends."""
+    parts = [_text(x, y + 12, panel.heading, "head")]
+    y += LABEL
+    holders = {
+        gpu: job for job in panel.snapshot.jobs for worker in job.held for gpu in worker.gpus
+    }
+    per_line = max(1, (width - LABEL) // STEP)
+    for node in panel.snapshot.nodes:
+        parts.append(_text(x, y + 17, node.name, "quiet"))
+        for index, gpu in enumerate(node.gpus):
+            at = (x + LABEL + index % per_line * STEP, y + index // per_line * STEP)
+            parts += _gpu(at, holders.get(gpu), panel, colours)
+        y += ROW + (len(node.gpus) - 1) // per_line * STEP
+    waiting = [job for job in panel.snapshot.jobs if job.activity is Activity.QUEUED]
+    if waiting:
+        parts.append(f'<path class="line" d="M{x} {y}h{width}"/>')
+        parts.append(_text(x, y + 19, "waits", "quiet"))
+        drawn, y = _queue(waiting, x + 42, y + 6, x + width, panel, colours)
+        parts += drawn
+    if panel.happened:
+        parts.append(_text(x, y + 14, panel.happened, "quiet"))
+        y += LINE - 4
+    return parts, y
+
+
+def _gpu(
+    at: tuple[int, int], job: Job | None, panel: Panel, colours: Mapping[str, str]
+) -> Iterator[str]:
+    x, y = at
+    box = f'x="{x}" y="{y}" width="{SQUARE}" height="{SQUARE}" rx="4"'
+    if job is None:
+        yield f'<rect class="free" {box}/>'
+        return
+    faded = ' fill-opacity="0.5"' if job.activity is Activity.TERMINATING else ""
+    paid = ' class="paid"' if panel.marks.get(job.id) == "leaving" else ""
+    yield f'<rect {box} fill="{colours[job.project]}"{faded}{paid}/>'
+    kind = "on" if not faded else ""
+    middle = ' style="text-anchor: middle; font-size: 11px"' if faded else ""
+    name = escape(str(job.id)[:4])
+    kind += " long" if len(name) > 3 else ""
+    yield f'<text class="{kind}"{middle} x="{x + SQUARE // 2}" y="{y + 17}">{name}</text>'
+
+
+def _queue(
+    waiting: Sequence[Job],
+    x: int,
+    y: int,
+    right: int,
+    panel: Panel,
+    colours: Mapping[str, str],
+) -> tuple[list[str], int]:
+    parts, left = [], x
+    for job in waiting:
+        mark = panel.marks.get(job.id)
+        size = f"{job.workers}×{job.gpus}" if job.workers > 1 else str(job.gpus)
+        words = f"{job.id}: {size} GPUs" if size != "1" else f"{job.id}: 1 GPU"
+        words += "" if mark is None else f", {mark}"
+        wide = 12 + int(7 * len(words))
+        if x > left and x + wide > right:
+            x, y = left, y + LINE
+        paid = " paid" if mark == "paused" else ""
+        parts.append(
+            f'<rect class="chip{paid}" x="{x}" y="{y}" width="{wide}" height="{CHIP}" rx="6" '
+            f'stroke="{colours[job.project]}"/>'
+        )
+        parts.append(_text(x + 6, y + 15, words, "bad" if paid else ""))
+        x += wide + 6
+    return parts, y + LINE
+
+
+def _text(x: int, y: int, words: str, kind: str = "") -> str:
+    named = f' class="{kind}"' if kind else ""
+    return f'<text{named} x="{x}" y="{y}">{escape(words)}</text>'
+
+
+def _svg(height: int, title: str, told: str, parts: Sequence[str]) -> str:
+    body = "\n".join(f"  {part}" for part in parts)
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" '
+        f'height="{height}" role="img">\n'
+        f"  <title>{escape(title)}</title>\n  <desc>{escape(told)}</desc>\n"
+        f"  <style>{STYLE}  </style>\n"
+        f'  <rect class="card" x="0.5" y="0.5" width="{WIDTH - 1}" height="{height - 1}" rx="8"/>\n'
+        f"{body}\n</svg>\n"
+    )

@@ -1,0 +1,52 @@
+"""The verb that replays a recorded workload (formats, section 2)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from benchpool_scheduler.cli.session import Session
+from benchpool_scheduler.cli.verb import Options, Verb, argument, option
+
+_FILE = click.Path(path_type=Path, dir_okay=False)
+
+
+def _replay(session: Session, options: Options) -> int:
+    from benchpool_scheduler.simulation import replay
+
+    given = dict(options)
+    trace = Path(given.pop("trace"))
+    return replay.run(replay.ReplayOptions(trace, **given, json=session.screen.json))
+
+
+REPLAY = Verb(
+    ("replay",), "Run the decision core over a recorded workload in virtual time.", _replay,
+    (argument("trace", metavar="TRACE", type=click.Path(dir_okay=False)),
+     option("--gpus", type=click.IntRange(1), metavar="N",
+            help="A pool of N GPUs without nodes: counts only."),
+     option("--nodes", type=click.IntRange(1), metavar="K",
+            help="A pool of K nodes, so that placement counts."),
+     option("--gpus-per-node", type=click.IntRange(1), metavar="G", help="GPUs of each node."),
+     option("--policy", type=click.Choice(["guaranteed", "static", "fifo"]), default="guaranteed",
+            help="The product; a fixed partition per project; or one strict queue."),
+     option("--quotas", type=_FILE, metavar="FILE", help="A CSV of project,quota."),
+     option("--quota-rule", type=click.Choice(["p98", "p98-scaled", "equal"]),
+            default="p98-scaled",
+            help="98th percentile of each project's own demand; scaled to the pool; or equal."),
+     option("--window", metavar="A:B", help="Only jobs submitted between day A and day B."),
+     option("--min-jobs", type=click.IntRange(0), default=0, metavar="N",
+            help="Leave out projects with fewer jobs."),
+     option("--load", type=click.FloatRange(0, min_open=True), default=1.0, metavar="X",
+            help="Divide all submission times by X."),
+     option("--restart-s", type=click.FloatRange(0), default=60.0, metavar="S",
+            help="Cost of one resume."),
+     option("--lost-progress-s", type=click.FloatRange(0), default=0.0, metavar="S",
+            help="Mean progress lost per preemption."),
+     option("--seed", type=int, default=0, metavar="N", help="Seed of --sample."),
+     option("--sample", type=click.FloatRange(0, 1, min_open=True), default=1.0, metavar="P",
+            help="Keep a random share of the jobs."),
+     option("--jobs-out", type=_FILE, metavar="FILE", help="Write one row per job.")),
+    "Run times are hidden from the scheduler. Every job runs to its end; utilisation is measured "
+    "over the window.", remote=False,
+)  # fmt: skip

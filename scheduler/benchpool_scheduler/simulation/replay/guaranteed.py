@@ -1,0 +1,141 @@
+"""The product itself: its decision core, told what the service would tell it."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Mapping
+from dataclasses import replace
+
+from benchpool_scheduler.core.model import (
+    Activity,
+    Job,
+    JobId,
+    Policy,
+    Preempt,
+    Project,
+    ProjectName,
+    Worker,
+)
+from benchpool_scheduler.simulation.replay.engine import Clock, Run
+from benchpool_scheduler.simulation.replay.kept import Board, decide_on
+from benchpool_scheduler.simulation.replay.pools import Pool
+
+HOUR_S = 3600.0
+
+
+class Guaranteed:
+    """The kept board of the core; a run time is never shown to it."""
+
+    def __init__(self, pool: Pool, quotas: Mapping[str, int], policy: Policy) -> None:
+        self.policy = policy
+        self.board = Board(
+            pool.as_nodes(),
+            [Project(ProjectName(name), quota=quota) for name, quota in quotas.items()],
+            policy,
+        )
+        self.wake_s: float | None = None
+        self._jobs: dict[JobId, Job] = {}
+        self._runs: dict[JobId, Run] = {}
+        self._queued = 0
+        self._paused_at: dict[JobId, list[float]] = {}
+        self._forgetting: list[tuple[float, JobId]] = []
+
+    @property
+    def waiting(self) -> bool:
+        """Tell whether anything waits."""
+        return self._queued > 0
+
+    def submitted(self, run: Run, now_s: float) -> None:
+        """Put the job on the board."""
+        trace = run.job
+        job = Job(
+            id=JobId(str(run.index)),
+            project=ProjectName(trace.project),
+            gpus=trace.gpus // run.workers,
+            workers=run.workers,
+            min_workers=run.workers,
+            user=trace.user,
+            priority=50 if trace.priority is None else trace.priority,
+            time_limit_s=trace.time_limit_s,
+            as_of_s=now_s,
+        )
+        self._runs[job.id] = run
+        self._queued += 1
+        self._put(job)
+
+    def ended(self, run: Run, now_s: float) -> None:
+        """Take it off the board."""
+        job = JobId(str(run.index))
+        self.board.drop(job)
+        del self._jobs[job], self._runs[job]
+        self._paused_at.pop(job, None)
+
+    def decide(self, clock: Clock, now_s: float) -> None:
+        """Run a pass and carry out its plan; all of it takes effect at once."""
+        self._forget(now_s)
+        plan = decide_on(self.board, now_s, explain=False)
+        for command in plan.commands:
+            if isinstance(command, Preempt):
+                self._pause(command.job, clock, now_s)
+            else:
+                self._start(command.job, command.workers, clock, now_s)
+        self.wake_s = getattr(plan, "wake_s", None)
+        if self._forgetting and (self.wake_s is None or self._forgetting[0][0] < self.wake_s):
+            self.wake_s = self._forgetting[0][0]
+
+    def _put(self, job: Job) -> None:
+        self._jobs[job.id] = job
+        self.board.put(job)
+
+    def _start(self, name: JobId, workers: tuple[Worker, ...], clock: Clock, now_s: float) -> None:
+        clock.start(self._runs[name], now_s)
+        self._queued -= 1
+        job = self._jobs[name]
+        self._put(
+            replace(
+                job,
+                held=workers,
+                activity=Activity.RUNNING,
+                as_of_s=now_s,
+                ran_s=0.0,
+                waits_s=0.0,
+                preemptions_last_hour=self._last_hour(name, now_s),
+            )
+        )
+
+    def _pause(self, name: JobId, clock: Clock, now_s: float) -> None:
+        run = self._runs[name]
+        clock.pause(run, now_s)
+        self._queued += 1
+        at = self._paused_at.setdefault(name, [])
+        at.append(now_s)
+        heapq.heappush(self._forgetting, (now_s + HOUR_S, name))
+        self._put(
+            replace(
+                self._jobs[name],
+                held=(),
+                activity=Activity.QUEUED,
+                as_of_s=now_s,
+                ran_s=0.0,
+                waits_s=0.0,
+                done_s=run.job.duration_s - run.left_s,
+                preemptions_last_hour=self._last_hour(name, now_s),
+            )
+        )
+
+    def _last_hour(self, name: JobId, now_s: float) -> int:
+        """Return how often it was paused in the last hour (R19)."""
+        at = self._paused_at.get(name)
+        if not at:
+            return 0
+        at[:] = [instant for instant in at if instant > now_s - HOUR_S]
+        return len(at)
+
+    def _forget(self, now_s: float) -> None:
+        """Tell the core where an hour has passed since a preemption that bound it (R19)."""
+        while self._forgetting and self._forgetting[0][0] <= now_s:
+            _, name = heapq.heappop(self._forgetting)
+            job = self._jobs.get(name)
+            if job is None or job.preemptions_last_hour < self.policy.preemptions_per_hour:
+                continue
+            self._put(replace(job, preemptions_last_hour=self._last_hour(name, now_s)))

@@ -1,0 +1,210 @@
+"""``benchpool replay``: reads, plays, prints."""
+
+from __future__ import annotations
+
+import csv
+import json as codec
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from benchpool_scheduler.core.model import Policy
+from benchpool_scheduler.errors import InvalidInput
+from benchpool_scheduler.simulation.replay import quotas, trace
+from benchpool_scheduler.simulation.replay.baselines import Fifo, Static
+from benchpool_scheduler.simulation.replay.engine import Clock, Costs, Decider, Meter, Run, play
+from benchpool_scheduler.simulation.replay.guaranteed import Guaranteed
+from benchpool_scheduler.simulation.replay.pools import Pool
+from benchpool_scheduler.simulation.replay.summary import Summary, summarise
+from benchpool_scheduler.simulation.replay.trace import Selection, TraceJob
+
+POLICIES = ("guaranteed", "static", "fifo")
+
+Echo = Callable[[str], object]
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayOptions:
+    """What ``benchpool replay`` is told (formats, section 2).
+
+    Attributes:
+        gpus: A pool that only counts; else ``nodes`` with ``gpus_per_node`` each.
+        quotas: A CSV of quotas; it goes before ``quota_rule``.
+        window: ``A:B`` in days.
+    """
+
+    trace: Path
+    gpus: int | None = None
+    nodes: int | None = None
+    gpus_per_node: int | None = None
+    policy: str = "guaranteed"
+    quotas: Path | None = None
+    quota_rule: str = "p98-scaled"
+    window: str | None = None
+    min_jobs: int = 0
+    load: float = 1.0
+    restart_s: float = 60.0
+    lost_progress_s: float = 0.0
+    seed: int = 0
+    sample: float = 1.0
+    jobs_out: Path | None = None
+    json: bool = False
+
+
+def run(options: ReplayOptions, echo: Echo = print) -> int:
+    """Replay a trace and print the summary.
+
+    Returns:
+        0.
+
+    Raises:
+        InvalidInput: An option, the trace or the quotas cannot be used.
+    """
+    summary, runs = replay(options)
+    if options.jobs_out is not None:
+        write_jobs(options.jobs_out, runs)
+    if options.json:
+        echo(codec.dumps(rounded(summary)))
+    else:
+        for line in table(summary):
+            echo(line)
+    return 0
+
+
+def replay(options: ReplayOptions) -> tuple[Summary, list[Run]]:
+    """Replay a trace; return the figures and every job's run, by submission.
+
+    Raises:
+        InvalidInput: An option, the trace or the quotas cannot be used.
+    """
+    begin = time.perf_counter()
+    pool, selection = _pool(options), _selection(options)
+    jobs = selection.of(trace.read(options.trace))
+    runs = [Run.of(index, job, pool.workers_of(job)) for index, job in enumerate(jobs)]
+    window_s = selection.span_s(jobs, jobs[-1].submit_s) if selection.window else None
+    meter = Meter(*(window_s or (jobs[0].submit_s, None)))
+    clock = Clock(Costs(options.restart_s, options.lost_progress_s), meter)
+    play(runs, _decider(options, pool, runs, _quotas(options, jobs, pool.gpus, window_s)), clock)
+    span_s = selection.span_s(jobs, max(run.end_s for run in runs))
+    wall_s = time.perf_counter() - begin
+    figures = summarise(
+        runs, clock, gpus=pool.gpus, policy=options.policy, span_s=span_s, wall_s=wall_s
+    )
+    return figures, runs
+
+
+def _decider(
+    options: ReplayOptions, pool: Pool, runs: Sequence[Run], parts: quotas.Quotas
+) -> Decider:
+    if options.policy == "fifo":
+        return Fifo(pool)
+    if options.policy == "static":
+        return Static(pool, parts, runs)
+    return Guaranteed(pool, parts, Policy(restart_s=options.restart_s))
+
+
+def _quotas(
+    options: ReplayOptions,
+    jobs: Sequence[TraceJob],
+    gpus: int,
+    window_s: tuple[float, float] | None,
+) -> quotas.Quotas:
+    if options.quotas is not None:
+        return quotas.from_file(options.quotas, jobs)
+    return quotas.by_rule(options.quota_rule, jobs, gpus, window_s)
+
+
+def _pool(options: ReplayOptions) -> Pool:
+    on_nodes = (options.nodes, options.gpus_per_node)
+    if options.gpus is not None and on_nodes == (None, None):
+        return Pool(1, options.gpus)
+    if options.gpus is None and options.nodes is not None and options.gpus_per_node is not None:
+        return Pool(options.nodes, options.gpus_per_node)
+    raise InvalidInput(
+        "say how large the pool is: --gpus N, or --nodes K with --gpus-per-node G", field="gpus"
+    )
+
+
+def _selection(options: ReplayOptions) -> Selection:
+    return Selection(
+        window=None if options.window is None else _window(options.window),
+        min_jobs=options.min_jobs,
+        load=options.load,
+        sample=options.sample,
+        seed=options.seed,
+    )
+
+
+def _window(text: str) -> tuple[float, float]:
+    """Return the days of ``A:B``.
+
+    >>> _window("21:98")
+    (21.0, 98.0)
+    """
+    first, _, last = text.partition(":")
+    try:
+        days = float(first), float(last)
+    except ValueError:
+        days = 0.0, 0.0
+    if not 0 <= days[0] < days[1] < float("inf"):
+        raise InvalidInput(
+            f"--window must be two days A:B with A before B, such as 21:98; it is {text!r}",
+            field="window",
+        )
+    return days
+
+
+# --------------------------------------------------------------------------- printing
+
+
+def rounded(summary: Summary) -> dict[str, object]:
+    """Return the summary by its keys, figures to six places."""
+    return {
+        key: round(value, 6) if isinstance(value, float) else value
+        for key, value in asdict(summary).items()
+    }
+
+
+def table(summary: Summary) -> Iterator[str]:
+    """Yield the summary as text: a key and its figure on each line."""
+    values = rounded(summary)
+    width = max(map(len, values))
+    for key, value in values.items():
+        yield f"{key:<{width}}  {f'{value:.4g}' if isinstance(value, float) else value}"
+
+
+def write_jobs(path: Path, runs: Sequence[Run]) -> None:
+    """Write one row for each job, by submission; times in seconds of the replay.
+
+    Raises:
+        InvalidInput: The file cannot be written.
+    """
+    try:
+        with path.open("w", encoding="utf-8", newline="") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow(JOB_COLUMNS)
+            for one in runs:
+                writer.writerow(_row(one))
+    except OSError as error:
+        raise InvalidInput(f"{path} cannot be written: {error}; name another file") from error
+
+
+JOB_COLUMNS = (
+    "line", "project", "user", "gpus", "duration_s", "submit_s", "first_start_s", "end_s", "wait_s",
+    "preemptions", "lost_gpu_s",
+)  # fmt: skip
+
+
+def _row(one: Run) -> list[object]:
+    job = one.job
+    times = (job.duration_s, job.submit_s, one.first_start_s, one.end_s, one.wait_s)
+    return [
+        job.line,
+        job.project,
+        job.user or "",
+        job.gpus,
+        *(round(value, 3) for value in times if value is not None),
+        one.preemptions,
+        round(one.lost_gpu_s, 3),
+    ]

@@ -1,0 +1,158 @@
+"""Traces are read strictly and selected repeatably (formats, section 2)."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import pytest
+
+from benchpool_scheduler.errors import InvalidInput
+from benchpool_scheduler.simulation.replay import quotas, trace
+from benchpool_scheduler.simulation.replay.pools import Pool
+from benchpool_scheduler.simulation.replay.trace import Selection, TraceJob
+
+DAY = 86_400.0
+HEADER = "submit_s,duration_s,gpus,project"
+
+
+def written(folder: Path, text: str, name: str = "t.csv") -> Path:
+    path = folder / name
+    path.write_text(text)
+    return path
+
+
+def job(submit_s: float, duration_s: float = 10.0, gpus: int = 1, project: str = "p") -> TraceJob:
+    return TraceJob(2, submit_s, duration_s, gpus, project)
+
+
+def test_a_packed_trace_reads_as_the_plain_one(tmp_path: Path) -> None:
+    text = f"{HEADER}\n5,10,1,a\n0,20,2,b\n"
+    packed = tmp_path / "t.csv.gz"
+    packed.write_bytes(gzip.compress(text.encode()))
+    jobs = trace.read(packed)
+    assert jobs == trace.read(written(tmp_path, text))
+    assert [(j.submit_s, j.project, j.line) for j in jobs] == [(0.0, "b", 3), (5.0, "a", 2)]
+
+
+def test_optional_columns_are_read_and_may_be_empty(tmp_path: Path) -> None:
+    text = (
+        f"{HEADER},user,workers,gpu_models,priority,time_limit_s\n"
+        "0,10,8,a,susan,2,A100;H100,70,3600\n1,10,8,a,,,,,\n"
+    )
+    first, second = trace.read(written(tmp_path, text))
+    assert (first.user, first.workers, first.priority) == ("susan", 2, 70)
+    assert (first.gpu_models, first.time_limit_s) == (("A100", "H100"), 3600.0)
+    assert (second.user, second.workers, second.priority) == (None, None, None)
+    assert (second.gpu_models, second.time_limit_s) == ((), None)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("submit_s,gpus,project\n", "line 1 lacks the column duration_s"),
+        (f"{HEADER},colour\n", "line 1 has the column 'colour'"),
+        (f"{HEADER},gpus\n", "line 1 has the column gpus twice"),
+        (f"{HEADER}\n0,10,1\n", "line 2 has 3 cells, the header 4"),
+        (f"{HEADER}\n0,10,1,a\n0,-1,1,a\n", "line 3, column duration_s must be a number from 0"),
+        (f"{HEADER}\n0,inf,1,a\n", "line 2, column duration_s"),
+        (f"{HEADER}\nx,1,1,a\n", "line 2, column submit_s"),
+        (f"{HEADER}\n0,1,1.5,a\n", "line 2, column gpus must be a whole number from 1"),
+        (f"{HEADER}\n0,1,1,\n", "line 2, column project must be a name"),
+        (f"{HEADER},workers\n0,1,8,a,3\n", "column workers must be a divisor of the job's 8 GPUs"),
+        (f"{HEADER}\n", "holds no job"),
+    ],
+)
+def test_a_wrong_cell_is_named_by_line_and_column(tmp_path: Path, text: str, said: str) -> None:
+    with pytest.raises(InvalidInput, match=said):
+        trace.read(written(tmp_path, text))
+
+
+def test_a_file_that_is_no_trace_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="cannot be read"):
+        trace.read(tmp_path / "nowhere.csv")
+    with pytest.raises(InvalidInput, match="cannot be read"):
+        trace.read(written(tmp_path, "plain text", "t.csv.gz"))
+
+
+def test_the_window_takes_its_first_instant_and_not_its_last() -> None:
+    jobs = [job(DAY - 1), job(DAY), job(2 * DAY - 1), job(2 * DAY)]
+    kept = Selection(window=(1, 2)).of(jobs)
+    assert [j.submit_s for j in kept] == [DAY, 2 * DAY - 1]
+
+
+def test_small_projects_are_counted_inside_the_window() -> None:
+    jobs = [job(0, project="a"), job(DAY, project="a"), job(DAY), job(DAY + 1)]
+    assert {j.project for j in Selection(window=(1, 2), min_jobs=2).of(jobs)} == {"p"}
+
+
+def test_load_brings_submissions_and_the_window_closer() -> None:
+    selection = Selection(window=(1, 3), load=2)
+    jobs = selection.of([job(DAY), job(2 * DAY)])
+    assert [j.submit_s for j in jobs] == [DAY / 2, DAY]
+    assert selection.span_s(jobs, 0) == (DAY / 2, 1.5 * DAY)
+
+
+def test_a_sample_is_the_same_for_the_same_seed() -> None:
+    jobs = [job(float(i)) for i in range(200)]
+    first = Selection(sample=0.5, seed=1).of(jobs)
+    assert first == Selection(sample=0.5, seed=1).of(jobs)
+    assert first != Selection(sample=0.5, seed=2).of(jobs)
+    assert 60 < len(first) < 140
+
+
+def test_nothing_left_to_replay_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="no job of the trace is left"):
+        Selection(window=(5, 6)).of([job(0)])
+
+
+def test_the_quota_is_the_demand_that_is_not_passed_in_98_of_100_seconds() -> None:
+    always, seldom = job(0, 100, 2), job(0, 1.9, 5)
+    assert quotas.percentiles([always, seldom], (0, 100)) == {"p": 5}  # its largest job
+    often = [job(0, 100, 2), *(job(i, 3, 1) for i in (0, 0, 0))]
+    assert quotas.percentiles(often, (0, 100)) == {"p": 5}
+    rare = [job(0, 100, 2), *(job(i, 1, 1) for i in (0, 0, 0))]
+    assert quotas.percentiles(rare, (0, 100)) == {"p": 2}
+
+
+def test_equal_quotas_use_the_whole_pool() -> None:
+    jobs = [job(0, project="a"), job(1, project="b"), job(2, project="c")]
+    assert quotas.by_rule("equal", jobs, 8, None) == {"a": 3, "b": 3, "c": 2}
+
+
+def test_a_quota_file_must_name_every_project_of_the_trace(tmp_path: Path) -> None:
+    path = written(tmp_path, "project,quota\na,3\nextra,9\n", "q.csv")
+    assert quotas.from_file(path, [job(0, project="a")]) == {"a": 3}
+    with pytest.raises(InvalidInput, match="lacks the project b"):
+        quotas.from_file(path, [job(0, project="b")])
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("quota,project\n", "line 1 must be project,quota"),
+        ("project,quota\na,-1\n", "line 2, column quota must be a whole number"),
+        ("project,quota\na\n", "line 2 has 1 cells"),
+    ],
+)
+def test_a_wrong_quota_file_is_refused(tmp_path: Path, text: str, said: str) -> None:
+    with pytest.raises(InvalidInput, match=said):
+        quotas.from_file(written(tmp_path, text, "q.csv"), [job(0, project="a")])
+
+
+def test_a_job_larger_than_a_node_runs_on_several() -> None:
+    pool = Pool(4, 8)
+    assert [pool.workers_of(job(0, gpus=gpus)) for gpus in (1, 8, 12, 16, 32)] == [1, 1, 2, 2, 4]
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        (TraceJob(7, 0, 1, 40, "p"), r"line 7 .* asks for 40 GPUs, and the pool has 32"),
+        (TraceJob(7, 0, 1, 16, "p", workers=1), "1 workers of 16 do not fit"),
+        (TraceJob(7, 0, 1, 31, "p"), "no equal workers"),
+    ],
+)
+def test_a_job_that_can_never_run_is_named(asked: TraceJob, said: str) -> None:
+    with pytest.raises(InvalidInput, match=said):
+        Pool(4, 8).workers_of(asked)
