@@ -6,6 +6,7 @@ import heapq
 from collections.abc import Mapping
 from dataclasses import replace
 
+from benchpool_scheduler.core.board import Board
 from benchpool_scheduler.core.model import (
     Activity,
     Job,
@@ -16,8 +17,8 @@ from benchpool_scheduler.core.model import (
     ProjectName,
     Worker,
 )
+from benchpool_scheduler.core.plan import decide_on
 from benchpool_scheduler.simulation.replay.engine import Clock, Run
-from benchpool_scheduler.simulation.replay.kept import Board, decide_on
 from benchpool_scheduler.simulation.replay.pools import Pool
 
 HOUR_S = 3600.0
@@ -79,7 +80,7 @@ class Guaranteed:
                 self._pause(command.job, clock, now_s)
             else:
                 self._start(command.job, command.workers, clock, now_s)
-        self.wake_s = getattr(plan, "wake_s", None)
+        self.wake_s = plan.wake_s
         if self._forgetting and (self.wake_s is None or self._forgetting[0][0] < self.wake_s):
             self.wake_s = self._forgetting[0][0]
 
