@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from benchpool_scheduler import contract
+from benchpool_scheduler.core.model import JobId
 from benchpool_scheduler.core.states import HOLDS_GPUS, JobState
 from benchpool_scheduler.service import reasons
 from benchpool_scheduler.service.ledger import Ledger
@@ -41,7 +42,7 @@ class JobViews:
 
     def job(self, record: JobRecord) -> contract.Job:
         """Return a job."""
-        over = record.id in self._outcome.over_quota and record.state in HOLDS_GPUS
+        over = JobId(record.id) in self._outcome.over_quota and record.state in HOLDS_GPUS
         return contract.Job(
             id=record.id,
             name=record.name,
@@ -83,7 +84,10 @@ class JobViews:
         )
 
     def _reason(self, record: JobRecord) -> contract.Reason | None:
-        return reasons.of_job(record, self._outcome.reasons.get(record.id))
+        aside = self._outcome.aside.get(record.id)
+        if aside is not None and record.state is JobState.QUEUED:
+            return reasons.set_aside(aside)
+        return reasons.of_job(record, self._outcome.reasons.get(JobId(record.id)))
 
 
 def _progress(record: JobRecord) -> contract.Progress | None:
