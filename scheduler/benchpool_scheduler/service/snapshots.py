@@ -154,6 +154,7 @@ def jobs_of(
     staying = [w for w in held if not w.leaving]
     leaving = [w for w in held if w.leaving]
     size = _size(record, attempt, staying, leaving)
+    learned = ledger.history.facts(record, ledger.attempts(record.id))
     job = Job(
         id=JobId(record.id),
         project=home[record.project],
@@ -169,6 +170,8 @@ def jobs_of(
         earmarked=bool(record.promised),
         promised=workers_at(record.promised),
         preemptions_last_hour=preempted_since(ledger, record.id, now - HOUR_S),
+        expected_run_s=learned.expected_run_s,
+        done_s=learned.done_s,
         **_times(record, attempt if held else None, now),
     )
     if not leaving:
