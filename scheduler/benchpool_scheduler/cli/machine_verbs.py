@@ -75,6 +75,12 @@ def _simulate(session: Session, options: Options) -> int:
 
 
 def _bench(session: Session, options: Options) -> int:
+    if options["shape"] == "admissions":
+        from benchpool_scheduler.measuring import admissions
+
+        return admissions.run(
+            options["mix"], options["clock"], options["policy"], json=session.screen.json
+        )
     from benchpool_scheduler import measuring
 
     return measuring.run_shape(options["shape"], nodes=options["nodes"], json=session.screen.json)
@@ -91,7 +97,7 @@ _STATE = option(
     help="Everything it keeps: database, logs, homes, snapshots; the user's state folder.",
 )
 
-_SHAPES = ("fill", "cycle", "event", "drain", "swap", "blocked", "gang")
+_SHAPES = ("fill", "cycle", "event", "drain", "swap", "blocked", "gang", "admissions")
 
 MACHINE_VERBS: tuple[Verb, ...] = (
     Verb(("up",), "Start JupyterHub, scheduler and pool on this machine.", _up,
@@ -129,7 +135,13 @@ MACHINE_VERBS: tuple[Verb, ...] = (
     Verb(("bench",), "Time the decision core, or with `admissions` the whole service.", _bench,
          (argument("shape", metavar="SHAPE", type=click.Choice(_SHAPES)),
           option("--nodes", type=click.IntRange(1), metavar="N",
-                 help="Size of a shape; each has its own default.")),
+                 help="Size of a shape; each has its own default."),
+          option("--mix", type=click.Choice(["baseline", "large"]), default="baseline",
+                 help="Of admissions: 15,000 or 50,000 jobs."),
+          option("--clock", type=click.Choice(["real", "virtual"]), default="virtual",
+                 help="Of admissions: wait for each event, or let the time jump to it."),
+          option("--policy", type=click.Choice(["eager", "protected"]), default="eager",
+                 help="Of admissions: evict whenever it is allowed, or let run who has started.")),
          "Exit status: 0 when the plan is what the shape must come to, else 1.", remote=False),
     REPLAY,
 )  # fmt: skip

@@ -1,29 +1,26 @@
 """Times the decision core over a shape: one warm-up, then at least five runs.
 
-``run`` does it in this process; ``in_a_fresh_process`` in a new one, so that the memory and the
-warmth of one shape are not those of another. The peak resident memory is the new process's own
-``VmHWM`` (Linux; elsewhere ``ru_maxrss``): interpreter, imports, the shape and all runs. The field
-``ru_maxrss`` is not used where ``VmHWM`` is there, as a new process inherits it from the one that
-started it.
+``run`` does it in this process; ``in_a_fresh_process`` in a new one, so that neither the memory nor
+the warmth of one shape are those of another. The peak memory is that of the whole new process:
+interpreter, imports, the shape and all runs.
 """
 
 from __future__ import annotations
 
 import gc
 import json
-import resource
 import statistics
 import subprocess
 import sys
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
 
 from benchpool_scheduler.core.board import Board
 from benchpool_scheduler.core.model import JobId, Plan, Snapshot
 from benchpool_scheduler.core.plan import decide, decide_on
 from benchpool_scheduler.errors import ServerFault
+from benchpool_scheduler.measuring.memory import peak_rss_mib
 from benchpool_scheduler.measuring.shapes import SHAPES, Built
 from benchpool_scheduler.measuring.tallies import tally
 
@@ -89,17 +86,6 @@ def in_a_fresh_process(shape: str, nodes: int | None = None, runs: int = RUNS) -
 def as_json(timed: Timed) -> dict[str, object]:
     """Return the row as ``--json`` prints it (formats, section 3)."""
     return asdict(timed)
-
-
-def peak_rss_mib() -> float:
-    """Return the most memory that this process has had in use, in MiB."""
-    status = Path("/proc/self/status")
-    if status.exists():
-        for line in status.read_text().splitlines():
-            if line.startswith("VmHWM:"):
-                return int(line.split()[1]) / 1024
-    scale = 1024**2 if sys.platform == "darwin" else 1024
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / scale
 
 
 # --------------------------------------------------------------------------- one run

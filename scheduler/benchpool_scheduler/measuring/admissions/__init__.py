@@ -1,0 +1,10 @@
+"""Drives the whole service with the mix of Kueue's own performance test (formats, section 3).
+
+``mixes`` are the tables, ``driving`` creates the jobs, ``runtime`` ends them after their time,
+``jumping`` is a loop whose time goes to the next event instead of waiting, ``figures`` counts,
+``report`` prints.
+"""
+
+from benchpool_scheduler.measuring.admissions.report import run
+
+__all__ = ["run"]

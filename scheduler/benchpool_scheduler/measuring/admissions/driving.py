@@ -1,0 +1,112 @@
+"""Creates the jobs of a mix in a service of its own and sees them through to their end."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from benchpool_scheduler.contract import CommandEntry, JobSubmission
+from benchpool_scheduler.hub import StaticDirectory
+from benchpool_scheduler.measuring.admissions.figures import Figures
+from benchpool_scheduler.measuring.admissions.jumping import (
+    JumpingClock,
+    JumpingLoop,
+    WatchedStore,
+)
+from benchpool_scheduler.measuring.admissions.mixes import (
+    Class,
+    Mix,
+    PolicyName,
+    configuration,
+)
+from benchpool_scheduler.measuring.admissions.runtime import TimedRuntime, units
+from benchpool_scheduler.measuring.memory import peak_rss_mib
+from benchpool_scheduler.service import Caller, Clock, Pool, SystemClock
+
+ClockName = Literal["real", "virtual"]
+
+LOOK_S = 0.02
+"""How often it is asked whether all jobs have ended, once all have been created."""
+
+
+def drive(mix: Mix, clock: ClockName, policy: PolicyName) -> Figures:
+    """Run a mix from the first creation until the last job has ended and the store says so."""
+    loop: Callable[[], asyncio.AbstractEventLoop] | None = None
+    if clock == "virtual":
+        loop = JumpingLoop
+    with (
+        tempfile.TemporaryDirectory(prefix="benchpool-bench-") as folder,
+        asyncio.Runner(loop_factory=loop) as runner,
+    ):
+        return runner.run(_run(mix, clock, policy, Path(folder)))
+
+
+@dataclass
+class _Created:
+    """When the jobs were created, by id and class."""
+
+    at: dict[str, tuple[str, float]] = field(default_factory=dict)
+
+
+async def _run(mix: Mix, name: ClockName, policy: PolicyName, state: Path) -> Figures:
+    virtual = name == "virtual"
+    clock: Clock = JumpingClock(asyncio.get_running_loop()) if virtual else SystemClock()
+    runtime = TimedRuntime(units(mix.units), clock)
+    pool = Pool(
+        WatchedStore(state / "scheduler"),
+        runtime,
+        configuration(mix, policy),
+        state=state,
+        directory=StaticDirectory(),
+        clock=clock,
+        base_url="http://pool.invalid/services/benchpool",
+    )
+    await pool.open()
+    try:
+        created, begun, start = _Created(), time.perf_counter(), clock.now()
+        async with asyncio.TaskGroup() as tasks:
+            for project in mix.projects:
+                for each in mix.classes:
+                    tasks.create_task(_create(pool, clock, project, each, created))
+        # Nobody tells that the last end is on disk, so it is asked.
+        while runtime.finished < mix.jobs or _unfinished(pool):  # noqa: ASYNC110
+            await asyncio.sleep(LOOK_S)
+        return Figures.of(
+            mix,
+            runtime,
+            created.at,
+            clock=name,
+            policy=policy,
+            wall_s=time.perf_counter() - begun,
+            start=start,
+            peak_rss_mib=peak_rss_mib(),
+        )
+    finally:
+        await pool.close()
+
+
+async def _create(pool: Pool, clock: Clock, project: str, each: Class, created: _Created) -> None:
+    """Create the jobs of one set, each when its interval has passed, however long others took."""
+    caller = Caller(project)
+    begun = clock.now()
+    wanted = JobSubmission(
+        entry=CommandEntry(["run", repr(each.run_s)]),
+        name=each.name,
+        project=project,
+        gpus=each.units,
+        priority=each.priority,
+    )
+    for number in range(1, each.jobs + 1):
+        await asyncio.sleep(begun + number * each.interval_s - clock.now())
+        at = clock.now()
+        job = await pool.submit(caller, wanted)
+        created.at[job.id] = (each.name, at)
+
+
+def _unfinished(pool: Pool) -> bool:
+    return any(pool.metrics().jobs.values())

@@ -1,0 +1,140 @@
+"""The mixes of Kueue's performance test, what it publishes of them, and the pool that they need.
+
+The numbers are those of formats, section 3. A unit is a GPU; all units are on one node, since
+Kueue counts and does not place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from benchpool_scheduler.configuration import Configuration
+from benchpool_scheduler.configuration.settings import Build, ProjectSettings
+from benchpool_scheduler.core.model import Policy, Project, ProjectName
+
+QUOTA, LIMIT = 20, 120
+"""Of every project: what it is guaranteed, and the most it may hold with what it borrows."""
+
+PolicyName = Literal["eager", "protected"]
+POLICIES: Mapping[PolicyName, Policy] = {
+    # Kueue knows neither a bound on evictions nor a minimum run time, and evicts at once.
+    "eager": Policy(grace_s=0.0, min_runtime_s=0.0, preemptions_per_hour=1_000_000),
+    # No job of the mixes runs longer: who has started ends.
+    "protected": Policy(grace_s=0.0, min_runtime_s=1.0, preemptions_per_hour=4),
+}
+"""By name: eviction whenever a rule allows it, or protection after each start (R19)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Class:
+    """One of the three sets of jobs that each project gets, one job after each interval."""
+
+    name: str
+    jobs: int
+    interval_s: float
+    run_s: float
+    priority: int
+    units: int
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """What Kueue publishes: means of its runs, through an API server that admits 50 requests/s.
+
+    Attributes:
+        wall_s: Time for the whole mix. ``per_s``: admissions per second.
+        latency_s: Mean time from creation to the latest admission by class.
+        ideal_s: What a scheduler without latency takes, without preemption; with preemption that
+            restarts jobs from zero, ``ideal_restarting_s``.
+    """
+
+    wall_s: float
+    per_s: float
+    latency_s: Mapping[str, float]
+    ideal_s: float
+    ideal_restarting_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Mix:
+    """A tree of projects and what each of them asks for."""
+
+    name: str
+    parents: int
+    children: int
+    classes: tuple[Class, ...]
+    kueue: Published
+
+    @property
+    def projects(self) -> tuple[str, ...]:
+        """Return the names of the projects that hold jobs."""
+        return tuple(
+            f"cohort{parent}-{child}"
+            for parent in range(self.parents)
+            for child in range(self.children)
+        )
+
+    @property
+    def units(self) -> int:
+        """Return the size of the pool: the sum of the quotas."""
+        return self.parents * self.children * QUOTA
+
+    @property
+    def jobs(self) -> int:
+        """Return how many jobs there are in all."""
+        return self.parents * self.children * sum(each.jobs for each in self.classes)
+
+    @property
+    def unit_seconds(self) -> float:
+        """Return the work in all, in units times seconds."""
+        each = sum(one.jobs * one.run_s * one.units for one in self.classes)
+        return self.parents * self.children * each
+
+
+MIXES: Mapping[str, Mix] = {
+    "baseline": Mix(
+        "baseline", 5, 6,
+        (Class("small", 350, 0.100, 0.200, 50, 1),
+         Class("medium", 100, 0.500, 0.500, 100, 5),
+         Class("large", 50, 1.200, 1.000, 200, 20)),
+        Published(351, 42.7, {"small": 215, "medium": 77, "large": 16.5}, 67, 77),
+    ),
+    "large": Mix(
+        "large", 10, 100,
+        (Class("small", 35, 0.060, 0.150, 50, 1),
+         Class("medium", 11, 0.300, 0.350, 100, 5),
+         Class("large", 4, 0.700, 0.700, 200, 20)),
+        Published(1179, 42.4, {}, 4.7),
+    ),
+}  # fmt: skip
+"""The mixes by name."""
+
+
+def configuration(mix: Mix, policy: PolicyName) -> Configuration:
+    """Return the pool's configuration: each project has one member, who has its name.
+
+    A parent is a cohort of Kueue: its quota and its limit are the sum of the quotas below it, so
+    that its projects lend to each other and to nobody else.
+    """
+    total = mix.children * QUOTA
+    parents = [
+        ProjectSettings(Project(ProjectName(f"cohort{number}"), quota=total, limit=total))
+        for number in range(mix.parents)
+    ]
+    children = [
+        ProjectSettings(
+            Project(
+                ProjectName(name),
+                ProjectName(name.partition("-")[0]),
+                quota=QUOTA,
+                limit=LIMIT,
+            ),
+            members=(name,),
+        )
+        for name in mix.projects
+    ]
+    return Configuration(
+        build=Build(reserve=0), projects=(*parents, *children), policy=POLICIES[policy]
+    )

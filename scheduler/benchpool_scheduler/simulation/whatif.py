@@ -1,0 +1,193 @@
+"""What if, over a recorded workload: the same jobs replayed in two pools.
+
+The replay is that of ``benchpool replay``: the product's own core in virtual time, run times
+hidden. Only quotas, tree, policy and nodes differ between the two sides.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from benchpool_scheduler.core.board import Board
+from benchpool_scheduler.core.model import Job, JobId, Node, Policy, Project, ProjectName, Snapshot
+from benchpool_scheduler.core.preview import could_ever_run
+from benchpool_scheduler.errors import InvalidInput
+from benchpool_scheduler.simulation.replay.engine import Clock, Costs, Meter, Run, play
+from benchpool_scheduler.simulation.replay.guaranteed import Guaranteed
+from benchpool_scheduler.simulation.replay.pools import Pool
+from benchpool_scheduler.simulation.replay.summary import (
+    HOUR_S,
+    Summary,
+    mean,
+    percentile,
+    summarise,
+)
+from benchpool_scheduler.simulation.replay.trace import TraceJob
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One of the two pools: its nodes, its tree of projects, its policy."""
+
+    nodes: tuple[Node, ...]
+    projects: tuple[Project, ...]
+    policy: Policy
+
+    @property
+    def gpus(self) -> int:
+        """Return the GPUs that train may use here."""
+        return sum(max(0, len(node.gpus) - node.kept) for node in self.nodes if node.ready)
+
+
+@dataclass(frozen=True, slots=True)
+class Waits:
+    """How the jobs of one project fared, in hours; ``lost_gpu_h`` is restarts and lost progress."""
+
+    mean_wait_h: float
+    p95_wait_h: float
+    preemptions: int
+    lost_gpu_h: float
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectWaits:
+    """One project on both sides; ``gpu_h`` is the work of its jobs."""
+
+    name: str
+    jobs: int
+    gpu_h: float
+    before: Waits
+    after: Waits
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """The same jobs on both sides.
+
+    Attributes:
+        left_out: Jobs that are not replayed, because on one side they could never run.
+        projects: Those with jobs, in the order of their first submission.
+    """
+
+    before: Summary
+    after: Summary
+    left_out: int
+    projects: tuple[ProjectWaits, ...]
+
+
+def replay_both(
+    jobs: Sequence[TraceJob],
+    before: Side,
+    after: Side,
+    costs: Costs,
+    span_s: tuple[float, float] | None = None,
+) -> Replayed:
+    """Replay the jobs on both sides.
+
+    Args:
+        jobs: By submission.
+        span_s: Between which instants use is measured; None from the first submission to the last
+            end.
+
+    Raises:
+        InvalidInput: No job is left that could run on both sides.
+    """
+    fit = _Fit((before, after))
+    chosen = [(job, workers) for job in jobs if (workers := fit.workers_of(job)) is not None]
+    if not chosen:
+        raise InvalidInput(
+            f"None of the {len(jobs)} recorded jobs could run in both pools: their projects are "
+            "missing or hold no jobs, or the pool is too small; name another configuration."
+        )
+    sides = [_play(chosen, side, costs, span_s) for side in (before, after)]
+    (was, were), (would, then) = sides
+    return Replayed(was, would, len(jobs) - len(chosen), tuple(_projects(were, then)))
+
+
+class _Fit:
+    """Tells as how many workers a job runs on both sides; asks once for jobs of one shape."""
+
+    def __init__(self, sides: Iterable[Side]) -> None:
+        self._sides = tuple(sides)
+        self._leaves = [
+            {p.name for p in side.projects} - {p.parent for p in side.projects}
+            for side in self._sides
+        ]
+        self._known: dict[tuple[str, int, int | None], int | None] = {}
+
+    def workers_of(self, job: TraceJob) -> int | None:
+        """Return the number of workers, None for a job that one side could never run."""
+        shape = (job.project, job.gpus, job.workers)
+        if shape not in self._known:
+            self._known[shape] = self._find(job)
+        return self._known[shape]
+
+    def _find(self, job: TraceJob) -> int | None:
+        if any(job.project not in leaves for leaves in self._leaves):
+            return None
+        for workers in [job.workers] if job.workers else range(1, job.gpus + 1):
+            if job.gpus % workers == 0 and self._could_run(job, workers):
+                return workers
+        return None
+
+    def _could_run(self, job: TraceJob, workers: int) -> bool:
+        gang = Job(
+            JobId("what-if"),
+            ProjectName(job.project),
+            gpus=job.gpus // workers,
+            workers=workers,
+            min_workers=workers,
+        )
+        return all(
+            could_ever_run(Snapshot(side.nodes, side.projects, ()), gang) for side in self._sides
+        )
+
+
+class _AsConfigured(Guaranteed):
+    """The core on the nodes and projects of a side, instead of equal nodes and flat quotas."""
+
+    def __init__(self, side: Side, policy: Policy) -> None:
+        super().__init__(Pool(1, side.gpus), {}, policy)
+        self.board = Board(side.nodes, side.projects, policy)
+
+
+def _play(
+    chosen: Sequence[tuple[TraceJob, int]],
+    side: Side,
+    costs: Costs,
+    span_s: tuple[float, float] | None,
+) -> tuple[Summary, list[Run]]:
+    begin = time.perf_counter()
+    runs = [Run.of(index, job, workers) for index, (job, workers) in enumerate(chosen)]
+    first_s = runs[0].job.submit_s
+    clock = Clock(costs, Meter(*(span_s or (first_s, None))))
+    policy = replace(side.policy, restart_s=costs.restart_s)
+    play(runs, _AsConfigured(side, policy), clock)
+    summary = summarise(
+        runs,
+        clock,
+        gpus=side.gpus,
+        policy="guaranteed",
+        span_s=span_s or (first_s, max(run.end_s for run in runs)),
+        wall_s=time.perf_counter() - begin,
+    )
+    return summary, runs
+
+
+def _projects(before: Sequence[Run], after: Sequence[Run]) -> Iterable[ProjectWaits]:
+    for name in dict.fromkeys(run.job.project for run in before):
+        was, would = ([run for run in runs if run.job.project == name] for runs in (before, after))
+        gpu_h = sum(run.job.work_gpu_s for run in was) / HOUR_S
+        yield ProjectWaits(name, len(was), gpu_h, _waits(was), _waits(would))
+
+
+def _waits(runs: Sequence[Run]) -> Waits:
+    waits = sorted(run.wait_s for run in runs)
+    return Waits(
+        mean_wait_h=mean(waits) / HOUR_S,
+        p95_wait_h=percentile(waits, 95) / HOUR_S,
+        preemptions=sum(run.preemptions for run in runs),
+        lost_gpu_h=sum(run.lost_gpu_s for run in runs) / HOUR_S,
+    )
