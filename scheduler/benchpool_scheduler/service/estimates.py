@@ -105,7 +105,7 @@ class Estimates:
     def _forecast(
         self, pool: Snapshot, live: Sequence[JobRecord], now: float
     ) -> dict[str, Estimate]:
-        """Run in a thread: it reads records, which never change, and the history of run times."""
+        """Run in a thread: it reads records, which never change, and the learned run times."""
         found = forecast(
             pool,
             self._expected(live, now),
@@ -117,7 +117,7 @@ class Estimates:
     def _expected(self, live: Iterable[JobRecord], now: float) -> dict[JobId, Expectation]:
         ledger = self._ledger
         known = {
-            JobId(job.id): ledger.history.expectation(job, ledger.attempts(job.id), now)
+            JobId(job.id): ledger.learned.expectation(job, ledger.attempts(job.id), now)
             for job in live
         }
         return {job: expectation for job, expectation in known.items() if expectation is not None}
@@ -147,7 +147,7 @@ class Estimates:
         if self.took_s > QUICK_S:
             return None
         expected = self._expected(self._ledger.live(), pool.now_s)
-        found = self._ledger.history.expectation(record, (), None)
+        found = self._ledger.learned.expectation(record, (), None)
         if found is not None:
             expected[job.id] = found
         queued = replace(job, activity=Activity.QUEUED)

@@ -154,7 +154,7 @@ def jobs_of(
     staying = [w for w in held if not w.leaving]
     leaving = [w for w in held if w.leaving]
     size = _size(record, attempt, staying, leaving)
-    learned = ledger.history.facts(record, ledger.attempts(record.id))
+    learned = ledger.learned.facts(record, ledger.attempts(record.id))
     job = Job(
         id=JobId(record.id),
         project=home[record.project],

@@ -161,7 +161,7 @@ async def test_a_paused_attempt_counts_as_done(tmp_path: Path) -> None:
         await reached(pool, of_joe.id, State.PAUSING)
         lab.end(of_joe, exit_code=1)
         await lab.begun(of_susan.id)
-        facts = pool._engine.ledger.history.facts(
+        facts = pool._engine.ledger.learned.facts(
             pool._engine.ledger.job(of_joe.id),  # type: ignore[arg-type]
             pool._engine.ledger.attempts(of_joe.id),
         )

@@ -24,7 +24,7 @@ class Facts(NamedTuple):
     done_s: float
 
 
-class History:
+class Learned:
     """Run times by kind of job, and what they say of jobs that have not ended."""
 
     def __init__(self) -> None:
