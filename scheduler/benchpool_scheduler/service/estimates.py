@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -18,7 +18,7 @@ from benchpool_scheduler.core.forecast import MOST_PASSES, Estimate, forecast, w
 from benchpool_scheduler.core.model import Activity, Job, JobId, Snapshot
 from benchpool_scheduler.core.run_times import Expectation
 from benchpool_scheduler.core.states import Intent, JobState
-from benchpool_scheduler.service import snapshots
+from benchpool_scheduler.service.kept import KeptBoard
 from benchpool_scheduler.service.ledger import Ledger
 from benchpool_scheduler.service.site import Site
 from benchpool_scheduler.store.records import JobRecord
@@ -50,10 +50,15 @@ class Estimates:
     """
 
     def __init__(
-        self, ledger: Ledger, site: Site, changed: Callable[[Iterable[str]], None]
+        self,
+        ledger: Ledger,
+        site: Site,
+        board: KeptBoard,
+        changed: Callable[[Collection[str]], None],
     ) -> None:
         self._ledger = ledger
         self._site = site
+        self._board = board
         self._changed = changed
         self._wanted = asyncio.Event()
         self._most_passes = MOST_PASSES
@@ -86,9 +91,10 @@ class Estimates:
         """Make one forecast of all that wait."""
         now = self._site.clock.now()
         found: Mapping[str, Estimate] = {}
-        if any(job.state is JobState.QUEUED for job in self._ledger.live()):
+        async with self._ledger.turn:
+            pool = self._board.snapshot(now)
+        if pool is not None and self._ledger.census.states[JobState.QUEUED]:
             begun = time.perf_counter()
-            pool = snapshots.snapshot(self._ledger, self._site, now)
             found = await asyncio.to_thread(self._forecast, pool, self._ledger.live(), now)
             self.took_s = time.perf_counter() - begun
             self._adapt(self.took_s)

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 import msgspec
 
 from benchpool_scheduler import contract
+from benchpool_scheduler.core.model import JobId
 from benchpool_scheduler.core.states import HOLDS_GPUS, JobState
 from benchpool_scheduler.service import reasons
 from benchpool_scheduler.service.estimates import Estimates
@@ -45,7 +46,7 @@ class JobViews:
 
     def job(self, record: JobRecord) -> contract.Job:
         """Return a job."""
-        over = record.id in self._outcome.over_quota and record.state in HOLDS_GPUS
+        over = JobId(record.id) in self._outcome.over_quota and record.state in HOLDS_GPUS
         return contract.Job(
             id=record.id,
             name=record.name,
@@ -87,7 +88,10 @@ class JobViews:
         )
 
     def _reason(self, record: JobRecord) -> contract.Reason | None:
-        reason = reasons.of_job(record, self._outcome.reasons.get(record.id))
+        aside = self._outcome.aside.get(record.id)
+        if aside is not None and record.state is JobState.QUEUED:
+            return reasons.set_aside(aside)
+        reason = reasons.of_job(record, self._outcome.reasons.get(JobId(record.id)))
         awaited = self._estimates.waits_for(record)
         if reason is None or awaited is None:
             return reason
