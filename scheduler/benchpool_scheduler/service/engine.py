@@ -15,6 +15,7 @@ from benchpool_scheduler.service import recovery
 from benchpool_scheduler.service.actions import Actions
 from benchpool_scheduler.service.auditor import Auditor
 from benchpool_scheduler.service.commands import Commands
+from benchpool_scheduler.service.estimates import Estimates
 from benchpool_scheduler.service.events import Feed
 from benchpool_scheduler.service.intake import Intake
 from benchpool_scheduler.service.kept import KeptBoard
@@ -57,7 +58,9 @@ class Engine:
         self.outcome = Outcome()
         self.feed = Feed(int(site.clock.now() * 1_000_000))
         self.objects = Objects(self.ledger, site)
-        self.jobs = JobViews(self.ledger, site, self.outcome)
+        self.board = KeptBoard(self.ledger, site)
+        self.estimates = Estimates(self.ledger, site, self.board, self._tell)
+        self.jobs = JobViews(self.ledger, site, self.outcome, self.estimates)
         self.pool = PoolViews(self.ledger, site, self.outcome)
         self.auditor = Auditor(self.ledger, site)
         self.tally = Tally(self.ledger)
@@ -65,10 +68,9 @@ class Engine:
         actions = Actions(self.ledger, site, runtime, watcher.tell)
         watcher.actions = actions
         self.watcher, self.actions = watcher, actions
-        self.board = KeptBoard(self.ledger, site)
         self.passes = Passes(self.ledger, site, actions, self.outcome, self.board, self._decided)
         self.intake = Intake(self.ledger, site, self.objects, self.want_pass)
-        self.previews = Previews(self.ledger, site, self.intake)
+        self.previews = Previews(self.ledger, site, self.intake, self.estimates)
         self.commands = Commands(self.ledger, site, actions, self.want_pass)
         self.leases = Leases(self.ledger, site, self.want_pass)
         self.reconfiguration = Reconfiguration(
@@ -103,6 +105,7 @@ class Engine:
             self._begin(self.watcher.run()),
             self._begin(self.passes.run()),
             self._begin(self.upkeep.run()),
+            self._begin(self.estimates.run()),
         ]
         self.want_pass()
 
@@ -176,6 +179,7 @@ class Engine:
         self._tell(jobs)
         self.auditor.audit()
         self._tell_pool()
+        self.estimates.want()
 
     def pool_event(self) -> bytes:
         """Return what everybody may know of the pool, as JSON."""

@@ -13,7 +13,16 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from benchpool_scheduler.core.board import Board
-from benchpool_scheduler.core.model import Job, JobId, Plan, Policy, Project, ProjectName, UserUse
+from benchpool_scheduler.core.model import (
+    Job,
+    JobId,
+    Plan,
+    Policy,
+    Project,
+    ProjectName,
+    Snapshot,
+    UserUse,
+)
 from benchpool_scheduler.core.plan import decide_on
 from benchpool_scheduler.core.states import JobState
 from benchpool_scheduler.service import snapshots
@@ -195,6 +204,23 @@ class KeptBoard:
         if number is not None:
             return 2 * number
         return 2 * self._ledger.catalogue.numbers[snapshots.job_of_leaving(job)] + 1
+
+    def snapshot(self, now: float) -> Snapshot | None:
+        """Return the pool as the newest pass saw it; None before the first.
+
+        The caller holds the ledger's turn: then no pass is under way.
+        """
+        frame = self._frame
+        if self._board is None or frame is None:
+            return None
+        return Snapshot(
+            nodes=self._board.nodes,
+            projects=frame.projects,
+            jobs=tuple(sorted(self._jobs.values(), key=lambda job: self._age(job.id))),
+            policy=frame.policy,
+            users=frame.users,
+            now_s=now,
+        )
 
     # ------------------------------------------------------------------ the hour of R19
 

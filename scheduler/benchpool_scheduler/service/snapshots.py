@@ -159,6 +159,7 @@ def jobs_of(
     staying = [w for w in held if not w.leaving]
     leaving = [w for w in held if w.leaving]
     size = _size(record, attempt, staying, leaving)
+    learned = ledger.learned.facts(record, ledger.attempts(record.id))
     job = Job(
         id=JobId(record.id),
         project=home[record.project],
@@ -174,6 +175,8 @@ def jobs_of(
         earmarked=bool(record.promised),
         promised=workers_at(record.promised),
         preemptions_last_hour=sum(end > now for end in hours_of(ledger, record.id)),
+        expected_run_s=learned.expected_run_s,
+        done_s=learned.done_s,
         **_times(record, attempt if held else None, now),
     )
     if not leaving:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+import msgspec
+
 from benchpool_scheduler import contract
 from benchpool_scheduler.core.model import JobId
 from benchpool_scheduler.core.states import HOLDS_GPUS, JobState
 from benchpool_scheduler.service import reasons
+from benchpool_scheduler.service.estimates import Estimates
 from benchpool_scheduler.service.ledger import Ledger
 from benchpool_scheduler.service.outcome import Outcome
 from benchpool_scheduler.service.site import Site
@@ -35,10 +38,11 @@ def _moment(at: float | None) -> datetime | None:
 class JobViews:
     """Jobs as callers see them."""
 
-    def __init__(self, ledger: Ledger, site: Site, outcome: Outcome) -> None:
+    def __init__(self, ledger: Ledger, site: Site, outcome: Outcome, estimates: Estimates) -> None:
         self._ledger = ledger
         self._site = site
         self._outcome = outcome
+        self._estimates = estimates
 
     def job(self, record: JobRecord) -> contract.Job:
         """Return a job."""
@@ -62,7 +66,7 @@ class JobViews:
             ended=_moment(record.ended),
             exit_code=record.exit_code,
             progress=_progress(record),
-            estimated_start=None,
+            estimated_start=self._estimates.of(record),
             preemptions=[_preemption(it) for it in self._ledger.preemptions(record.id)],
             url=f"{self._site.base_url.rstrip('/')}/jobs/{record.id}",
         )
@@ -79,7 +83,7 @@ class JobViews:
         return contract.Why(
             job=record.id,
             reason=reason,
-            estimated_start=None,
+            estimated_start=self._estimates.of(record),
             would_start_with=reason.remedy if waits and reason is not None else None,
         )
 
@@ -87,7 +91,12 @@ class JobViews:
         aside = self._outcome.aside.get(record.id)
         if aside is not None and record.state is JobState.QUEUED:
             return reasons.set_aside(aside)
-        return reasons.of_job(record, self._outcome.reasons.get(JobId(record.id)))
+        reason = reasons.of_job(record, self._outcome.reasons.get(JobId(record.id)))
+        awaited = self._estimates.waits_for(record)
+        if reason is None or awaited is None:
+            return reason
+        remedy = f"{reason.remedy} {reasons.sentence(awaited)}"
+        return msgspec.structs.replace(reason, remedy=remedy)
 
 
 def _progress(record: JobRecord) -> contract.Progress | None:
