@@ -19,6 +19,7 @@ class Fit(NamedTuple):
         part: Thousandths of its one GPU, else 0 (R1).
         cpus: Thousandths of a core; ``memory`` in MiB.
         models: Accepted GPU models, best first; empty for any (R13).
+        owner: The project, where it takes part of a GPU: such GPUs are shared inside one (R1).
     """
 
     gpus: int
@@ -29,6 +30,7 @@ class Fit(NamedTuple):
     required: str | None
     preferred: str | None
     spread: bool
+    owner: int = -1
 
 
 class Work:
@@ -64,6 +66,7 @@ class Work:
             job.required_level,
             job.preferred_level,
             job.spread,
+            branch.index if part else -1,
         )
         self.shape = (branch.index, self.fit, job.min_workers, job.preemptible, job.priority)
 
