@@ -3,6 +3,9 @@
 To place a number of workers among domains: if some domain holds all of them, take the tightest
 such; else fill the largest and go on with the rest. The same rule is applied inside each chosen
 domain, down to the nodes. No search.
+
+A single worker in a pool where CPUs, memory or parts of GPUs matter goes where it spoils least
+for the workers that are usual there (`fragments`); among such nodes the same tightness decides.
 """
 
 from __future__ import annotations
@@ -88,7 +91,7 @@ def fits(work: Work, count: int, room: Room, *, soon: bool, only: NodeRoom | Non
     """Tell whether ``find`` would find places."""
     if only is not None and only.slots(work.fit, soon=soon) < count:
         return False
-    nodes = _open(work, room, only, None, anywhere=False) & room.allowed(work.fit.models)
+    nodes = _open(work, room, only, None, anywhere=False) & room.allowed(work.fit)
     everywhere = _holding(room, work, nodes, soon=soon)
     return _required(work, count, room, everywhere) is not None
 
@@ -116,12 +119,12 @@ def _choices(work: Work, room: Room, nodes: int) -> Iterator[int]:
     """Yield sets of nodes, best first: each accepted GPU model alone, then all of them (R13)."""
     models = work.fit.models
     if not models:
-        yield nodes
+        yield nodes & room.allowed(work.fit)
         return
     for model in models:
-        yield nodes & room.allowed((model,))
+        yield nodes & room.allowed(work.fit, (model,))
     if len(models) > 1:
-        yield nodes & room.allowed(models)
+        yield nodes & room.allowed(work.fit)
 
 
 def _place(work: Work, count: int, room: Room, nodes: int, *, soon: bool) -> list[NodeRoom] | None:
@@ -134,8 +137,10 @@ def _place(work: Work, count: int, room: Room, nodes: int, *, soon: bool) -> lis
 
 
 def _place_one(work: Work, room: Room, nodes: int, *, soon: bool) -> list[NodeRoom] | None:
-    """Return the tightest node that holds one worker."""
-    if not room.only_gpus_bind(work.fit):
+    """Return the node that one worker spoils least, among such the tightest that holds it."""
+    if not soon:
+        nodes = room.least_spoilt(work.fit, nodes)
+    elif not room.only_gpus_bind(work.fit):
         fitting = 0
         for some in room.slots(work.fit, nodes, soon=soon).values():
             fitting |= some
