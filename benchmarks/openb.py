@@ -24,6 +24,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from tables import Figure, show
+
 from benchpool_scheduler.core.amounts import WHOLE_GPU
 from benchpool_scheduler.core.board import Board
 from benchpool_scheduler.core.model import (
@@ -39,16 +41,15 @@ from benchpool_scheduler.core.model import (
     Start,
 )
 from benchpool_scheduler.core.plan import decide_on
-from tables import Figure, show
 
 PROJECT = ProjectName("all")
 
 
 def rows(path: Path) -> list[dict[str, str]]:
     """Return the rows of a CSV file, packed or not."""
-    opened = gzip.open(path, "rt") if path.suffix == ".gz" else path.open()
-    with opened as file:
-        return list(csv.DictReader(file))
+    data = path.read_bytes()
+    text = (gzip.decompress(data) if path.suffix == ".gz" else data).decode()
+    return list(csv.DictReader(text.splitlines()))
 
 
 def node_of(row: dict[str, str]) -> Node:
