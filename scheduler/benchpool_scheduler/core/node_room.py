@@ -14,7 +14,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from benchpool_scheduler.core.amounts import WHOLE_GPU, exact
-from benchpool_scheduler.core.bits import first, lowest, members
+from benchpool_scheduler.core.bits import lowest, members
+from benchpool_scheduler.core.links import choose
 from benchpool_scheduler.core.model import GpuId, JobId, Node, Worker
 from benchpool_scheduler.core.sharing import Part, SharedGpus
 from benchpool_scheduler.core.works import Fit, Work
@@ -211,16 +212,19 @@ class NodeRoom:
     def choose(self, fit: Fit, rest: int | None = None) -> Worker:
         """Return one more worker with its GPUs: free ones first, then those of the leaving.
 
+        Among free ones links and sockets decide (R12).
+
         Args:
             rest: For a part: take a GPU of which so much is left; WHOLE_GPU for one not in use.
         """
         if fit.part:
             at = self._choose_shared(fit, rest)
             return Worker(self.node.name, (self.node.gpus[at],), fit.part)
-        free = self._free()
-        chosen = first(free, fit.gpus)
+        free, node = self._free(), self.node
+        chosen = choose(node.links, node.sockets, 0, free, fit.gpus)
         if (missing := fit.gpus - chosen.bit_count()) > 0:
-            chosen |= first(self._soon_free() & ~free, missing)
+            later = self._soon_free() & ~free
+            chosen = choose(node.links, node.sockets, chosen, later, missing)
         gpus = self.node.gpus
         return Worker(self.node.name, tuple(gpus[at] for at in members(chosen)))
 
@@ -234,7 +238,8 @@ class NodeRoom:
             if (enough and wanted != WHOLE_GPU) or (enough and not fresh):
                 return min(exact_ones or enough)[1]
             if fresh:
-                return lowest(self._soon_free() if soon else self._free())
+                free = self._soon_free() if soon else self._free()
+                return lowest(choose(self.node.links, self.node.sockets, 0, free, 1))
         raise AssertionError(f"a place on {self.node.name} holds a part of {fit.part}")
 
     def can_give(self, fit: Fit, workers: Iterable[Worker]) -> bool:
