@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 from dataclasses import fields, replace
 from pathlib import Path
+from typing import Any
 
 from benchpool_scheduler.core.model import Policy, Project, ProjectName
 from benchpool_scheduler.simulation.replay import report
@@ -61,7 +62,8 @@ def main() -> None:
     known = {field.name for field in fields(Policy)}
     for setting, values in SETTINGS:
         for value in values if setting in known else ():
-            changed = replace(usual.policy, **{setting: value})
+            one: dict[str, Any] = {setting: value}
+            changed = replace(usual.policy, **one)
             row(f"`{setting}: {value:g}`", replace(usual, policy=changed), Costs())
     for name, costs in COSTS:
         row(name, usual, costs)
