@@ -24,8 +24,8 @@ from benchpool_scheduler.measuring.memory import peak_rss_mib
 from benchpool_scheduler.measuring.shapes import SHAPES, Built
 from benchpool_scheduler.measuring.tallies import Tally, tally
 
-RUNS, MOST_RUNS, ENOUGH_MS = 5, 50, 1000.0
-"""At least five runs; quick ones are repeated until they took a second in all."""
+RUNS, MOST_RUNS, ENOUGH_MS = 5, 25, 500.0
+"""At least five runs; quick ones are repeated until they took half a second in all."""
 
 COLLECTIONS = (10_000, 10, 1_000)
 """How often Python collects garbage in the new process: as in the service (``service.process``)."""
