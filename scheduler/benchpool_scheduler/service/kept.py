@@ -152,7 +152,7 @@ class KeptBoard:
                 self._put(self._board, name, look)
             return self._board
         if self._frame is None or self._frame.homes != frame.homes:
-            changed = list(self._ledger.catalogue.live)
+            changed = [*self._ledger.catalogue.live, *changed]
             self._jobs.clear()
         self._convert(changed, look)
         if self._board is not None:
