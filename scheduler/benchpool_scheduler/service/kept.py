@@ -189,6 +189,9 @@ class KeptBoard:
         record = self._ledger.job(name)
         if record is None or self._stays_aside(record):
             return ()
+        if record.project not in look.frame.homes:
+            # It came while this pass was on its way; the next one looks at it.
+            return ()
         found = snapshots.jobs_of(self._ledger, record, look.frame.homes, look.now)
         for job in found[:1]:
             if job.preemptions_last_hour:
