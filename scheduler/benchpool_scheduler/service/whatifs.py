@@ -209,26 +209,35 @@ def sentence(found: whatif.Comparison) -> str:
     if not found.changed:
         return f"Now nothing would be otherwise: the same jobs would run and wait, on {held}."
     was = f"{found.allocated[0]} of {found.gpus[0]}"
-    return f"Now {', '.join(_parts(found))}; jobs would hold {held} instead of {was}."
+    first, *rest = _parts(found)
+    parts = f"{', '.join([first, *rest[:-1]])} and {rest[-1]}" if rest else first
+    return f"Now {parts}; jobs would hold {held} instead of {was}."
 
 
 def _parts(found: whatif.Comparison) -> Iterator[str]:
     waits = whatif.Fate.WAITS
-    start = [it for it in found.changed if it.before.fate is waits and it.after.fate is not waits]
-    stop = [it for it in found.changed if it.before.fate is not waits and it.after.fate is waits]
-    pay = [it for it in found.changed if it.after.preempted and not it.before.preempted]
-    spared = [it for it in found.changed if it.before.preempted and not it.after.preempted]
-    if start:
-        yield f"{count(len(start), 'waiting job')} would run"
-    if stop:
-        yield f"{count(len(stop), 'job')} would wait instead of running"
-    if pay:
-        lost = sum(it.after.lost_gpu_s for it in pay)
-        yield f"{count(len(pay), 'job')} would be paused or shrunk, at a loss of {lost:.0f} GPU s"
-    if spared:
-        yield f"{count(len(spared), 'job')} would be spared"
-    if not (start or stop or pay or spared):
-        yield f"{count(len(found.changed), 'job')} would have other GPUs"
+    jobs = found.changed
+    starts = [it for it in jobs if it.before.fate is waits and it.after.fate is not waits]
+    pays = [it for it in jobs if it.after.preempted and not it.before.preempted]
+    stays = [it for it in jobs if it.before.fate is not waits and it.after.fate is waits]
+    if starts:
+        yield f"{count(len(starts), 'waiting job')} would run"
+    if pays:
+        lost = sum(it.after.lost_gpu_s for it in pays)
+        yield f"{count(len(pays), 'job')} would be paused or shrunk at a loss of {lost:.0f} GPU s"
+    others = [
+        (sum(it not in pays for it in stays), "job", "would wait instead of starting"),
+        (
+            sum(it.before.preempted and not it.after.preempted for it in jobs),
+            "job",
+            "would not pay",
+        ),
+        (sum(it.after.moved and not it.before.moved for it in jobs), "job", "would move"),
+    ]
+    told = [f"{count(number, noun)} {would}" for number, noun, would in others if number]
+    yield from told
+    if not (starts or pays or told):
+        yield f"{count(len(jobs), 'job')} would have other GPUs"
 
 
 def _job_now(now: whatif.JobNow) -> contract_whatif.JobNow:

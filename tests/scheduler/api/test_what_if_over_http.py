@@ -59,7 +59,7 @@ def test_another_configuration_says_who_would_start_and_who_would_pay(borrowed: 
     assert waits.before.reason is not None
     assert (runs.after.state, runs.after.preempted, runs.user) == ("waits", True, "susan")
     assert runs.after.lost_gpu_s >= 3 * 60
-    assert answer.text.startswith("Now 1 waiting job would run, 1 job would wait instead")
+    assert answer.text.startswith("Now 1 waiting job would run and 1 job would be paused")
     assert [(it.name, it.before and it.before.fair_share, it.after and it.after.fair_share)
             for it in answer.projects] == [("vision", 2, 0), ("speech", 2, 4)]  # fmt: skip
     assert "guaranteed quota 2 → 0" in answer.changes[0]
