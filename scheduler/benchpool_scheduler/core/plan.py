@@ -333,13 +333,18 @@ class Pass:
             reasons=self._reasons() if explain else {},
             shares=self._shares(),
             over_quota=board.over_quota.after(self.preempts.values()),
-            wake_s=board.chunks.next_release_s,
+            wake_s=self._wake_s(),
         )
 
     def _reasons(self) -> dict[JobId, Reason]:
         waiting = chain(self.queue.waiting(), self.backfill.waiting())
         reasons = reasons_of(self.board, self.givers, waiting)
         return reasons | self.backfill.reasons(reasons)
+
+    def _wake_s(self) -> float | None:
+        """Return when a protection ends, or those who were to end before a reservation have not."""
+        known = [self.board.chunks.next_release_s, self.backfill.until_s]
+        return min((at for at in known if at is not None), default=None)
 
     def _shares(self) -> dict[ProjectName, Share]:
         board, standing = self.board, self.standing
