@@ -17,7 +17,11 @@ bounded by what running jobs could give.
 
 from __future__ import annotations
 
+from dataclasses import replace
+from itertools import chain
+
 from benchpool_scheduler.core.amounts import WHOLE_GPU
+from benchpool_scheduler.core.backfill import Backfill
 from benchpool_scheduler.core.benches import give_way_to_benches
 from benchpool_scheduler.core.board import Board
 from benchpool_scheduler.core.chunks import Chunk
@@ -28,6 +32,7 @@ from benchpool_scheduler.core.model import (
     Plan,
     Preempt,
     ProjectName,
+    Reason,
     Share,
     Snapshot,
     Start,
@@ -38,6 +43,7 @@ from benchpool_scheduler.core.ordering import Turns, Waiter
 from benchpool_scheduler.core.placement import find
 from benchpool_scheduler.core.reasons import reasons_of
 from benchpool_scheduler.core.room import Taken
+from benchpool_scheduler.core.sparing import go_on_elsewhere, spare
 from benchpool_scheduler.core.victims import Claim
 from benchpool_scheduler.core.waiting import Line
 from benchpool_scheduler.core.works import Fit, Work
@@ -102,6 +108,7 @@ class Pass:
         self.leaves: set[int] = set()
         self.immovable: set[tuple[Fit, int]] = set()
         self.queue = Turns(self.standing, board.past, self._hopeless)
+        self.backfill = Backfill(board, now_s)
 
     def benches(self) -> None:
         """Where benches lack room, preemptible over-quota work gives way (R3)."""
@@ -151,14 +158,48 @@ class Pass:
         while (waiter := self.queue.take()) is not None:
             if waiter.workers and waiter.work.age in self.leaves:
                 continue
-            if not self._turn(waiter):
-                self.queue.fail(waiter)
+            if not self.backfill.face(waiter) or not self._turn(waiter):
+                self._in_vain(waiter)
+        self.backfill.close()
+        self._spare()
+
+    def _in_vain(self, waiter: Waiter) -> None:
+        """The job did not start: room is kept for it (R14), or it is held back by such room."""
+        self.backfill.blocked(waiter, self.leaves)
+        shorter = self.backfill.skip(waiter)
+        if shorter is None:
+            self.queue.fail(waiter)
+        elif shorter:
+            self.queue.put_back(waiter)
+
+    def _spare(self) -> None:
+        """Whoever need not give way after all stays, or goes on elsewhere (R18)."""
+        board = self.board
+        for chunk in spare(board):
+            for key in [key for key in self.preempts if key[0] == chunk.work.job.id]:
+                self._forget(key, chunk)
+        for work, taken in go_on_elsewhere(board):
+            board.start(work, taken)
+            for key in [key for key in self.preempts if key[0] == work.job.id]:
+                self.preempts[key] = replace(self.preempts[key], rule="R18")
+
+    def _forget(self, key: tuple[JobId, JobId | None], chunk: Chunk) -> None:
+        before = self.preempts[key]
+        workers = tuple(worker for worker in before.workers if worker not in chunk.workers)
+        if not workers:
+            del self.preempts[key]
+        else:
+            lost = before.lost_gpu_s - self.givers.lost(chunk)
+            self.preempts[key] = replace(before, workers=workers, lost_gpu_s=lost)
 
     def _hopeless(self, waiter: Waiter) -> bool:
         """Tell of a job that lacks GPUs, and could claim none, without trying it out (R9, R15)."""
         work = waiter.work
         asked = work.need.gpus if waiter.workers else work.core.gpus
-        if not asked or asked <= self.board.room.free(work.fit) * WHOLE_GPU or work.fit.part:
+        free = self.board.room.free(work.fit) + self.backfill.barred_gpus()
+        if not asked or asked <= free * WHOLE_GPU or work.fit.part:
+            return False
+        if self.backfill.needs_turn(work):
             return False
         most = self.standing.most_to_claim(work.branch.index)
         return asked > most and not self.givers.gives_below(work)
@@ -170,10 +211,12 @@ class Pass:
         if (taken := self._plain(work, more)) is not None:
             self.board.start(work, taken)
             self.givers.add_fresh(work, taken.workers, core=not workers)
+            self.backfill.started(work, taken.workers)
         elif (taken := self._move(work, more)) is not None or (
-            taken := self._claim(work, more)
+            taken := self._claim(work, more, grows=workers > 0)
         ) is not None:
             self.board.start(work, taken)
+            self.backfill.started(work, taken.workers)
         else:
             return False
         if waiter.next():
@@ -229,7 +272,12 @@ class Pass:
             after[mover.job.id] = None
         return Taken(cleared.taken.workers, tuple(after))
 
-    def _claim(self, work: Work, workers: int) -> Taken | None:
+    def _give_up(self, claim: Claim, taken: Taken) -> None:
+        for worker in taken.workers:
+            self.board.room.give_back(claim.work, worker)
+        claim.undo()
+
+    def _claim(self, work: Work, workers: int, *, grows: bool) -> Taken | None:
         """Take room that others hold or are leaving, if the job may (R15-R18)."""
         claim = Claim(self.board, self.givers, work, workers)
         if not claim.search():
@@ -239,6 +287,9 @@ class Pass:
             raise AssertionError("a claim that fits has places")
         victims = [paid.chunk for paid in claim.paid]
         after = dict.fromkeys(taken.after)
+        if grows and not after.keys() <= {chunk.work.job.id for chunk in victims}:
+            self._give_up(claim, taken)  # a growth holds no promise, so it waits for nobody else
+            return None
         for chunk in victims:
             self.board.give(chunk)
             self.queue.changed(chunk.work.branch.path)
@@ -267,6 +318,8 @@ class Pass:
         if chunk.core:
             self.queue.put(_alone(chunk.work))
         self.immovable.clear()
+        for line in self.backfill.forget():
+            self.queue.put(line)
         self.queue.retry()
 
     def plan(self, *, explain: bool) -> Plan:
@@ -277,11 +330,21 @@ class Pass:
             commands += [Start(job, part.workers, part.after) for part in entry.starts()]
         return Plan(
             commands=tuple(commands),
-            reasons=reasons_of(board, self.givers, self.queue.waiting()) if explain else {},
+            reasons=self._reasons() if explain else {},
             shares=self._shares(),
             over_quota=board.over_quota.after(self.preempts.values()),
-            wake_s=board.chunks.next_release_s,
+            wake_s=self._wake_s(),
         )
+
+    def _reasons(self) -> dict[JobId, Reason]:
+        waiting = chain(self.queue.waiting(), self.backfill.waiting())
+        reasons = reasons_of(self.board, self.givers, waiting)
+        return reasons | self.backfill.reasons(reasons)
+
+    def _wake_s(self) -> float | None:
+        """Return when a protection ends, or those who were to end before a reservation have not."""
+        known = [self.board.chunks.next_release_s, self.backfill.until_s]
+        return min((at for at in known if at is not None), default=None)
 
     def _shares(self) -> dict[ProjectName, Share]:
         board, standing = self.board, self.standing
