@@ -24,15 +24,17 @@ from benchpool_scheduler.core.works import Fit
 MOST_KINDS = 64
 """Kinds of workers that are looked at: the most frequent."""
 
-MOST_REMEMBERED = 200_000
-"""Nodes' states of which the worth is remembered."""
-
 Kind = tuple[int, int, int, int, int, tuple[str, ...]]
 """GPUs, part, project of the part, CPUs, memory and models of one worker."""
 
+ALWAYS: Kind = (1, 0, -1, 0, 0, ())
+"""A kind that is usual in every pool: a whole GPU, so that parts do not open one without need."""
+
+MOST_REMEMBERED = 200_000
+"""Nodes' states of which the worth is remembered."""
+
 State = tuple[str | None, bool, int, tuple[Part, ...], int | None, int | None]
 """Model, shared, whole GPUs free, rests of GPUs in use in parts, CPUs and memory free."""
-
 
 Shape = tuple[int, int, int]
 """GPUs, part and project of the part of one worker."""
@@ -49,7 +51,7 @@ class Usual:
         self._counts: Counter[Kind] = Counter()
         self._stale = False
         self._version = 0
-        self._kinds: list[Kind] = []
+        self._kinds = [ALWAYS]
         self._open: dict[tuple[str | None, bool], dict[Shape, list[tuple[int, int]]]] = {}
         self._worth: dict[State, int] = {}
 
@@ -77,7 +79,7 @@ class Usual:
         if self._stale:
             self._stale = False
             digits = sorted((-count.bit_length(), kind) for kind, count in self._counts.items())
-            kinds = sorted(kind for _, kind in digits[:MOST_KINDS])
+            kinds = sorted({ALWAYS, *(kind for _, kind in digits[:MOST_KINDS])})
             if kinds != self._kinds:
                 self._kinds = kinds
                 self._version += 1
