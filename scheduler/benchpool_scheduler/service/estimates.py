@@ -94,7 +94,7 @@ class Estimates:
         now = self._site.clock.now()
         found: Mapping[str, Estimate] = {}
         async with self._ledger.turn:
-            pool = self._board.snapshot(now)
+            pool = await self._board.snapshot(now)
         if pool is not None and self._ledger.census.states[JobState.QUEUED]:
             begun = time.perf_counter()
             found = await asyncio.to_thread(self._forecast, pool, now)
@@ -151,10 +151,13 @@ class Estimates:
         passed = self._site.clock.now() - self.at
         return waits_for(estimate, other.project, passed)
 
+    @property
+    def quick(self) -> bool:
+        """Whether a forecast takes so little that a preview may have one."""
+        return self.took_s <= QUICK_S
+
     def preview(self, pool: Snapshot, job: Job, record: JobRecord) -> Estimate | None:
-        """Return when a job would start that is not submitted yet; None where that takes long."""
-        if self.took_s > QUICK_S:
-            return None
+        """Return when a job would start that is not submitted yet."""
         expected = self._expected(self._ledger.live(), pool.now_s)
         found = self._ledger.learned.expectation(record, (), None)
         if found is not None:
