@@ -137,17 +137,17 @@ async def test_the_remedy_names_what_it_waits_for_by_id_and_project_only(tmp_pat
 async def test_a_preview_says_when_it_would_start(tmp_path: Path) -> None:
     lab = Lab(tmp_path)
     async with opened(lab.pool) as pool:
-        now = pool.preview(SUSAN, sleeper()).estimated_start
+        now = (await pool.preview(SUSAN, sleeper())).estimated_start
         assert now is not None
         assert now.latest is not None
         assert now.latest.timestamp() == lab.clock.now()
         await lab.start(SUSAN, sleeper(time_limit_s=600))
-        waits = pool.preview(SUSAN, sleeper())
+        waits = await pool.preview(SUSAN, sleeper())
         assert waits.starts == "waits"
         assert waits.estimated_start is not None
         assert waits.estimated_start.latest is not None
         assert waits.estimated_start.latest.timestamp() == lab.clock.now() + 600
-        assert pool.preview(SUSAN, sleeper(time_limit_s=60)).estimated_start is not None
+        assert (await pool.preview(SUSAN, sleeper(time_limit_s=60))).estimated_start is not None
 
 
 async def test_a_paused_attempt_counts_as_done(tmp_path: Path) -> None:
