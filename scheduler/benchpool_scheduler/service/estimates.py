@@ -94,6 +94,7 @@ class Estimates:
         now = self._site.clock.now()
         found: Mapping[str, Estimate] = {}
         async with self._ledger.turn:
+            await asyncio.to_thread(self._renew, now)
             pool = await self._board.snapshot(now)
         if pool is not None and self._ledger.census.states[JobState.QUEUED]:
             begun = time.perf_counter()
@@ -105,6 +106,18 @@ class Estimates:
         self.newest, self.at = found, now
         if news:
             self._changed(news)
+
+    def _renew(self, now: float) -> None:
+        """Let the next pass know of jobs that run longer than was expected (R14)."""
+        ledger = self._ledger
+        late = [
+            job.id
+            for job in ledger.live()
+            if job.state is JobState.RUNNING
+            and ledger.learned.renew(job, ledger.attempts(job.id), now)
+        ]
+        if late:
+            self._board.touch(late)
 
     def _adapt(self, took_s: float) -> None:
         part = BUDGET_S / max(took_s, 1e-3)

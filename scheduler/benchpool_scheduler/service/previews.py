@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from benchpool_scheduler import contract
+from benchpool_scheduler.core.forecast import Estimate
 from benchpool_scheduler.core.preview import Starts
 from benchpool_scheduler.service import reasons, snapshots
 from benchpool_scheduler.service.caller import Caller
@@ -33,10 +34,14 @@ class Previews:
         now, asked = self._site.clock.now(), snapshots.candidate(record)
         async with self._ledger.turn:
             found = await asyncio.to_thread(self._board.preview, self._board.look(), asked)
-            pool = await self._board.snapshot(now) if self._estimates.quick else None
-        starts = None
-        if pool is not None and found.starts != "never":
-            starts = self._estimates.preview(pool, asked, record)
+            wanted = found.starts == "waits" and self._estimates.quick
+            pool = await self._board.snapshot(now) if wanted else None
+        starts = {
+            "now": Estimate(0.0, 0.0, 0.0),
+            "after-reclaim": Estimate(0.0, 0.0, self._site.configuration.policy.grace_s),
+        }.get(found.starts)
+        if pool is not None:
+            starts = await asyncio.to_thread(self._estimates.preview, pool, asked, record)
         core_reason = found.reason
         reason = None if core_reason is None else reasons.from_core(core_reason)
         why = "" if core_reason is None else core_reason.text.rstrip(".")

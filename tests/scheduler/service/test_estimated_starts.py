@@ -166,3 +166,30 @@ async def test_a_paused_attempt_counts_as_done(tmp_path: Path) -> None:
             pool._engine.ledger.attempts(of_joe.id),
         )
         assert facts == (100.0, 70.0)
+
+
+async def test_who_runs_longer_than_expected_is_expected_to_go_on(tmp_path: Path) -> None:
+    lab = Lab(tmp_path)
+    async with opened(lab.pool) as pool:
+        for number, run_s in enumerate([100, 100, 100, 100, 100, 900, 900, 900, 900]):
+            await lab.run(SUSAN, sleeper(name=f"train-{number}"), float(run_s))
+        running = await lab.start(SUSAN, sleeper(name="train-9"))
+        waiting = await pool.submit(SUSAN, sleeper())
+        assert await expected_of(pool, running.id) == 100
+        lab.clock.pass_s(150)
+        await pool._engine.estimates.make()
+        assert await expected_of(pool, running.id) == 900
+        start = pool.why(SUSAN, waiting.id).estimated_start
+        assert start is not None
+        assert start.likely is not None
+        assert start.likely.timestamp() - lab.clock.now() == 750
+
+
+async def expected_of(pool: Pool, job: str) -> float | None:
+    """Return how long the newest pass expected a job to run."""
+    engine = pool._engine
+    await engine.passes.make()
+    async with engine.ledger.turn:
+        found = await engine.board.snapshot(engine.site.clock.now())
+    assert found is not None
+    return next(it.expected_run_s for it in found.jobs if it.id == job)
