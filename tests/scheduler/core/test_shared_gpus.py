@@ -93,3 +93,15 @@ def test_a_second_pass_changes_nothing_for_parts_either(pool: Snapshot) -> None:
     first = after(pool, decide(pool))
     settled = after(first, decide(first))
     assert after(settled, decide(settled)) == settled
+
+
+def test_a_part_in_a_pool_that_shares_no_gpu_is_told_so() -> None:
+    vision = ProjectName("vision")
+    pool = Snapshot(
+        (Node(NodeName("n0"), (GpuId("a"),)),),
+        (Project(vision, quota=1),),
+        (Job(JobId("part"), vision, fraction=500),),
+    )
+    reason = decide(pool).reasons[JobId("part")]
+    assert reason.text == "asks for 0.5 GPUs; no node of the pool gives out parts of a GPU"
+    assert reason.remedy.startswith("submit it with a whole GPU")
