@@ -9,7 +9,7 @@ from __future__ import annotations
 from bisect import insort
 from collections.abc import Callable, Iterator, Sequence
 
-from benchpool_scheduler.core.chunks import Chunk, Chunks, Order, order_of
+from benchpool_scheduler.core.chunks import Chunk, Chunks, Order, goes_after, order_of
 from benchpool_scheduler.core.model import NodeName, Worker
 from benchpool_scheduler.core.works import Work
 
@@ -59,14 +59,12 @@ class Givers:
         entries = self._fresh[chunk.work.branch.index]
         entries[:] = [entry for entry in entries if entry[1] is not chunk]
 
-    def gives_below(self, work: Work) -> bool:
-        """Tell whether the job's project could give something of lower priority."""
-        index, priority = work.branch.index, work.job.priority
-        lowest = self.chunks.lowest_priority(index)
-        if lowest is not None and lowest < priority:
+    def gives_below(self, work: Work, *, by_youth: bool) -> bool:
+        """Tell whether the job's project could give something that goes after it."""
+        if self.chunks.gives_below(work, by_youth=by_youth):
             return True
-        fresh = self._fresh.get(index)
-        return fresh is not None and len(fresh) > 0 and fresh[0][1].work.job.priority < priority
+        fresh = self._fresh.get(work.branch.index, ())
+        return any(goes_after(chunk.work, work, by_youth=by_youth) for _, chunk in fresh)
 
     def reader(
         self, index: int, where: NodeName | None, useful: Callable[[Chunk], bool]

@@ -73,7 +73,8 @@ def decide_on(board: Board, now_s: float, *, explain: bool = True) -> Plan:
 
     Args:
         now_s: The instant, on the clock of the jobs' ``as_of_s``, in seconds.
-        explain: Give the reasons of those who wait (R22); without them a pass is shorter.
+        explain: Give the reasons of those who wait (R22) and who is above quota; without them a
+            pass is shorter.
     """
     try:
         return _decide(board, now_s, explain=explain)
@@ -93,7 +94,7 @@ class Pass:
     """The steps of one pass over a board."""
 
     def __init__(self, board: Board, now_s: float) -> None:
-        board.chunks.release(now_s)
+        board.pass_time(now_s)
         self.board = board
         self.standing = board.standing
         self.now_s = now_s
@@ -102,6 +103,7 @@ class Pass:
         self.leaves: set[int] = set()
         self.immovable: set[tuple[Fit, int]] = set()
         self.queue = Turns(self.standing, board.past, self._hopeless)
+        self.delayed_s: list[float] = []
 
     def benches(self) -> None:
         """Where benches lack room, preemptible over-quota work gives way (R3)."""
@@ -161,7 +163,10 @@ class Pass:
         if not asked or asked <= self.board.room.free(work.fit) * WHOLE_GPU or work.fit.part:
             return False
         most = self.standing.most_to_claim(work.branch.index)
-        return asked > most and not self.givers.gives_below(work)
+        if asked <= most:
+            return False
+        by_youth = self.standing.above_quota(work.branch.index, work.core)
+        return not self.givers.gives_below(work, by_youth=by_youth)
 
     def _turn(self, waiter: Waiter) -> bool:
         """Start or grow the job, plainly or by a claim; tell whether it did."""
@@ -233,6 +238,8 @@ class Pass:
         """Take room that others hold or are leaving, if the job may (R15-R18)."""
         claim = Claim(self.board, self.givers, work, workers)
         if not claim.search():
+            if claim.delayed_until_s is not None:
+                self.delayed_s.append(claim.delayed_until_s)
             return None
         taken = self._take(work, workers, soon=True)
         if taken is None:
@@ -279,9 +286,13 @@ class Pass:
             commands=tuple(commands),
             reasons=reasons_of(board, self.givers, self.queue.waiting()) if explain else {},
             shares=self._shares(),
-            over_quota=board.over_quota.after(self.preempts.values()),
-            wake_s=board.chunks.next_release_s,
+            over_quota=board.over_quota.after(self.preempts.values()) if explain else frozenset(),
+            wake_s=self._wake_s(),
         )
+
+    def _wake_s(self) -> float | None:
+        next_s = self.board.next_change_s
+        return min(self.delayed_s if next_s is None else [*self.delayed_s, next_s], default=None)
 
     def _shares(self) -> dict[ProjectName, Share]:
         board, standing = self.board, self.standing

@@ -14,8 +14,10 @@ gone (R15). Between projects the two branches are compared below the point where
 - *by quota*: the claimant's side stays within its guaranteed quota at every level, and the paying
   branch is above its quota.
 
-Inside a project only lower job priority pays. Sparing a chunk leaves the paying side with more,
-so it never makes another chunk of the set unlawful.
+Inside a project only lower job priority pays, and at equal priority, as long as the project is
+above its quota, what has run long for what has not. A claimant that has run long itself has only
+its quota to stand on. Sparing a chunk leaves the paying side with more, so it never makes another
+chunk of the set unlawful.
 
 While chunks go, every project only becomes less due to pay, so the next payer is found with a heap
 whose entries are looked at again when they come up.
@@ -30,7 +32,7 @@ from dataclasses import dataclass
 
 from benchpool_scheduler.core.amounts import NOTHING
 from benchpool_scheduler.core.board import Board
-from benchpool_scheduler.core.chunks import Chunk
+from benchpool_scheduler.core.chunks import Chunk, goes_after
 from benchpool_scheduler.core.givers import Givers
 from benchpool_scheduler.core.model import NodeName
 from benchpool_scheduler.core.placement import fits
@@ -67,6 +69,7 @@ class Claim:
         self.workers = workers
         self.wanted = work.need.times(workers)
         self.paid: list[Paid] = []
+        self.delayed_until_s: float | None = None
         self._gives: dict[int, Callable[[], Chunk | None]] = {}
 
     def search(self) -> bool:
@@ -75,9 +78,28 @@ class Claim:
             return False
         if not self.rightful():
             return False
-        if self._pay(None):
-            return True
-        return self._pay_on_one_node()
+        if not self._pay(None) and not self._pay_on_one_node():
+            return False
+        if self._must_wait():
+            self.undo()
+            return False
+        return True
+
+    def _over_quota(self) -> bool:
+        return self.standing.above_quota(self.work.branch.index, self.wanted)
+
+    def _must_wait(self) -> bool:
+        """Tell whether it shall first see if room comes free by itself (R19).
+
+        A claim within quota never waits (R21), nor does one that stops only young work.
+        """
+        delay_s = self.board.policy.claim_delay_s
+        if self.work.job.waited_at(self.givers.now_s) >= delay_s:
+            return False
+        if self._ground_holds(BY_QUOTA, 0) or not any(paid.chunk.work.long for paid in self.paid):
+            return False
+        self.delayed_until_s = self.work.job.as_of_s - self.work.job.waits_s + delay_s
+        return True
 
     def rightful(self) -> bool:
         """Tell whether there is any ground at all; room of leaving jobs is claimed by it too."""
@@ -85,7 +107,7 @@ class Claim:
         return (
             self._ground_holds(BY_SHARE, depth)
             or self._ground_holds(BY_QUOTA, depth)
-            or self.givers.gives_below(self.work)
+            or self.givers.gives_below(self.work, by_youth=self._over_quota())
         )
 
     def _nodes_to_try(self) -> list[NodeRoom]:
@@ -186,7 +208,7 @@ class Claim:
         """Return the ground on which the chunk may be taken now, if there is one (R15)."""
         mine, theirs = self.work.branch.path, chunk.work.branch.path
         if mine == theirs:
-            lower = chunk.work.job.priority < self.work.job.priority
+            lower = goes_after(chunk.work, self.work, by_youth=self._over_quota())
             return Paid(chunk, BY_PRIORITY, len(mine)) if lower else None
         level = next(i for i, (a, b) in enumerate(zip(mine, theirs, strict=False)) if a != b)
         standing, wanted = self.standing, self.wanted
@@ -201,6 +223,8 @@ class Claim:
     def _ground_holds(self, ground: int, level: int) -> bool:
         """Tell whether the claimant's side is entitled from a level of the tree downwards."""
         standing = self.standing
+        if ground == BY_SHARE and self.work.long:
+            return False
         within = standing.within_share if ground == BY_SHARE else standing.within_quota
         return ground == BY_PRIORITY or all(
             within(index, self.wanted) for index in self.work.branch.path[level:]
