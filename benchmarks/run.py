@@ -6,7 +6,14 @@ import subprocess
 import sys
 from pathlib import Path
 
-NAMES = ("notebook_start.py", "click_to_log.py", "submissions.py")
+NAMES = (
+    "notebook_start.py",
+    "click_to_log.py",
+    "submissions.py",
+    "core_shapes.py",
+    "admissions.py",
+    "responsiveness.py",
+)
 
 
 def main() -> int:

@@ -6,13 +6,15 @@ colour of the project that holds them; jobs that wait stand below. Not imported 
 
 from __future__ import annotations
 
+import contextlib
+import io
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
-from benchpool_scheduler import simulation
+from benchpool_scheduler import cli, simulation
 from benchpool_scheduler.core.model import Activity, Job, Project, Snapshot
 from benchpool_scheduler.simulation import cases, divisions
 from benchpool_scheduler.simulation.outcomes import try_case
@@ -21,6 +23,13 @@ from benchpool_scheduler.simulation.report import SUPPORTED
 
 CASES = Path(__file__).resolve().parent / "cases"
 SHARES = CASES / "shares" / "surplus.yaml"
+
+WEEK = (
+    *("whatif", "--trace", "docs/cases/workload/week.csv", "--gpus", "8"),
+    *("--quotas", "docs/cases/workload/quotas.csv"),
+    *("--config", "docs/cases/workload/quotas.yaml"),
+)
+"""The what-if over a recorded week that a page shows."""
 
 WIDTH, MARGIN, GAP = 640, 14, 16
 SQUARE, STEP, ROW = 26, 29, 36
@@ -103,7 +112,15 @@ def printed() -> Mapping[str, str]:
         else:
             simulation.run([path], explain=True, echo=lines.append)
         found[f"{path.stem}.txt"] = "\n".join(lines) + "\n"
-    return found
+    return found | {"whatif-week.txt": _in_the_terminal(*WEEK)}
+
+
+def _in_the_terminal(*words: str) -> str:
+    """Return a command as a reader types it in the project's folder, and what it prints."""
+    heard = io.StringIO()
+    with contextlib.redirect_stdout(heard), contextlib.chdir(CASES.parents[1]):
+        cli.run(words, {}, Path())
+    return f"$ benchpool {' '.join(words)}\n{heard.getvalue()}"
 
 
 def picture(case: cases.Case) -> str:

@@ -55,6 +55,7 @@ PLACES = (
             "scheduler/benchpool_scheduler/configuration",
             "scheduler/benchpool_scheduler/service/reconfiguration.py",
             "scheduler/benchpool_scheduler/service/whatifs.py",
+            "scheduler/benchpool_scheduler/simulation/whatif.py",
             "scheduler/benchpool_scheduler/core/build.py",
         ),
     ),

@@ -86,11 +86,62 @@ class PoolGpus(Struct, frozen=True):
     allocated: int
 
 
+class ReplayFigures(Struct, frozen=True):
+    """How a workload fared in a pool; the keys are those of ``benchpool replay``.
+
+    A job's wait is all its time that it does not make progress. Short jobs run less than an hour.
+    ``allocated_utilisation``: part of the pool's GPU seconds that jobs held.
+    """
+
+    gpus: int
+    allocated_utilisation: float
+    useful_utilisation: float
+    mean_wait_h: float
+    p50_wait_h: float
+    p95_wait_h: float
+    p99_wait_h: float
+    short_job_wait_min: float
+    mean_jct_h: float
+    preemptions_per_job: float
+    lost_gpu_h: float
+
+
+class ProjectWaits(Struct, frozen=True):
+    """How one project's jobs fared; ``lost_gpu_h`` is what pauses cost."""
+
+    mean_wait_h: float
+    p95_wait_h: float
+    preemptions: int
+    lost_gpu_h: float
+
+
+class ProjectReplay(Struct, frozen=True):
+    """One project in both pools; ``gpu_h`` is the work of its jobs."""
+
+    name: str
+    jobs: int
+    gpu_h: float
+    before: ProjectWaits
+    after: ProjectWaits
+
+
+class WorkloadWhatIf(Struct, frozen=True):
+    """The same jobs replayed in both pools; ``left_out`` are those that one could never run."""
+
+    text: str
+    jobs: int
+    left_out: int
+    before: ReplayFigures
+    after: ReplayFigures
+    projects: list[ProjectReplay]
+
+
 class WhatIf(Struct, frozen=True):
     """Answer of ``whatif``; nothing was changed.
 
     ``changes`` and ``warnings`` are those of ``config check``. ``jobs`` are those that would fare
-    otherwise, oldest first; ``jobs_left_out`` counts what did not fit into the answer.
+    otherwise, oldest first; ``jobs_left_out`` counts what did not fit into the answer. ``history``
+    is there when it was asked for.
     """
 
     text: str
@@ -101,3 +152,4 @@ class WhatIf(Struct, frozen=True):
     jobs_left_out: int = 0
     changes: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    history: WorkloadWhatIf | None = None

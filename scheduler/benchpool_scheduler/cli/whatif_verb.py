@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from benchpool_scheduler.cli import words
+from benchpool_scheduler.cli.replay_verb import REPLAY
 from benchpool_scheduler.cli.screen import Cell, Column, Screen
 from benchpool_scheduler.cli.session import Session
 from benchpool_scheduler.cli.verb import Options, Verb, option
@@ -15,9 +16,11 @@ from benchpool_scheduler.contract_whatif import (
     JobNow,
     JobWhatIf,
     ProjectNow,
+    ProjectReplay,
     ProjectWhatIf,
     WhatIf,
     WhatIfQuestion,
+    WorkloadWhatIf,
 )
 from benchpool_scheduler.errors import InvalidInput
 
@@ -40,12 +43,53 @@ JOB_COLUMNS = (
 )
 
 
+FIGURES = (
+    ("GPUs", "gpus", "{}"),
+    ("Allocated use", "allocated_utilisation", "{:.1%}"),
+    ("Useful use", "useful_utilisation", "{:.1%}"),
+    ("Mean wait, h", "mean_wait_h", "{:.2f}"),
+    ("Median wait, h", "p50_wait_h", "{:.2f}"),
+    ("95 % wait, h", "p95_wait_h", "{:.2f}"),
+    ("99 % wait, h", "p99_wait_h", "{:.2f}"),
+    ("Short jobs wait, min", "short_job_wait_min", "{:.1f}"),
+    ("Mean completion, h", "mean_jct_h", "{:.2f}"),
+    ("Pauses per job", "preemptions_per_job", "{:.3f}"),
+    ("Lost, GPU h", "lost_gpu_h", "{:.1f}"),
+)
+"""The figures of a workload: heading, key, and how the number is written."""
+
+FIGURE_COLUMNS = (
+    Column("WORKLOAD"),
+    Column("BEFORE", align="right"),
+    Column("AFTER", align="right"),
+)
+
+WAIT_COLUMNS = (
+    Column("PROJECT", width=18),
+    Column("JOBS", align="right"),
+    Column("GPU H", align="right"),
+    Column("MEAN WAIT, H", align="right"),
+    Column("95 % WAIT, H", align="right"),
+    Column("PAUSES", align="right"),
+)
+
+
 def _whatif(session: Session, options: Options) -> int:
+    if options["trace"] is not None:
+        from benchpool_scheduler.cli import whatif_trace
+
+        workload = whatif_trace.replayed(options)
+        if session.screen.json:
+            session.screen.value(workload)
+        else:
+            show_workload(session.screen, workload)
+        return 0
     question = WhatIfQuestion(
         config=None if options["config"] is None else read(options["config"]),
         more_gpus=options["more_gpus"],
         gpu_model=options["gpu_model"],
         gpus_per_node=options["gpus_per_node"],
+        history_days=options["history"],
     )
     answer = session.client.whatif(question)
     if session.screen.json:
@@ -78,7 +122,44 @@ def show(screen: Screen, answer: WhatIf) -> None:
         screen.table(JOB_COLUMNS, map(_job_row, answer.jobs))
     if answer.jobs_left_out:
         screen.line(f"… and {answer.jobs_left_out} more jobs.")
+    if answer.history is not None:
+        screen.line()
+        show_workload(screen, answer.history)
     screen.line("Only looked: nothing was changed.")
+
+
+def show_workload(screen: Screen, found: WorkloadWhatIf) -> None:
+    """Show how a recorded workload would fare: figures of the pool, then waits by project."""
+    screen.heading(found.text)
+    if found.left_out:
+        screen.line(
+            f"! {found.left_out} more jobs are left out: in one of the pools they could never run."
+        )
+    screen.table(
+        FIGURE_COLUMNS,
+        [
+            (
+                heading,
+                written.format(getattr(found.before, key)),
+                written.format(getattr(found.after, key)),
+            )
+            for heading, key, written in FIGURES
+        ],
+    )
+    screen.line()
+    screen.table(WAIT_COLUMNS, map(_wait_row, found.projects))
+
+
+def _wait_row(project: ProjectReplay) -> Sequence[str]:
+    was, would = project.before, project.after
+    return (
+        project.name,
+        str(project.jobs),
+        f"{project.gpu_h:.0f}",
+        _change(f"{was.mean_wait_h:.2f}", f"{would.mean_wait_h:.2f}"),
+        _change(f"{was.p95_wait_h:.2f}", f"{would.p95_wait_h:.2f}"),
+        _change(str(was.preemptions), str(would.preemptions)),
+    )
 
 
 def _project_row(project: ProjectWhatIf) -> Sequence[str]:
@@ -131,6 +212,10 @@ def _fate(now: JobNow) -> Cell:
     return Cell(_state(now) + (", moved" if now.moved else ""), "green")
 
 
+_OWN = ("trace", "policy", "jobs_out", "gpus_per_node")
+REPLAY_OPTIONS = tuple(param for param in REPLAY.params if param.name not in _OWN)
+"""The options of ``benchpool replay`` that say which workload is replayed, and on what."""
+
 _FILE = click.Path(path_type=Path, dir_okay=False)
 
 WHATIF = Verb(
@@ -144,7 +229,14 @@ WHATIF = Verb(
         option("--gpu-model", metavar="NAME", help="Their model; what the pool has most of."),
         option("--gpus-per-node", type=click.IntRange(min=1), metavar="G",
                help="Size of their nodes; what the pool has most of."),
+        option("--history", type=click.FloatRange(min=0, min_open=True), metavar="DAYS",
+               help="Also replay the jobs that ended in the last DAYS, on both sides."),
+        option("--trace", metavar="TRACE", type=_FILE,
+               help="Replay this workload instead of asking a service; --gpus or --nodes and the "
+               "options from here on say what it is replayed on before."),
+        *REPLAY_OPTIONS,
     ),
     "The service's own decision core answers from the pool of this moment; nothing is changed. For "
-    "administrators.",
+    "administrators. With --trace no service is needed: before are the quotas of --quotas or "
+    "--quota-rule, after those of --config, on the same GPUs and --more-gpus.",
 )  # fmt: skip

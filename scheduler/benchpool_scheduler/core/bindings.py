@@ -5,8 +5,6 @@ Each function returns the reason for a job that its caller found to be bound in 
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from benchpool_scheduler.core.amounts import RESOURCES
 from benchpool_scheduler.core.board import Board
 from benchpool_scheduler.core.feasibility import beyond_limit, beyond_quota
@@ -82,11 +80,10 @@ def impossible(board: Board, work: Work) -> Reason:
         return limit_reached(board, work, *over)
     if (over := beyond_quota(work, board.tree)) is not None:
         return guarantee_reached(board, work, *over)
-    everything = Room([replace(node, ready=True) for node in board.nodes], board.topology)
-    nodes = everything.acceptable(work.fit)
-    if not nodes and work.job.gpu_models:
+    everything = board.whole
+    if not everything.allowed(work.fit.models) and work.job.gpu_models:
         return _no_such_model(board, work)
-    if not any(node.slots(work.fit, soon=False) for node in nodes):
+    if not everything.holds(work.fit):
         return _larger_than_node(work, everything)
     if not fits(work, work.job.min_workers, everything, soon=False):
         return _larger_than_pool(work, everything)

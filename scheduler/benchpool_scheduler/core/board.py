@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from benchpool_scheduler.core.amounts import NOTHING, WHOLE_GPU, Amounts, exact
 from benchpool_scheduler.core.chunks import Chunk, Chunks
@@ -23,6 +24,7 @@ from benchpool_scheduler.core.model import (
     Node,
     Policy,
     Project,
+    Reason,
     Snapshot,
     UserUse,
     Worker,
@@ -74,6 +76,7 @@ class Board:
         promised: Jobs that hold a promise, by age (R20).
         moving: Jobs that are leaving their places for promised ones, by age (R18).
         chunks: What the running jobs could give.
+        never: Why jobs of a shape can never run, as far as it was asked for.
         decided: What the present pass has decided so far, by job.
         versions: By project, a number that rises with every change of its running jobs.
     """
@@ -110,6 +113,7 @@ class Board:
         self.decided: dict[JobId, Decided] = {}
         self.leaving: dict[JobId, Work] = {}
         self._youngest = -1
+        self.never: dict[tuple[object, ...], Reason] = {}
         self._possible: dict[tuple[object, ...], bool] = {}
         self._undo: list[tuple[str, Work, tuple[Worker, ...]] | tuple[str, Chunk]] = []
         self.over_quota = OverQuota(self)
@@ -289,6 +293,11 @@ class Board:
             return fixed
         asked = [sum(demand[r] for demand in self.ledger.demands) for r in (1, 2)]
         return fixed + Amounts(0, unbounded[0] * asked[0], unbounded[1] * asked[1])
+
+    @cached_property
+    def whole(self) -> Room:
+        """Return the room that an empty pool would have, all of its nodes ready."""
+        return Room([replace(node, ready=True) for node in self.nodes], self.topology)
 
     # ------------------------------------------------------------------ trying out
 

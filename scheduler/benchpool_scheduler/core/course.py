@@ -161,7 +161,7 @@ class Course:
         job = self._board.works[name].job
         self._gone[name] = (self._now_s, job.held)
         if job.activity is Activity.TERMINATING and name in self.resumes:
-            self._board.put(_paused(job, self._now_s, self.snapshot.policy.restart_s))
+            self._board.put(self._paused(job))
         else:
             self._board.drop(name)
 
@@ -187,7 +187,31 @@ class Course:
         if held:
             return replace(job, held=held)
         self._ends.pop(job.id, None)
-        return _paused(job, self._now_s, self.snapshot.policy.restart_s)
+        return self._paused(job)
+
+    def _paused(self, job: Job) -> Job:
+        """Return a job that left its GPUs: it queues again, with the progress that it keeps.
+
+        What a job that saves loses at a pause is what it would lose by one at the first instant.
+        """
+        ran, first_s = job.ran_at(self._now_s), self.snapshot.now_s
+        if job.since_checkpoint_s is None or not job.checkpoints:
+            lost = ran
+        elif job.as_of_s <= first_s:
+            lost = min(ran, job.unsaved_at(first_s))
+        else:
+            lost = 0.0
+        return replace(
+            job,
+            held=(),
+            activity=Activity.QUEUED,
+            done_s=job.done_s + ran - lost - self.snapshot.policy.restart_s,
+            ran_s=0.0,
+            since_checkpoint_s=None,
+            waits_s=0.0,
+            as_of_s=self._now_s,
+            preemptions_last_hour=job.preemptions_last_hour + 1,
+        )
 
     def _start(self, job: Job, command: Start) -> None:
         if any(self._leaving(other) for other in command.after):
@@ -225,23 +249,3 @@ class Course:
         ]
         ended, after = max(givers, default=(0.0, None))
         return Begun(at, after, ended - self.snapshot.now_s if after else 0.0)
-
-
-def _paused(job: Job, now_s: float, restart_s: float) -> Job:
-    """Return a job that left its GPUs: it queues again, with the progress that it keeps.
-
-    A job that saves is taken to lose at a pause what it would lose by one now.
-    """
-    ran = job.ran_at(now_s)
-    lost = ran if job.since_checkpoint_s is None else min(job.since_checkpoint_s, ran)
-    return replace(
-        job,
-        held=(),
-        activity=Activity.QUEUED,
-        done_s=job.done_s + ran - lost - restart_s,
-        ran_s=0.0,
-        since_checkpoint_s=None,
-        waits_s=0.0,
-        as_of_s=now_s,
-        preemptions_last_hour=job.preemptions_last_hour + 1,
-    )

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from benchpool_scheduler.core.course import EARLY, LATE, LIKELY, Begun, Course
 from benchpool_scheduler.core.model import Activity, JobId, Snapshot
 from benchpool_scheduler.core.run_times import Expectation
+from benchpool_scheduler.core.sentences import within
 
 HORIZON_S = 30 * 86_400.0
 MOST_PASSES = 256
@@ -119,3 +120,21 @@ def _estimate(begun: list[Begun | None], late: Mapping[JobId, float]) -> Estimat
         waits_for=after,
         ends_within_s=None if after is None else late.get(after),
     )
+
+
+def waits_for(estimate: Estimate, project: str, passed_s: float = 0.0) -> str | None:
+    """Return for whose end a job waits; the other job is named by the start of its id only.
+
+    Args:
+        project: That of the other job.
+        passed_s: How old the estimate is, in seconds.
+
+    >>> waits_for(Estimate(60, 900, 2400, JobId("3f2a9c1b7d"), 2400.0), "vision")
+    'it waits for job 3f2a9c1b of project vision, within 40 min'
+    """
+    if estimate.waits_for is None:
+        return None
+    told = f"it waits for job {estimate.waits_for[:8]} of project {project}"
+    if estimate.ends_within_s is None:
+        return told
+    return f"{told}, within {within(max(1.0, estimate.ends_within_s - passed_s))}"

@@ -7,11 +7,15 @@ the front is never looked at again.
 from __future__ import annotations
 
 from bisect import insort
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
+from functools import cached_property
+from math import gcd
 
+from benchpool_scheduler.core.amounts import WHOLE_GPU
 from benchpool_scheduler.core.chunks import Chunk, Chunks, Order, goes_after, order_of
 from benchpool_scheduler.core.model import NodeName, Worker
-from benchpool_scheduler.core.works import Work
+from benchpool_scheduler.core.room import NodeRoom, Room
+from benchpool_scheduler.core.works import Fit, Work
 
 
 class Givers:
@@ -27,6 +31,7 @@ class Givers:
         self.protected = protected
         self._sources: dict[int, _Source] = {}
         self._fresh: dict[int, list[tuple[Order, Chunk]]] = {}
+        self._by_project: dict[NodeName, dict[int, int]] = {}
 
     def projects(self, where: NodeName | None = None) -> list[int]:
         """Return the projects that could give something, on a node or anywhere."""
@@ -37,15 +42,60 @@ class Givers:
             found |= set(self.chunks.protected)
         return sorted(found)
 
-    def nodes(self) -> list[NodeName]:
+    def on_nodes(self) -> Container[NodeName]:
         """Return the nodes on which something could be taken."""
         fresh = (c for entries in self._fresh.values() for _, c in entries if not c.gone)
-        started = {worker.node: None for chunk in fresh for worker in chunk.workers}
-        return [*dict.fromkeys([*self.chunks.on_node, *started])]
+        started = {worker.node for chunk in fresh for worker in chunk.workers}
+        return started.union(self.chunks.on_node) if started else self.chunks.on_node
+
+    def freest(self, room: Room, fit: Fit) -> Iterator[NodeRoom]:
+        """Yield nodes that a job may use and something could be taken on, the freest first.
+
+        With protected cores only their nodes: explanations come after a claim that has looked at
+        all others in vain.
+        """
+        if not self.protected:
+            giving = self.on_nodes()
+            yield from (n for n in room.freest(fit, soon=True) if n.node.name in giving)
+            return
+        names = (name for name in self._protected_nodes if room.may_use(fit, name))
+        nodes = [room.by_name[name] for name in names]
+        yield from sorted(nodes, key=lambda node: (-node.free_gpus(soon=True), node.order))
+
+    @cached_property
+    def _protected_nodes(self) -> set[NodeName]:
+        held = (chunk for chunks in self.chunks.protected.values() for chunk in chunks)
+        return {worker.node for chunk in held for worker in chunk.workers}
 
     def lost(self, chunk: Chunk) -> float:
         """Return the GPU seconds that taking the chunk costs (R18)."""
         return self.chunks.lost(chunk, self.now_s)
+
+    def most(self, index: int, *, below: int | None = None) -> int:
+        """Return the GPUs, in thousandths, that a project could give at most.
+
+        Args:
+            below: Only what jobs of lower priority hold.
+        """
+        bands = self.chunks.bands.get(index, {}).items()
+        total = sum(
+            band.size * len(entries) for band, entries in bands if _lower(band.priority, below)
+        )
+        others = [chunk for _, chunk in self._fresh.get(index, ())]
+        if self.protected:
+            others += self.chunks.protected.get(index, ())
+        return total + sum(
+            chunk.amounts.gpus for chunk in others if _lower(chunk.work.job.priority, below)
+        )
+
+    @cached_property
+    def overshoot(self) -> int:
+        """Return by how much what a branch gives can pass its surplus: chunks are not cut."""
+        sizes = {band.size for bands in self.chunks.bands.values() for band in bands}
+        if self.protected:
+            held = self.chunks.protected.values()
+            sizes |= {chunk.amounts.gpus for chunks in held for chunk in chunks}
+        return max(sizes, default=0) - gcd(*sizes, WHOLE_GPU) if sizes else 0
 
     def add_fresh(self, work: Work, workers: Sequence[Worker], *, core: bool) -> None:
         """A plain start of this pass could still be given up for a claim."""
@@ -96,6 +146,17 @@ class Givers:
         ]
         return kept + fresh
 
+    def by_project(self, where: NodeName) -> dict[int, int]:
+        """Return how many GPUs of a node each project could give at most."""
+        known = self._by_project.get(where)
+        if known is None or not self.protected:
+            known = self._by_project[where] = {}
+            for chunk in self.on_node(where):
+                here = sum(len(worker.gpus) for worker in chunk.workers if worker.node == where)
+                index = chunk.work.branch.index
+                known[index] = known.get(index, 0) + here
+        return known
+
     def _is_protected(self, chunk: Chunk) -> bool:
         return chunk in self.chunks.protected.get(chunk.work.branch.index, ())
 
@@ -124,6 +185,10 @@ class Givers:
             return kept
         cores = [(self._order(c), c) for c in self.chunks.protected.get(index, ())]
         return iter(sorted([*kept, *cores], key=lambda entry: entry[0]))
+
+
+def _lower(priority: int, below: int | None) -> bool:
+    return below is None or priority < below
 
 
 class _Source:

@@ -10,6 +10,7 @@ move, then by what is lost. Nobody loses room, so no share is asked about.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import islice
 
 from benchpool_scheduler.core.board import Board
 from benchpool_scheduler.core.chunks import Chunk, order_of
@@ -65,15 +66,8 @@ def _nodes_to_try(board: Board, givers: Givers, work: Work, workers: int) -> lis
         return []
     if board.ledger.bound(work, work.need.times(workers), soon=False) is not None:
         return []
-    nodes = [
-        node
-        for name in givers.nodes()
-        if (node := room.by_name.get(name)) is not None
-        and len(node.node.gpus) >= gpus
-        and room.may_use(fit, name)
-    ]
-    nodes.sort(key=lambda node: (-node.free_gpus(soon=True), node.order))
-    return nodes[:MOST_NODES_TRIED]
+    large = (node for node in givers.freest(room, fit) if len(node.node.gpus) >= gpus)
+    return list(islice(large, MOST_NODES_TRIED))
 
 
 class _Clearing:

@@ -97,6 +97,12 @@ class NodeRoom:
     def _soon_free(self) -> int:
         return self._every & ~((self._occupied & ~self._going) | self._taken)
 
+    def state(self, *, soon: bool) -> tuple[int, int, int]:
+        """Return what is free: GPUs, CPUs and memory; nodes of one state hold the same."""
+        if soon:
+            return self.soon, self.spare_soon[0], self.spare_soon[1]
+        return self.now, self.spare[0], self.spare[1]
+
     def slots(self, fit: Fit, *, soon: bool) -> int:
         """Return how many workers of this need fit here; models and levels are not looked at."""
         found = PLENTY

@@ -86,12 +86,19 @@ class Explanation:
         """Explain a job that got nothing in this pass."""
         board = self.board
         if not board.possible(work):
-            return impossible(board, work)
+            return self._impossible(work)
         if (over := board.ledger.over_limit(work, work.core, soon=False)) is not None:
             return limit_reached(board, work, *over)
         if (over := board.ledger.over_guarantee(work, work.core, soon=False)) is not None:
             return guarantee_reached(board, work, *over)
         return self._room(work)
+
+    def _impossible(self, work: Work) -> Reason:
+        """Explain a job that can never run; that stands as long as nodes and projects do."""
+        known = self.board.never.get(work.shape)
+        if known is None:
+            known = self.board.never[work.shape] = impossible(self.board, work)
+        return known
 
     def _room(self, work: Work) -> Reason:
         """Explain a job that only lacks room."""
@@ -125,7 +132,7 @@ class Explanation:
         if not work.fit.gpus or not any(self.set_aside.values()):
             return False
         room, fit = self.board.room, work.fit
-        slots = sum(node.slots(fit, soon=False) for node in room.acceptable(fit))
+        slots = room.holds(fit)
         for name, kept in self.set_aside.items():
             if room.may_use(fit, name):
                 free = room.by_name[name].free_gpus()
@@ -153,7 +160,7 @@ class Explanation:
                 numbers | {"most_on_one_node": most},
                 self._remedy(work, numbers),
             )
-        fit = sum(node.slots(work.fit, soon=False) for node in room.acceptable(work.fit))
+        fit = room.holds(work.fit)
         if workers > 1 and fit:
             level = work.job.required_level
             where = "" if level is None else f" within one {level}"
@@ -239,7 +246,7 @@ class Explanation:
         if not chunks.protected:
             return None
         claim = Claim(board, self.unprotected, work, work.job.min_workers)
-        if not claim.search():
+        if not claim.search(best=False):
             return None
         ends = [
             paid.chunk.protected_until_s
@@ -272,12 +279,21 @@ class Explanation:
     def _would_start_with(self, work: Work) -> int | None:
         """Return the most GPUs for each worker with which it would start now, if any."""
         board = self.board
-        for gpus in range(min(work.fit.gpus - 1, board.room.most_free(work.fit)), 0, -1):
+        for gpus in range(min(work.fit.gpus - 1, self._most_for_one(work)), 0, -1):
             smaller = work.with_gpus(gpus)
             bound = board.ledger.bound(smaller, smaller.core, soon=False)
             if bound is None and fits(smaller, work.job.min_workers, board.room, soon=False):
                 return gpus
         return None
+
+    def _most_for_one(self, work: Work) -> int:
+        """Return the most GPUs that are free on a node with CPUs and memory for one worker."""
+        room, fit = self.board.room, work.fit
+        nodes = 0
+        for some in room.slots(fit._replace(gpus=1), room.allowed(fit.models), soon=False).values():
+            nodes |= some
+        buckets = room.by_free[False]
+        return next((gpus for gpus in range(len(buckets) - 1, 0, -1) if buckets[gpus] & nodes), 0)
 
 
 def _whole(amount: int | None) -> int | float | None:

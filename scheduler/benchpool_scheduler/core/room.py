@@ -10,10 +10,10 @@ how many GPUs are free, by model, in use or not. A place is then found by joinin
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from benchpool_scheduler.core.bits import set_of
+from benchpool_scheduler.core.bits import members, set_of
 from benchpool_scheduler.core.domains import Levels
 from benchpool_scheduler.core.model import JobId, Node, NodeName, Worker
 from benchpool_scheduler.core.node_room import PLENTY, NodeRoom
@@ -151,17 +151,26 @@ class Room:
         """Return the nodes that a job of this fit may use at all, whatever is free."""
         return [n for n in self.nodes if not fit.models or n.node.gpu_model in fit.models]
 
-    def free(self, fit: Fit) -> int:
-        """Return how many whole GPUs are free now on the nodes that this fit may use."""
+    def free(self, fit: Fit, *, soon: bool = False) -> int:
+        """Return how many whole GPUs are free, now or soon, on the nodes that this fit may use."""
         nodes = self.allowed(fit.models)
+        if len(self.nodes) < len(self.by_free[soon]):  # a few large nodes
+            return sum(n.free_gpus(soon=soon) for n in self.nodes if nodes >> n.order & 1)
         return sum(
-            gpus * (found & nodes).bit_count() for gpus, found in enumerate(self.by_free[False])
+            gpus * (found & nodes).bit_count() for gpus, found in enumerate(self.by_free[soon])
         )
 
     def most_free(self, fit: Fit) -> int:
         """Return how many GPUs are free now on the node of this fit where most are."""
         nodes, buckets = self.allowed(fit.models), self.by_free[False]
         return next((k for k in range(len(buckets) - 1, 0, -1) if buckets[k] & nodes), 0)
+
+    def freest(self, fit: Fit, *, soon: bool) -> Iterator[NodeRoom]:
+        """Yield the nodes that this fit may use, those with most free GPUs first, then by order."""
+        nodes = self.allowed(fit.models)
+        for found in self.by_free[soon][::-1]:
+            for order in members(found & nodes):
+                yield self._by_order[order]
 
     def at(self, order: int) -> NodeRoom:
         """Return the node with this order."""
@@ -172,8 +181,13 @@ class Room:
         if self.only_gpus_bind(fit):
             sets = self._by_gpus(fit.gpus, soon=soon)
         else:
-            sets = self._indexes.sets(fit, soon=soon)
+            sets = self._indexes.sets(fit, lambda: self._with(fit.gpus, soon=soon), soon=soon)
         return {slots: some for slots, found in sets.items() if (some := found & nodes)}
+
+    def holds(self, fit: Fit, *, soon: bool = False) -> int:
+        """Return how many workers of this need all nodes together hold."""
+        found = self.slots(fit, self.allowed(fit.models), soon=soon)
+        return sum(slots * some.bit_count() for slots, some in found.items())
 
     def only_gpus_bind(self, fit: Fit) -> bool:
         """Tell whether no node bounds anything else that a worker of this fit takes."""
@@ -190,6 +204,13 @@ class Room:
         return sets
 
     # ----------------------------------------------------------------- inside
+
+    def _with(self, gpus: int, *, soon: bool) -> int:
+        """Return the nodes on which at least so many GPUs are free."""
+        found = 0 if gpus else self.every
+        for some in self.by_free[soon][gpus:]:
+            found |= some
+        return found
 
     def _changed(self, node: NodeRoom) -> None:
         now, soon = node.now, node.soon

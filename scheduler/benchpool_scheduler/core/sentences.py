@@ -44,3 +44,16 @@ def measured(amount: int, resource: int) -> str:
     if resource == 0:
         return count(plain(amount, 0), "GPU")
     return f"{plain(amount, resource):g} {'CPUs' if resource == 1 else 'GiB of memory'}"
+
+
+def within(seconds: float) -> str:
+    """Return a bound on a time from now, rounded up so far that it stands for a while.
+
+    >>> within(7), within(61), within(2400), within(5000), within(100_000), within(900_000)
+    ('10 s', '2 min', '40 min', '85 min', '28 h', '11 days')
+    """
+    steps = ((10, "s", 1, 60), (60, "min", 60, 600), (300, "min", 60, 7200), (3600, "h", 3600, 2e5))
+    for step, unit, size, most in steps:
+        if seconds <= most:
+            return f"{max(1, -int(-seconds // step)) * step // size} {unit}"
+    return f"{-int(-seconds // 86_400)} days"

@@ -8,10 +8,10 @@ of needs there are, and a need costs as much as has changed.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from benchpool_scheduler.core.bits import set_of
+from benchpool_scheduler.core.bits import members, set_of
 from benchpool_scheduler.core.node_room import NodeRoom
 from benchpool_scheduler.core.works import Fit
 
@@ -52,12 +52,16 @@ class SlotIndexes:
                 self._log.clear()
                 self._known.clear()
 
-    def sets(self, fit: Fit, *, soon: bool) -> dict[int, int]:
-        """Return the nodes by how many workers they hold; those that hold none are left out."""
+    def sets(self, fit: Fit, enough: Callable[[], int], *, soon: bool) -> dict[int, int]:
+        """Return the nodes by how many workers they hold; those that hold none are left out.
+
+        Args:
+            enough: Returns the nodes with GPUs for one worker; no others are looked at.
+        """
         key = (fit.gpus, fit.cpus, fit.memory, soon)
         index = self._known.pop(key, None)
         if index is None:
-            index = self._made(fit, soon=soon)
+            index = self._made(fit, enough(), soon=soon)
             if len(self._known) >= MOST_INDEXES:
                 del self._known[next(iter(self._known))]
         elif index.read < len(self._log):
@@ -65,11 +69,17 @@ class SlotIndexes:
         self._known[key] = index
         return index.sets
 
-    def _made(self, fit: Fit, *, soon: bool) -> _Index:
-        of = {node.order: node.slots(fit, soon=soon) for node in self.nodes}
+    def _made(self, fit: Fit, enough: int, *, soon: bool) -> _Index:
+        of: dict[int, int] = {}
         orders: dict[int, list[int]] = {}
-        for order, slots in of.items():
+        alike: dict[tuple[int, int, int], int] = {}
+        for order in members(enough):
+            node = self._by_order[order]
+            state = node.state(soon=soon)
+            if (slots := alike.get(state, -1)) < 0:
+                slots = alike[state] = node.slots(fit, soon=soon)
             if slots:
+                of[order] = slots
                 orders.setdefault(slots, []).append(order)
         sets = {slots: set_of(found) for slots, found in orders.items()}
         return _Index(of, sets, len(self._log))
@@ -77,7 +87,7 @@ class SlotIndexes:
     def _read(self, index: _Index, fit: Fit, *, soon: bool) -> None:
         sets = index.sets
         for order in set(self._log[index.read :]):
-            slots, before = self._by_order[order].slots(fit, soon=soon), index.of[order]
+            slots, before = self._by_order[order].slots(fit, soon=soon), index.of.get(order, 0)
             if slots == before:
                 continue
             index.of[order] = slots

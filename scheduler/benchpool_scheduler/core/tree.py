@@ -39,7 +39,12 @@ class Branch:
 
 
 class Tree:
-    """All projects; ``branches`` by age, ``tops`` those without a parent."""
+    """All projects.
+
+    Attributes:
+        branches: By age. ``tops``: those without a parent.
+        gpus_alone: Nobody has a quota of CPUs or memory, so only GPUs make a claim (R15).
+    """
 
     def __init__(self, projects: Sequence[Project]) -> None:
         """Build the tree.
@@ -69,6 +74,7 @@ class Tree:
             _branch(projects, index, self._path(projects, index), tuple(children[index]))
             for index, project in enumerate(projects)
         )
+        self.gpus_alone = all(b.quota[1] is None and b.quota[2] is None for b in self.branches)
 
     def _path(self, projects: Sequence[Project], index: int) -> tuple[int, ...]:
         path = [index]

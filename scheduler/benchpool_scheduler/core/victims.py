@@ -27,10 +27,10 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from benchpool_scheduler.core.amounts import NOTHING
+from benchpool_scheduler.core.amounts import NOTHING, WHOLE_GPU
 from benchpool_scheduler.core.board import Board
 from benchpool_scheduler.core.chunks import Chunk, goes_after
 from benchpool_scheduler.core.givers import Givers
@@ -70,36 +70,46 @@ class Claim:
         self.wanted = work.need.times(workers)
         self.paid: list[Paid] = []
         self.delayed_until_s: float | None = None
+        self._nodes = board.room.nodes
         self._gives: dict[int, Callable[[], Chunk | None]] = {}
+        self._payable: dict[int, int] = {}
 
-    def search(self) -> bool:
-        """Let go of what is needed; tell whether the claimant now fits, else undo everything."""
+    def search(self, *, best: bool = True) -> bool:
+        """Let go of what is needed; tell whether the claimant now fits, else undo everything.
+
+        Args:
+            best: Compare nodes; without it the first that does is good enough, for explanations.
+        """
         if self.board.ledger.over_guarantee(self.work, self.wanted, soon=True) is not None:
             return False
-        if not self.rightful():
+        if not self.rightful() or not self._enough():
             return False
-        if not self._pay(None) and not self._pay_on_one_node():
+        patient = self._is_patient()
+        if not self._makes_room(best=best):
             return False
-        if self._must_wait():
+        if patient and any(paid.chunk.work.long for paid in self.paid):
+            job = self.work.job
+            self.delayed_until_s = job.as_of_s - job.waits_s + self.board.policy.claim_delay_s
             self.undo()
             return False
         return True
 
+    def _is_patient(self) -> bool:
+        """Tell whether it shall first see if room comes free, before it stops long-running work.
+
+        Only beyond quota: a claim within it never waits (R21).
+        """
+        waited_s = self.work.job.waited_at(self.givers.now_s)
+        return waited_s < self.board.policy.claim_delay_s and not self._ground_holds(BY_QUOTA, 0)
+
+    def _makes_room(self, *, best: bool) -> bool:
+        if not best and self.workers == 1 and self.work.fit.gpus > 1 and len(self._nodes) > 1:
+            self._payers(None)
+            return self._pay_on_one_node(best=False)
+        return self._pay(None) or self._pay_on_one_node(best=best)
+
     def _over_quota(self) -> bool:
         return self.standing.above_quota(self.work.branch.index, self.wanted)
-
-    def _must_wait(self) -> bool:
-        """Tell whether it shall first see if room comes free by itself (R19).
-
-        A claim within quota never waits (R21), nor does one that stops only young work.
-        """
-        delay_s = self.board.policy.claim_delay_s
-        if self.work.job.waited_at(self.givers.now_s) >= delay_s:
-            return False
-        if self._ground_holds(BY_QUOTA, 0) or not any(paid.chunk.work.long for paid in self.paid):
-            return False
-        self.delayed_until_s = self.work.job.as_of_s - self.work.job.waits_s + delay_s
-        return True
 
     def rightful(self) -> bool:
         """Tell whether there is any ground at all; room of leaving jobs is claimed by it too."""
@@ -110,33 +120,86 @@ class Claim:
             or self.givers.gives_below(self.work, by_youth=self._over_quota())
         )
 
-    def _nodes_to_try(self) -> list[NodeRoom]:
-        """Return nodes to look at alone, those that lack least first."""
-        gpus, room = self.work.fit.gpus * self.workers, self.board.room
-        if not gpus or len(room.nodes) < 2:
-            return []
-        nodes = [
-            node
-            for name in self.givers.nodes()
-            if (node := room.by_name.get(name)) is not None
-            and node.free_gpus(soon=True) < gpus <= len(node.node.gpus)
-            and room.may_use(self.work.fit, name)
-        ]
-        nodes.sort(key=lambda node: (-node.free_gpus(soon=True), node.order))
-        return sorted(nodes[:MOST_NODES_TRIED], key=lambda node: node.order)
+    def _enough(self) -> bool:
+        """Tell whether what could be given at most makes up for the GPUs that are missing.
 
-    def _pay_on_one_node(self) -> bool:
+        A bound, so that a hopeless claim costs little: a branch gives while it is above its share
+        or quota, so at most its surplus and what is left of one chunk.
+        """
+        soon = self.board.room.free(self.work.fit, soon=True) * WHOLE_GPU
+        missing = self.wanted.gpus - soon
+        return missing <= 0 or self._most_given(self.board.tree.tops) >= missing
+
+    def _most_given(self, siblings: Sequence[int]) -> int:
+        """Return what the projects beside the claimant's path give at most, and its own."""
+        mine, tree = self.work.branch.path, self.board.tree
+        total = 0
+        for index in siblings:
+            if index == mine[-1]:
+                by_youth = not self.work.long and self._over_quota()
+                total += self.givers.most(index, below=self.work.job.priority + by_youth)
+            elif index in mine:
+                total += self._most_given(tree.branches[index].children)
+            elif not tree.gpus_alone:
+                total += self._most_below(index)
+            elif surplus := self._surplus(index):
+                total += min(self._most_below(index), surplus + self.givers.overshoot)
+        return total
+
+    def _most_below(self, index: int) -> int:
+        children = self.board.tree.branches[index].children
+        return sum(map(self._most_below, children)) if children else self.givers.most(index)
+
+    def _surplus(self, index: int) -> int:
+        """Return by how much a branch is above its share or its quota, whichever is less."""
+        quota = self.board.tree.branches[index].quota[0]
+        share = self.standing.shares[index].gpus
+        due = share if quota is None else min(share, quota)
+        return max(0, self.board.ledger.held[index].gpus - due)
+
+    def _nodes_to_try(self) -> list[NodeRoom]:
+        """Return nodes that could do it alone, those that lack least first."""
+        gpus, room = self.work.fit.gpus * self.workers, self.board.room
+        if not gpus or len(self._nodes) < 2 or not self._payable:
+            return []
+        nodes: list[NodeRoom] = []
+        for node in self.givers.freest(room, self.work.fit):
+            missing = node.free_gpus(soon=True) < gpus <= len(node.node.gpus)
+            if missing and self._gives_on(node) >= gpus:
+                nodes.append(node)
+                if len(nodes) == MOST_NODES_TRIED:
+                    break
+        return sorted(nodes, key=lambda node: node.order)
+
+    def _gives_on(self, node: NodeRoom) -> int:
+        """Return how many GPUs the node could have free at most."""
+        caps, given = self._payable, self.givers.by_project(node.node.name)
+        return node.free_gpus(soon=True) + sum(
+            min(gpus, caps[index]) for index, gpus in given.items() if index in caps
+        )
+
+    def _cap(self, index: int) -> int:
+        """Return how many GPUs a project gives at most."""
+        mine, path = self.work.branch.path, self.board.tree.branches[index].path
+        apart = next((i for i in path if i not in mine), None)
+        if apart is None or not self.board.tree.gpus_alone:
+            return self.wanted.gpus
+        return (self._surplus(apart) + self.givers.overshoot) // WHOLE_GPU
+
+    def _pay_on_one_node(self, *, best: bool) -> bool:
         """Try nodes alone; keep the try on the best ground that loses least (R18)."""
-        best: tuple[tuple[int, float, int], NodeRoom] | None = None
+        found: tuple[tuple[int, float, int], NodeRoom] | None = None
         for node in self._nodes_to_try():
             if self._pay(node):
+                if not best:
+                    return True
                 grounds = max((paid.ground for paid in self.paid), default=0)
                 lost = sum(self.givers.lost(paid.chunk) for paid in self.paid)
                 key = (grounds, lost, node.order)
-                if best is None or key < best[0]:
-                    best = key, node
+                if found is None or key < found[0]:
+                    found = key, node
                 self.undo()
-        return best is not None and self._pay(best[1])
+        return found is not None and self._pay(found[1])
 
     def _pay(self, node: NodeRoom | None) -> bool:
         """Let chunks go, on one node or anywhere, until the claimant fits."""
@@ -174,6 +237,8 @@ class Claim:
         for index in self.givers.projects(where):
             self._gives[index] = self.givers.reader(index, where, self._useful)
             self._offer(found, index, self._gives[index]())
+        if where is None:
+            self._payable = {index: self._cap(index) for _, index, _ in found}
         return found
 
     def _next(self, payers: list[tuple[Payer, int, Paid]], where: NodeName | None) -> Paid | None:

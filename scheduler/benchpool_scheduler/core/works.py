@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import lru_cache
 from typing import NamedTuple
 
 from benchpool_scheduler.core.amounts import WHOLE_GPU, Amounts, exact
@@ -48,26 +49,23 @@ class Work:
     __slots__ = ("age", "branch", "core", "fit", "job", "long", "need", "queued", "shape", "user")
 
     def __init__(self, job: Job, age: int, branch: Branch, *, long: bool = False) -> None:
-        cpus, memory = exact(job.cpus, job.memory_gib)
-        part = job.fraction or 0
         self.job = job
         self.age = age
         self.branch = branch
-        self.need = Amounts(part or job.gpus * WHOLE_GPU, cpus, memory)
-        self.core = self.need if job.min_workers == 1 else self.need.times(job.min_workers)
-        self.user = job.user or job.project
-        self.queued = job.activity is Activity.QUEUED
-        self.fit = Fit(
-            0 if part else job.gpus,
-            part,
-            cpus,
-            memory,
+        self.need, self.fit = _asked(
+            job.gpus,
+            job.fraction or 0,
+            job.cpus,
+            job.memory_gib,
             job.gpu_models,
             job.required_level,
             job.preferred_level,
             job.spread,
         )
+        self.core = self.need if job.min_workers == 1 else self.need.times(job.min_workers)
+        self.user = job.user or job.project
         self.long = long
+        self.queued = job.activity is Activity.QUEUED
         self.shape = (branch.index, self.fit, job.min_workers, job.preemptible, job.priority, long)
 
     def with_gpus(self, gpus: int) -> Work:
@@ -75,6 +73,24 @@ class Work:
         return Work(
             replace(self.job, gpus=gpus, fraction=None), self.age, self.branch, long=self.long
         )
+
+
+@lru_cache(maxsize=4096)
+def _asked(
+    gpus: int,
+    part: int,
+    cpus: float,
+    memory_gib: float,
+    models: tuple[str, ...],
+    required: str | None,
+    preferred: str | None,
+    spread: bool,
+) -> tuple[Amounts, Fit]:
+    """Return what one worker takes, and where it could go; most jobs ask for what others do."""
+    millicores, mib = exact(cpus, memory_gib)
+    need = Amounts(part or gpus * WHOLE_GPU, millicores, mib)
+    whole = 0 if part else gpus
+    return need, Fit(whole, part, millicores, mib, models, required, preferred, spread)
 
 
 def work_of(job: Job, age: int, tree: Tree, long_run_s: float = 0.0) -> Work:

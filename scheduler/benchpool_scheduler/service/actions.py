@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import deque
 from collections.abc import Callable, Coroutine
+from functools import partial
 
 import msgspec
 
@@ -20,6 +22,9 @@ from benchpool_scheduler.service.ledger import Draft, Ledger
 from benchpool_scheduler.service.site import Site
 
 log = logging.getLogger(__name__)
+
+AT_ONCE = 20
+"""So many actions are begun without others having their turn."""
 
 
 class Actions:
@@ -42,27 +47,48 @@ class Actions:
         self._told = told
         self._launcher = Launcher(site)
         self._tails: dict[str, asyncio.Task[None]] = {}
+        self._waiting: deque[tuple[str, Callable[[], Coroutine[None, None, None]]]] = deque()
+        self._pump: asyncio.Task[None] | None = None
+
+    @property
+    def busy(self) -> bool:
+        """Whether something is left to carry out."""
+        return bool(self._waiting or self._tails)
 
     def carry_out(self, draft: Draft) -> None:
         """Start and stop what a committed draft says; returns at once."""
         for worker in draft.launches:
-            self._after(worker.job, self._start(worker))
+            self._waiting.append((worker.job, partial(self._start, worker)))
         for worker, notice in draft.stops:
-            self._after(worker.job, self._stop(worker, notice))
+            self._waiting.append((worker.job, partial(self._stop, worker, notice)))
+        if self._waiting and self._pump is None:
+            self._pump = asyncio.create_task(self._begin_all())
 
     async def finish(self) -> None:
         """Wait until everything so far is carried out."""
-        while self._tails:
+        while self.busy:
+            if self._pump is not None:
+                await self._pump
             await asyncio.gather(*self._tails.values())
 
-    def _after(self, job: str, action: Coroutine[None, None, None]) -> None:
+    async def _begin_all(self) -> None:
+        """Begin what waits, a few at a time: a pass may start thousands."""
+        try:
+            while self._waiting:
+                for _ in range(min(AT_ONCE, len(self._waiting))):
+                    self._after(*self._waiting.popleft())
+                await asyncio.sleep(0)
+        finally:
+            self._pump = None
+
+    def _after(self, job: str, action: Callable[[], Coroutine[None, None, None]]) -> None:
         before = self._tails.get(job)
 
         async def in_turn() -> None:
             if before is not None:
                 await before
             try:
-                await action
+                await action()
             except Exception:
                 log.exception("an action for job %s failed", job)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Collection, Coroutine, Iterable
+from collections.abc import Collection, Coroutine
 from pathlib import Path
 
 import msgspec
@@ -15,8 +15,10 @@ from benchpool_scheduler.service import recovery
 from benchpool_scheduler.service.actions import Actions
 from benchpool_scheduler.service.auditor import Auditor
 from benchpool_scheduler.service.commands import Commands
+from benchpool_scheduler.service.estimates import Estimates
 from benchpool_scheduler.service.events import Feed
 from benchpool_scheduler.service.intake import Intake
+from benchpool_scheduler.service.kept import KeptBoard
 from benchpool_scheduler.service.leases import Leases
 from benchpool_scheduler.service.ledger import Ledger
 from benchpool_scheduler.service.metrics import Metrics
@@ -38,6 +40,8 @@ from benchpool_scheduler.store.records import JobRecord
 log = logging.getLogger(__name__)
 
 CLOSE_S = 5.0
+MANY = 2_000
+"""When a pass changes the reasons of more jobs, readers of events are told to ask again."""
 POOL_S = 0.1
 """A burst of changes is one event about the pool."""
 
@@ -54,7 +58,9 @@ class Engine:
         self.outcome = Outcome()
         self.feed = Feed(int(site.clock.now() * 1_000_000))
         self.objects = Objects(self.ledger, site)
-        self.jobs = JobViews(self.ledger, site, self.outcome)
+        self.board = KeptBoard(self.ledger, site)
+        self.estimates = Estimates(self.ledger, site, self.board, self._tell)
+        self.jobs = JobViews(self.ledger, site, self.outcome, self.estimates)
         self.pool = PoolViews(self.ledger, site, self.outcome)
         self.auditor = Auditor(self.ledger, site)
         self.tally = Tally(self.ledger)
@@ -62,9 +68,9 @@ class Engine:
         actions = Actions(self.ledger, site, runtime, watcher.tell)
         watcher.actions = actions
         self.watcher, self.actions = watcher, actions
-        self.passes = Passes(self.ledger, site, actions, self.outcome, self._decided)
+        self.passes = Passes(self.ledger, site, actions, self.outcome, self.board, self._decided)
         self.intake = Intake(self.ledger, site, self.objects, self.want_pass)
-        self.previews = Previews(self.ledger, site, self.intake)
+        self.previews = Previews(self.ledger, site, self.intake, self.estimates)
         self.commands = Commands(self.ledger, site, actions, self.want_pass)
         self.leases = Leases(self.ledger, site, self.want_pass)
         self.reconfiguration = Reconfiguration(
@@ -99,6 +105,7 @@ class Engine:
             self._begin(self.watcher.run()),
             self._begin(self.passes.run()),
             self._begin(self.upkeep.run()),
+            self._begin(self.estimates.run()),
         ]
         self.want_pass()
 
@@ -115,6 +122,7 @@ class Engine:
             for task in self._tasks:
                 task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        self.passes.close()
         await self.runtime.close()
         await self.ledger.store.close()
 
@@ -137,6 +145,7 @@ class Engine:
     # ------------------------------------------------------------------ news
 
     def _jobs_changed(self, jobs: Collection[str]) -> None:
+        self.board.touch(jobs)
         for job in jobs:
             record = self.ledger.job(job)
             if record is not None:
@@ -154,7 +163,10 @@ class Engine:
             self._told = told
             self.feed.add("pool")
 
-    def _tell(self, jobs: Iterable[str]) -> None:
+    def _tell(self, jobs: Collection[str]) -> None:
+        if len(jobs) > MANY:
+            self.feed.forget()
+            return
         for job in jobs:
             record = self.ledger.job(job)
             if record is not None:
@@ -163,10 +175,11 @@ class Engine:
     def _job_dropped(self, job: JobRecord) -> None:
         self.feed.add("deleted", job.id, job.user, job.project)
 
-    def _decided(self, jobs: Iterable[str]) -> None:
+    def _decided(self, jobs: Collection[str]) -> None:
         self._tell(jobs)
         self.auditor.audit()
         self._tell_pool()
+        self.estimates.want()
 
     def pool_event(self) -> bytes:
         """Return what everybody may know of the pool, as JSON."""

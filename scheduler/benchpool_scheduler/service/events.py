@@ -16,6 +16,8 @@ from typing import Literal
 Kind = Literal["job", "pool", "deleted", "reset"]
 MOST = 20_000
 """Entries that are kept."""
+TURN = 50
+"""So many entries are rendered for a reader without others having their turn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +79,13 @@ class Feed:
             self._forgotten = self._entries.popitem(last=False)[1].seq
         self._news.set()
 
+    def forget(self) -> None:
+        """Note that so much changed that readers had better ask for everything again."""
+        self._seq += 1
+        self._forgotten = self._seq
+        self._entries.clear()
+        self._news.set()
+
     def close(self) -> None:
         """End all readers."""
         self._closed = True
@@ -105,7 +114,9 @@ class Feed:
             if self._news.is_set():
                 self._news = asyncio.Event()
             news = self._news
-            for entry in self.since(cursor):
+            for number, entry in enumerate(self.since(cursor), 1):
+                if number % TURN == 0:
+                    await asyncio.sleep(0)
                 data = render(entry)
                 cursor = entry.seq
                 if data is not None:

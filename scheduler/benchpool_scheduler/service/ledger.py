@@ -17,6 +17,7 @@ import msgspec
 from benchpool_scheduler.runtime import Notice, WorkerId
 from benchpool_scheduler.service.catalogue import Catalogue
 from benchpool_scheduler.service.census import Census
+from benchpool_scheduler.service.learned import Learned
 from benchpool_scheduler.store import Store
 from benchpool_scheduler.store.records import (
     AddJob,
@@ -47,6 +48,7 @@ class Ledger:
     Attributes:
         turn: Held by whoever changes something that exists.
         catalogue: The jobs; ``census``: what the live ones do and hold, as counts.
+        learned: The run times of those that have ended, by kind of job.
         leased: The lease that holds a GPU, by UUID.
         changed: Called after each commit with the ids of the jobs that changed.
         dropped: Called after each commit with the jobs that were removed by age.
@@ -59,6 +61,7 @@ class Ledger:
         self.dropped: Callable[[JobRecord], None] = lambda job: None
         self.catalogue = Catalogue()
         self.census = Census()
+        self.learned = Learned()
         self.leased: dict[str, LeaseRecord] = {}
         self._attempts: dict[str, dict[int, AttemptRecord]] = {}
         self._preemptions: dict[str, dict[tuple[int, float], PreemptionRecord]] = {}
@@ -80,6 +83,7 @@ class Ledger:
         for job in contents.jobs:
             self._put_job(job)
             self.census.see(job, self.attempt(job.id, job.attempt))
+        self.learned.fill(contents.jobs, self._attempts)
 
     # ------------------------------------------------------------------ reading
 
@@ -154,6 +158,7 @@ class Ledger:
         for job_id in known:
             job = self.catalogue.jobs[job_id]
             self.census.see(job, self.attempt(job_id, job.attempt))
+            self.learned.see(job, self.attempts(job_id))
         if known:
             self.changed(known)
 
@@ -203,6 +208,7 @@ class Ledger:
         self._preemptions.pop(job_id, None)
         if job is None:
             return
+        self.learned.forget(job_id)
         if job.key is not None:
             self._keys.pop((job.user, job.key), None)
         self.dropped(job)

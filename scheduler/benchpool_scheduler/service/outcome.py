@@ -5,16 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from benchpool_scheduler.core.model import Reason, Share
+from benchpool_scheduler.core.model import JobId, Reason, Share
 
 
 @dataclass
 class Outcome:
-    """Reasons, shares and jobs over quota as of the newest pass."""
+    """Reasons, shares and jobs over quota as of the newest pass.
 
-    reasons: Mapping[str, Reason] = field(default_factory=dict)
+    Attributes:
+        aside: Jobs that no pass looks at because the core cannot take them, each with a sentence.
+    """
+
+    reasons: Mapping[JobId, Reason] = field(default_factory=dict)
     shares: Mapping[str, Share] = field(default_factory=dict)
-    over_quota: frozenset[str] = frozenset()
+    over_quota: frozenset[JobId] = frozenset()
+    aside: Mapping[str, str] = field(default_factory=dict)
     passes: int = 0
     last_pass_s: float = 0.0
     pass_s: float = 0.0

@@ -2,6 +2,9 @@
 
 A pass follows every event that may change the answer; a burst of events is one pass. The facts do
 not change between the look and the commit (``Ledger.turn``), and nothing acts before the commit.
+
+Deciding and drafting are done in one thread of their own, so that reads and submissions are
+answered meanwhile; what is decided is taken over on the loop, a part at a time.
 """
 
 from __future__ import annotations
@@ -9,26 +12,42 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 
-from benchpool_scheduler.core.model import JobId, Plan, Preempt, Reason, Snapshot, Start
-from benchpool_scheduler.core.plan import decide
+from benchpool_scheduler.core.model import JobId, Plan, Preempt, Reason, Start
 from benchpool_scheduler.core.states import HOLDS_GPUS, Intent, JobState
 from benchpool_scheduler.errors import Unavailable
 from benchpool_scheduler.service import lifecycle, snapshots
 from benchpool_scheduler.service.actions import Actions
+from benchpool_scheduler.service.kept import KeptBoard, Look
 from benchpool_scheduler.service.ledger import Draft, Ledger
 from benchpool_scheduler.service.outcome import Outcome
 from benchpool_scheduler.service.site import Site
-from benchpool_scheduler.store.records import JobRecord, PreemptionRecord, Wish
+from benchpool_scheduler.store.records import Change, JobRecord, PreemptionRecord, Wish
 
 log = logging.getLogger(__name__)
 
 DEBOUNCE_S = 0.01
-REST, MOST_REST_S = 4.0, 2.0
+REST, MOST_REST_S = 1.0, 1.0
 """After a pass, so many times its duration belong to everything else, at most these seconds."""
 
 RETRY_S = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """What the thread of passes hands back.
+
+    Attributes:
+        news: Jobs whose reason, or being over quota, is another than before.
+    """
+
+    plan: Plan
+    draft: Draft
+    changes: tuple[Change, ...]
+    news: tuple[str, ...]
 
 
 class Passes:
@@ -36,7 +55,6 @@ class Passes:
 
     Args:
         decided: Called after each pass with the ids of jobs whose reason changed.
-        decide: The core.
     """
 
     def __init__(
@@ -45,20 +63,25 @@ class Passes:
         site: Site,
         actions: Actions,
         outcome: Outcome,
-        decided: Callable[[Iterable[str]], None],
-        decide: Callable[[Snapshot], Plan] = decide,
+        board: KeptBoard,
+        decided: Callable[[Collection[str]], None],
     ) -> None:
         self._ledger = ledger
         self._site = site
         self._actions = actions
         self._outcome = outcome
+        self._board = board
         self._decided = decided
-        self._decide = decide
         self._wanted = asyncio.Event()
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="benchpool-pass")
 
     def want(self) -> None:
         """Ask for a pass soon; asking again before it begins changes nothing."""
         self._wanted.set()
+
+    def close(self) -> None:
+        """End the thread; no pass may be under way."""
+        self._thread.shutdown()
 
     async def run(self) -> None:
         """Make passes when they are wanted, for ever."""
@@ -88,28 +111,51 @@ class Passes:
         """Make one pass. Errors: Unavailable, and nothing has changed."""
         begun = time.perf_counter()
         async with self._ledger.turn:
-            now = self._site.clock.now()
-            plan = self._decide(snapshots.snapshot(self._ledger, self._site, now))
-            draft = Draft(self._ledger)
-            apply(draft, self._site, plan, now)
-            await self._ledger.commit(*draft.changes())
-            self._actions.carry_out(draft)
-            changed = self._remember(plan)
+            look = self._board.look()
+            loop = asyncio.get_running_loop()
+            found = await loop.run_in_executor(self._thread, self._decide, look)
+            await self._ledger.commit(*found.changes)
+            self._actions.carry_out(found.draft)
+            self._remember(found.plan)
         self._outcome.passes += 1
         self._outcome.last_pass_s = time.perf_counter() - begun
         self._outcome.pass_s += self._outcome.last_pass_s
-        self._decided(changed)
+        self._decided(found.news)
 
-    def _remember(self, plan: Plan) -> list[str]:
-        before, was_over = self._outcome.reasons, self._outcome.over_quota
-        reasons: dict[str, Reason] = {str(job): reason for job, reason in plan.reasons.items()}
-        over = frozenset(str(job) for job in plan.over_quota)
-        changed = [job for job, reason in reasons.items() if before.get(job) != reason]
-        changed += [job for job in over ^ was_over if job not in reasons]
-        self._outcome.reasons = reasons
-        self._outcome.over_quota = over
+    def _decide(self, look: Look) -> Decided:
+        """Decide and draft: in the thread of passes, with the ledger's turn."""
+        plan = self._board.decide(look)
+        draft = Draft(self._ledger)
+        apply(draft, self._site, plan, look.now)
+        news = (
+            *changed_reasons(self._outcome.reasons, plan.reasons),
+            *(job for job in plan.over_quota ^ self._outcome.over_quota if job not in plan.reasons),
+        )
+        return Decided(plan, draft, draft.changes(), news)
+
+    def _remember(self, plan: Plan) -> None:
+        self._outcome.reasons = plan.reasons
+        self._outcome.over_quota = plan.over_quota
         self._outcome.shares = {str(name): share for name, share in plan.shares.items()}
-        return changed
+        self._outcome.aside = {job: it.text for job, it in self._board.aside.items()}
+        self._site.report("aside", " ".join(self._outcome.aside.values()) or None)
+
+
+def changed_reasons(before: Mapping[JobId, Reason], now: Mapping[JobId, Reason]) -> Iterable[JobId]:
+    """Yield the jobs whose reason is new or another one.
+
+    Jobs of one shape share a reason, so that few reasons are compared however many jobs wait.
+    """
+    same: dict[tuple[int, int], bool] = {}
+    for job, reason in now.items():
+        known = before.get(job)
+        if known is reason:
+            continue
+        pair = (id(known), id(reason))
+        if pair not in same:
+            same[pair] = known == reason
+        if not same[pair]:
+            yield job
 
 
 # --------------------------------------------------------------------------- applying a plan

@@ -6,6 +6,7 @@ from benchpool_scheduler import contract
 from benchpool_scheduler.core.preview import Starts, preview
 from benchpool_scheduler.service import reasons, snapshots
 from benchpool_scheduler.service.caller import Caller
+from benchpool_scheduler.service.estimates import Estimates, on_the_clock
 from benchpool_scheduler.service.intake import Intake
 from benchpool_scheduler.service.ledger import Ledger
 from benchpool_scheduler.service.site import Site
@@ -14,16 +15,19 @@ from benchpool_scheduler.service.site import Site
 class Previews:
     """Answers the dialog before anything is sent."""
 
-    def __init__(self, ledger: Ledger, site: Site, intake: Intake) -> None:
+    def __init__(self, ledger: Ledger, site: Site, intake: Intake, estimates: Estimates) -> None:
         self._ledger = ledger
         self._site = site
         self._intake = intake
+        self._estimates = estimates
 
     def preview(self, caller: Caller, submission: contract.JobSubmission) -> contract.Preview:
         """Say what would happen. Errors: those of a submission, except missing contents."""
         record = self._intake.checked(caller, submission)
-        now = snapshots.snapshot(self._ledger, self._site, self._site.clock.now())
-        found = preview(now, snapshots.candidate(record))
+        now, asked = self._site.clock.now(), snapshots.candidate(record)
+        pool = snapshots.snapshot(self._ledger, self._site, now)
+        found = preview(pool, asked)
+        starts = None if found.starts == "never" else self._estimates.preview(pool, asked, record)
         core_reason = found.reason
         reason = None if core_reason is None else reasons.from_core(core_reason)
         why = "" if core_reason is None else core_reason.text.rstrip(".")
@@ -35,7 +39,7 @@ class Previews:
             starts=found.starts,
             text=self._text(found.starts, found.within_quota, found.over_quota, why),
             reason=None if found.starts == "now" else reason,
-            estimated_start=None,
+            estimated_start=None if starts is None else on_the_clock(starts, now, now),
         )
 
     def _text(self, starts: Starts, within: int, over: int, why: str) -> str:

@@ -15,6 +15,8 @@ class ReasonCode(StrEnum):
 
     NEXT_PASS = "next-pass"  # noqa: S105
     """The job has just come into the queue; no pass has seen it yet."""
+    SET_ASIDE = "set-aside"
+    """The pool cannot decide about it and goes on without it; a fault to tell an administrator."""
     PREEMPTED = "preempted"
     """It is making room for others and resumes by itself."""
     PAUSING_FOR_USER = "pausing-for-user"
@@ -46,6 +48,16 @@ NEXT_PASS = contract.Reason(
     remedy="Nothing to do.",
 )
 """The reason of a job between its arrival and the first pass that sees it."""
+
+
+def set_aside(text: str) -> contract.Reason:
+    """Return the reason of a job that the core cannot take."""
+    return contract.Reason(
+        code=ReasonCode.SET_ASIDE.value,
+        text=text,
+        numbers={},
+        remedy="Cancel it and send it again in another size; tell an administrator of it.",
+    )
 
 
 def from_core(reason: model.Reason) -> contract.Reason:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypedDict
 
@@ -29,6 +29,7 @@ from benchpool_scheduler.service.submissions import Capacity
 from benchpool_scheduler.store.records import AttemptRecord, JobRecord, Place, WorkerRecord
 
 HOUR_S = 3600.0
+_LEAVING = " (leaving)"
 
 
 def snapshot(ledger: Ledger, site: Site, now: float) -> Snapshot:
@@ -41,7 +42,7 @@ def snapshot(ledger: Ledger, site: Site, now: float) -> Snapshot:
         nodes=nodes(ground(ledger, site)),
         projects=projects(site, home.values()),
         jobs=tuple(
-            _at(job, now) for record in ledger.live() for job in jobs_of(ledger, record, home, now)
+            at(job, now) for record in ledger.live() for job in jobs_of(ledger, record, home, now)
         ),
         policy=site.configuration.policy,
         now_s=now,
@@ -58,15 +59,17 @@ class Ground:
     Attributes:
         kept: GPUs that nodes keep free for benches (R3).
         leased: GPUs that benches hold. ``clung``: GPUs that are not usable, but held by workers.
+        blocked: GPUs of jobs that the core does not know of.
     """
 
     inventory: Inventory
     kept: Mapping[str, int]
     leased: frozenset[str]
     clung: frozenset[str]
+    blocked: frozenset[str] = frozenset()
 
 
-def ground(ledger: Ledger, site: Site) -> Ground:
+def ground(ledger: Ledger, site: Site, blocked: frozenset[str] = frozenset()) -> Ground:
     """Return what the nodes are made of now."""
     holders = ledger.census.holders
     return Ground(
@@ -74,6 +77,7 @@ def ground(ledger: Ledger, site: Site) -> Ground:
         kept=benches.kept_by_node(ledger, site),
         leased=frozenset(ledger.leased),
         clung=frozenset(d.uuid for d in site.inventory.unusable if d.uuid in holders),
+        blocked=blocked,
     )
 
 
@@ -92,6 +96,7 @@ def node(of: Ground, name: str) -> Node:
             GpuId(device.uuid)
             for device in devices
             if device.uuid not in of.leased
+            and device.uuid not in of.blocked
             and (device.state is DeviceState.USABLE or device.uuid in of.clung)
         ),
         kept=of.kept.get(name, 0),
@@ -154,6 +159,7 @@ def jobs_of(
     staying = [w for w in held if not w.leaving]
     leaving = [w for w in held if w.leaving]
     size = _size(record, attempt, staying, leaving)
+    learned = ledger.learned.facts(record, ledger.attempts(record.id))
     job = Job(
         id=JobId(record.id),
         project=home[record.project],
@@ -168,7 +174,9 @@ def jobs_of(
         time_limit_s=record.time_limit_s,
         earmarked=bool(record.promised),
         promised=workers_at(record.promised),
-        preemptions_last_hour=preempted_since(ledger, record.id, now - HOUR_S),
+        preemptions_last_hour=sum(end > now for end in hours_of(ledger, record.id)),
+        expected_run_s=learned.expected_run_s,
+        done_s=learned.done_s,
         **_times(record, attempt if held else None, now),
     )
     if not leaving:
@@ -179,7 +187,16 @@ def jobs_of(
 
 def leaving_id(job: str) -> JobId:
     """Return under which name the core knows the workers that a job has let go."""
-    return JobId(f"{job} (leaving)")
+    return JobId(job + _LEAVING)
+
+
+def job_of_leaving(name: JobId) -> str:
+    """Return whose workers the core knows under this name.
+
+    >>> job_of_leaving(leaving_id("k3"))
+    'k3'
+    """
+    return name.removesuffix(_LEAVING)
 
 
 def _those_leaving(job: Job, leaving: Sequence[WorkerRecord]) -> Job:
@@ -196,9 +213,9 @@ def _those_leaving(job: Job, leaving: Sequence[WorkerRecord]) -> Job:
     )
 
 
-def preempted_since(ledger: Ledger, job: str, since: float) -> int:
-    """Return how often a job was preempted after an instant (R19)."""
-    return sum(it.at > since for it in ledger.preemptions(job))
+def hours_of(ledger: Ledger, job: str) -> Iterator[float]:
+    """Yield until when each preemption of a job counts as one of the last hour (R19)."""
+    return (it.at + HOUR_S for it in ledger.preemptions(job))
 
 
 def _workers(records: Iterable[WorkerRecord]) -> tuple[Worker, ...]:
@@ -248,7 +265,7 @@ def _times(record: JobRecord, attempt: AttemptRecord | None, now: float) -> _Tim
     return _Times(as_of_s=as_of, ran_s=ran, since_checkpoint_s=0.0, waits_s=0.0)
 
 
-def _at(job: Job, now: float) -> Job:
+def at(job: Job, now: float) -> Job:
     """Return a job with its times as of now."""
     unsaved = None if job.since_checkpoint_s is None else job.unsaved_at(now)
     queued = job.activity is Activity.QUEUED

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+import msgspec
+
 from benchpool_scheduler import contract
+from benchpool_scheduler.core.model import JobId
 from benchpool_scheduler.core.states import HOLDS_GPUS, JobState
 from benchpool_scheduler.service import reasons
+from benchpool_scheduler.service.estimates import Estimates
 from benchpool_scheduler.service.ledger import Ledger
 from benchpool_scheduler.service.outcome import Outcome
 from benchpool_scheduler.service.site import Site
@@ -34,14 +38,15 @@ def _moment(at: float | None) -> datetime | None:
 class JobViews:
     """Jobs as callers see them."""
 
-    def __init__(self, ledger: Ledger, site: Site, outcome: Outcome) -> None:
+    def __init__(self, ledger: Ledger, site: Site, outcome: Outcome, estimates: Estimates) -> None:
         self._ledger = ledger
         self._site = site
         self._outcome = outcome
+        self._estimates = estimates
 
     def job(self, record: JobRecord) -> contract.Job:
         """Return a job."""
-        over = record.id in self._outcome.over_quota and record.state in HOLDS_GPUS
+        over = JobId(record.id) in self._outcome.over_quota and record.state in HOLDS_GPUS
         return contract.Job(
             id=record.id,
             name=record.name,
@@ -61,7 +66,7 @@ class JobViews:
             ended=_moment(record.ended),
             exit_code=record.exit_code,
             progress=_progress(record),
-            estimated_start=None,
+            estimated_start=self._estimates.of(record),
             preemptions=[_preemption(it) for it in self._ledger.preemptions(record.id)],
             url=f"{self._site.base_url.rstrip('/')}/jobs/{record.id}",
         )
@@ -78,12 +83,20 @@ class JobViews:
         return contract.Why(
             job=record.id,
             reason=reason,
-            estimated_start=None,
+            estimated_start=self._estimates.of(record),
             would_start_with=reason.remedy if waits and reason is not None else None,
         )
 
     def _reason(self, record: JobRecord) -> contract.Reason | None:
-        return reasons.of_job(record, self._outcome.reasons.get(record.id))
+        aside = self._outcome.aside.get(record.id)
+        if aside is not None and record.state is JobState.QUEUED:
+            return reasons.set_aside(aside)
+        reason = reasons.of_job(record, self._outcome.reasons.get(JobId(record.id)))
+        awaited = self._estimates.waits_for(record)
+        if reason is None or awaited is None:
+            return reason
+        remedy = f"{reason.remedy} {reasons.sentence(awaited)}"
+        return msgspec.structs.replace(reason, remedy=remedy)
 
 
 def _progress(record: JobRecord) -> contract.Progress | None:

@@ -23,6 +23,8 @@ from benchpool_scheduler.store.records import JobProgress
 log = logging.getLogger(__name__)
 
 RETRY_S = 1.0
+BATCH = 100
+"""So many events are taken in one commit, without others having their turn."""
 
 
 class Watcher:
@@ -55,7 +57,7 @@ class Watcher:
         """Take events into the ledger, for ever. A full disk delays and loses none."""
         while True:
             batch = [await self._inbox.get()]
-            while not self._inbox.empty():
+            while not self._inbox.empty() and len(batch) < BATCH:
                 batch.append(self._inbox.get_nowait())
             await self._take_until_done(batch)
 

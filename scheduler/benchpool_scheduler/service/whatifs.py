@@ -16,10 +16,12 @@ from benchpool_scheduler.core.expansion import with_nodes
 from benchpool_scheduler.core.model import Snapshot
 from benchpool_scheduler.core.sentences import count
 from benchpool_scheduler.errors import InvalidInput, TooMany
-from benchpool_scheduler.service import reasons, snapshots
+from benchpool_scheduler.service import reasons, snapshots, workloads
+from benchpool_scheduler.service.history import History, history
 from benchpool_scheduler.service.ledger import Ledger
 from benchpool_scheduler.service.reconfiguration import Reconfiguration
 from benchpool_scheduler.service.site import Site
+from benchpool_scheduler.simulation.whatif import Replayed, Side, replay_both
 
 MOST_JOBS = 1000
 """Most jobs of one answer."""
@@ -53,13 +55,21 @@ class WhatIfs:
             )
         async with self._busy:
             before, after = self._pools(question)
+            past = self._past(question)
             found = await asyncio.to_thread(whatif.compare, before, after)
+            replayed = (
+                None
+                if past is None
+                else await asyncio.to_thread(
+                    replay_both, past.jobs, _side(before), _side(after), past.costs
+                )
+            )
             change = (
                 contract.ConfigurationChange(applied=False, changes=[])
                 if question.config is None
                 else self._reconfiguration.check(question.config)
             )
-            return self._answer(found, change)
+            return self._answer(found, change, replayed)
 
     def _pools(self, question: contract_whatif.WhatIfQuestion) -> tuple[Snapshot, Snapshot]:
         """Return the pool as it is and as it would be, at one instant."""
@@ -72,8 +82,26 @@ class WhatIfs:
         grown = with_nodes(after, question.more_gpus, question.gpu_model, question.gpus_per_node)
         return before, grown
 
+    def _past(self, question: contract_whatif.WhatIfQuestion) -> History | None:
+        """Return the jobs to replay, None when nobody asks. Errors: InvalidInput for none."""
+        if question.history_days is None:
+            return None
+        restart_s = self._site.configuration.policy.restart_s
+        found = history(self._ledger, self._site.clock.now(), question.history_days, restart_s)
+        if not found.jobs:
+            raise InvalidInput(
+                f"No job ran and ended in the last {question.history_days:g} days, so there is no "
+                "history to replay: name more days, or leave the history out.",
+                field="history_days",
+                numbers={"days": question.history_days},
+            )
+        return found
+
     def _answer(
-        self, found: whatif.Comparison, change: contract.ConfigurationChange
+        self,
+        found: whatif.Comparison,
+        change: contract.ConfigurationChange,
+        replayed: Replayed | None,
     ) -> contract_whatif.WhatIf:
         jobs = [self._job(it) for it in found.changed[:MOST_JOBS]]
         before, after = (
@@ -88,6 +116,7 @@ class WhatIfs:
             jobs_left_out=len(found.changed) - len(jobs),
             changes=change.changes,
             warnings=change.warnings,
+            history=None if replayed is None else workloads.answer(replayed),
         )
 
     def _job(self, change: whatif.JobChange) -> contract_whatif.JobWhatIf:
@@ -102,6 +131,10 @@ class WhatIfs:
             before=_job_now(change.before),
             after=_job_now(change.after),
         )
+
+
+def _side(pool: Snapshot) -> Side:
+    return Side(pool.nodes, pool.projects, pool.policy)
 
 
 def sentence(found: whatif.Comparison) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import sqlite3
 from collections.abc import Iterable, Iterator
 from itertools import islice
@@ -18,6 +19,8 @@ NETWORK_FILE_SYSTEMS = frozenset(
     {"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "fuse.sshfs", "glusterfs", "ceph", "lustre"}
 )
 
+LOCK_TRIES, LOCK_RETRY_S = 10, 0.05
+
 
 class SqliteStore:
     """The facts in ``<folder>/pool.sqlite``, guarded by ``<folder>/pool.lock``."""
@@ -32,7 +35,7 @@ class SqliteStore:
         """Take possession and read everything. Errors: Unavailable."""
         self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         refuse_network_file_system(self._path.parent)
-        self._lock.acquire()
+        await self._take_lock()
         try:
             await self._writer.open()
             self._reader = _open_reader(self._path)
@@ -40,6 +43,15 @@ class SqliteStore:
         except BaseException:
             await self.close()
             raise
+
+    async def _take_lock(self) -> None:
+        """Take the lock; one that a killed service's half-made child still has is free soon."""
+        for _ in range(LOCK_TRIES - 1):
+            with contextlib.suppress(Unavailable):
+                self._lock.acquire()
+                return
+            await asyncio.sleep(LOCK_RETRY_S)
+        self._lock.acquire()
 
     async def close(self) -> None:
         """Write what is left and give the file up."""

@@ -136,3 +136,35 @@ def test_the_service_answers_while_a_what_if_is_being_computed(
     finally:
         go_on.set()
     assert asked.result(20).after.gpus == 5
+
+
+def test_the_recorded_history_is_replayed_on_both_sides(service: Served) -> None:
+    with service.client("joe") as joe:
+        for _ in range(2):
+            entry = CommandEntry([sys.executable, "-c", "pass"])
+            joe.wait(joe.submit(JobSubmission(entry=entry, project="speech", gpus=4)).id)
+    found = ask(service, more_gpus=4, history_days=1).history
+    assert found is not None
+    assert (found.jobs, found.left_out) == (2, 0)
+    assert (found.before.gpus, found.after.gpus) == (4, 8)
+    assert found.after.allocated_utilisation < found.before.allocated_utilisation
+    (speech,) = found.projects
+    assert (speech.name, speech.jobs) == ("speech", 2)
+    assert speech.gpu_h > 0
+    assert found.text.startswith("Over 2 recorded jobs the mean wait would be 0.00 h instead of")
+
+
+def test_a_history_without_jobs_is_refused(service: Served) -> None:
+    with pytest.raises(InvalidInput, match="No job ran and ended in the last 3 days"):
+        ask(service, more_gpus=4, history_days=3)
+
+
+def test_jobs_that_the_other_configuration_could_never_run_are_left_out(service: Served) -> None:
+    with service.client("joe") as joe, service.client("susan") as susan:
+        entry = CommandEntry([sys.executable, "-c", "pass"])
+        joe.wait(joe.submit(JobSubmission(entry=entry, project="speech", gpus=4)).id)
+        susan.wait(susan.submit(JobSubmission(entry=entry, project="vision", gpus=1)).id)
+    capped = CONFIGURATION.replace("speech, quota: 2", "speech, quota: 2, limit: 3")
+    found = ask(service, config=capped, history_days=1).history
+    assert found is not None
+    assert (found.jobs, found.left_out) == (1, 1)

@@ -69,3 +69,89 @@ def test_a_file_that_cannot_be_read_is_named(benchpool: Benchpool, folder: Path)
     said = benchpool("whatif", "--config", str(folder / "none.yaml"), by="root")
     assert said.status == 2
     assert "none.yaml cannot be read" in said.err
+
+
+# --------------------------------------------------------------------------- over a workload
+
+WORKLOAD = """\
+submit_s,duration_s,gpus,project
+0,36000,4,vision
+0,36000,4,vision
+3600,7200,4,speech
+"""
+
+
+@pytest.fixture
+def workload(folder: Path) -> Path:
+    file = folder / "night.csv"
+    file.write_text(WORKLOAD)
+    return file
+
+
+@pytest.fixture
+def quotas(folder: Path) -> Path:
+    file = folder / "quotas.csv"
+    file.write_text("project,quota\nvision,8\nspeech,0\n")
+    return file
+
+
+def halves(folder: Path) -> str:
+    file = folder / "halves.yaml"
+    file.write_text(
+        "version: 1\nprojects: [{name: vision, quota: 4}, {name: speech, quota: 4}]\n"
+        "policy: {grace_s: 30}\n"
+    )
+    return str(file)
+
+
+def test_a_trace_is_replayed_with_both_quota_sets_without_a_service(
+    benchpool: Benchpool, folder: Path, workload: Path, quotas: Path
+) -> None:
+    said = benchpool(
+        *("whatif", "--trace", str(workload), "--gpus", "8", "--quotas", str(quotas)),
+        *("--config", halves(folder), "--restart-s", "0", "--url", "http://127.0.0.1:9"),
+    )
+    assert said.status == 0
+    assert said.out.startswith("Over 3 recorded jobs the mean wait would be 0.67 h instead of 3.00")
+    rows = [line.split() for line in said.out.splitlines()]
+    assert ["speech", "1", "8", "9.00", "→", "0.00", "9.00", "→", "0.00", "0"] in rows
+    assert max(map(len, said.out.splitlines()[1:])) <= 80
+
+
+def test_a_trace_with_more_gpus_keeps_its_quotas(
+    benchpool: Benchpool, workload: Path, quotas: Path
+) -> None:
+    for pool in (["--gpus", "8"], ["--nodes", "2", "--gpus-per-node", "4"]):
+        answer = benchpool(
+            *("whatif", "--json", "--trace", str(workload), "--quotas", str(quotas), *pool),
+            *("--more-gpus", "4"),
+        ).json
+        assert (answer["before"]["gpus"], answer["after"]["gpus"]) == (8, 12)
+        assert (answer["before"]["mean_wait_h"], answer["after"]["mean_wait_h"]) == (3, 0)
+        assert (answer["jobs"], answer["left_out"]) == (3, 0)
+
+
+def test_projects_that_the_configuration_lacks_are_left_out_and_said(
+    benchpool: Benchpool, folder: Path, workload: Path
+) -> None:
+    file = folder / "less.yaml"
+    file.write_text("version: 1\nprojects: [{name: vision, quota: 8}]\n")
+    said = benchpool("whatif", "--trace", str(workload), "--gpus", "8", "--config", str(file))
+    assert "! 1 more jobs are left out" in said.out
+
+
+def test_a_trace_needs_a_pool_and_a_difference(benchpool: Benchpool, workload: Path) -> None:
+    same = benchpool("whatif", "--trace", str(workload), "--gpus", "8")
+    assert (same.status, "Nothing would be otherwise" in same.err) == (2, True)
+    poolless = benchpool("whatif", "--trace", str(workload), "--more-gpus", "8")
+    assert (poolless.status, "say how large the pool is" in poolless.err) == (2, True)
+    both = benchpool("whatif", "--trace", str(workload), "--more-gpus", "8", "--history", "1")
+    assert (both.status, "two workloads" in both.err) == (2, True)
+
+
+def test_the_recorded_history_is_told_after_the_jobs_of_now(benchpool: Benchpool) -> None:
+    benchpool("submit", "--wait", "--", "true")
+    said = benchpool("whatif", "--more-gpus", "4", "--history", "1", by="root")
+    assert said.status == 0
+    assert "Over 1 recorded job the mean wait would be" in said.out
+    assert said.out.splitlines()[-1] == "Only looked: nothing was changed."

@@ -76,7 +76,7 @@ class PoolHistory(RuleBasedStateMachine):
         engine = self.pool._engine
         for _ in range(20):
             await asyncio.sleep(0)
-            while not engine.watcher._inbox.empty() or engine.actions._tails:
+            while not engine.watcher._inbox.empty() or engine.actions.busy:
                 await asyncio.sleep(0)
             before = [(job.id, job.state, job.wish) for job in engine.ledger.live()]
             await engine.passes.make()

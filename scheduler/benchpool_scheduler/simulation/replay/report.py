@@ -94,6 +94,32 @@ def replay(options: ReplayOptions) -> tuple[Summary, list[Run]]:
     return figures, runs
 
 
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """What a replay would play: the chosen jobs, the pool, its quotas, the time that is measured.
+
+    Attributes:
+        window_s: None without a window: from the first submission to the last end.
+    """
+
+    jobs: Sequence[TraceJob]
+    pool: Pool
+    quotas: quotas.Quotas
+    window_s: tuple[float, float] | None
+
+
+def prepared(options: ReplayOptions) -> Prepared:
+    """Read and choose, without playing.
+
+    Raises:
+        InvalidInput: An option, the trace or the quotas cannot be used.
+    """
+    pool, selection = _pool(options), _selection(options)
+    jobs = selection.of(trace.read(options.trace))
+    window_s = selection.span_s(jobs, jobs[-1].submit_s) if selection.window else None
+    return Prepared(jobs, pool, _quotas(options, jobs, pool.gpus, window_s), window_s)
+
+
 def _decider(
     options: ReplayOptions, pool: Pool, runs: Sequence[Run], parts: quotas.Quotas
 ) -> Decider:

@@ -1,0 +1,259 @@
+"""A service with a large pool behind it, for ``responsiveness.py``: the real store, core and API.
+
+N nodes of 8 GPUs, all held by 4N running jobs of twenty teams that each hold their quota; 10N jobs
+wait. Running jobs end one after the other, so that passes follow each other and others start. Only
+the workers are missing: who is started runs until it is its turn to end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Iterator, Sequence
+from pathlib import Path
+
+import msgspec
+from tornado.httpserver import HTTPServer
+from tornado.netutil import bind_sockets
+from tornado.web import Application
+
+from benchpool_scheduler.api import Api
+from benchpool_scheduler.configuration import Configuration
+from benchpool_scheduler.configuration.settings import Build, ProjectSettings
+from benchpool_scheduler.contract import CommandEntry, JobSubmission
+from benchpool_scheduler.core.model import Project, ProjectName
+from benchpool_scheduler.core.states import JobState
+from benchpool_scheduler.hub import StaticDirectory
+from benchpool_scheduler.runtime import (
+    Device,
+    EndedBy,
+    Launch,
+    LogChunk,
+    Notice,
+    WorkerEnded,
+    WorkerEvent,
+    WorkerId,
+    WorkerStarted,
+)
+from benchpool_scheduler.service import Caller, Pool
+from benchpool_scheduler.store.records import (
+    AddJob,
+    AttemptRecord,
+    Change,
+    JobRecord,
+    SaveAttempt,
+    WorkerRecord,
+)
+from benchpool_scheduler.store.sqlite import SqliteStore
+from benchpool_scheduler.testing.serving import TokenIdentity
+
+TEAMS = tuple(f"team{number}" for number in range(20))
+PEOPLE = tuple(f"{team}-{number}" for team in TEAMS for number in range(5))
+PREFIX = "/services/benchpool/"
+CHUNK = 2000
+SUBMISSION = msgspec.json.encode(JobSubmission(entry=CommandEntry(["train"])))
+
+
+def configuration(nodes: int) -> Configuration:
+    """Four divisions of five teams; the quotas are all GPUs."""
+    quota = 8 * nodes // len(TEAMS)
+    parents = [
+        ProjectSettings(Project(ProjectName(f"division{n}"), quota=5 * quota)) for n in range(4)
+    ]
+    teams = [
+        ProjectSettings(
+            Project(ProjectName(team), ProjectName(f"division{number // 5}"), quota=quota),
+            members=tuple(PEOPLE[5 * number : 5 * number + 5]),
+        )
+        for number, team in enumerate(TEAMS)
+    ]
+    return Configuration(build=Build(reserve=0), projects=(*parents, *teams))
+
+
+def devices(nodes: int) -> tuple[Device, ...]:
+    """Return all GPUs."""
+    return tuple(
+        Device(f"n{node}/{index}", index, "A100", f"n{node}", 81920, simulated=True)
+        for node in range(nodes)
+        for index in range(8)
+    )
+
+
+def jobs(nodes: int, now: float) -> Iterator[tuple[Change, ...]]:
+    """Yield what the store is told: 4 running jobs of 2 GPUs for each node, 10 waiting ones."""
+    for number in range(4 * nodes):
+        record = _job(number, f"run{number}", 2, 60, now - 7200 - number % 9999, JobState.RUNNING)
+        node, first = f"n{number // 4}", number % 4 * 2
+        worker = WorkerRecord(0, node, (f"{node}/{first}", f"{node}/{first + 1}"), now - 3600)
+        attempt = AttemptRecord(record.id, 1, now - 3600, (worker,), started=now - 3600)
+        yield AddJob(record, SUBMISSION), SaveAttempt(attempt)
+    for number in range(10 * nodes):
+        gpus, priority = (1, 2, 4, 8)[number // 20 % 4], (20, 40, 60)[number // 80 % 3]
+        at = now - 7000 + number * 6000 / (10 * nodes)
+        yield (AddJob(_job(number, f"wait{number}", gpus, priority, at), SUBMISSION),)
+
+
+def _job(
+    number: int,
+    name: str,
+    gpus: int,
+    priority: int,
+    at: float,
+    state: JobState = JobState.QUEUED,
+) -> JobRecord:
+    team = TEAMS[number % len(TEAMS)]
+    runs = state is JobState.RUNNING
+    return JobRecord(
+        id=name.ljust(26, "x"),
+        name=name,
+        project=team,
+        user=f"{team}-{number // 20 % 5}",
+        state=state,
+        submitted=at,
+        queued_since=at,
+        gpus=gpus,
+        priority=priority,
+        attempt=1 if runs else 0,
+        started=at + 60 if runs else None,
+    )
+
+
+class Workers:
+    """Workers that run until they are told that it is their turn to end, the oldest first."""
+
+    def __init__(self, gpus: Sequence[Device]) -> None:
+        self._gpus = tuple(gpus)
+        self._alive: deque[WorkerId] = deque()
+        self._inbox: asyncio.Queue[WorkerEvent | None] = asyncio.Queue()
+        self.ended = self.started = 0
+
+    def end_one(self) -> None:
+        """Let one end."""
+        self.ended += 1
+        worker = self._alive.popleft()
+        self._inbox.put_nowait(WorkerEnded(worker, time.time(), 0, EndedBy.ITSELF))
+
+    async def open(self, expected: Sequence[WorkerId]) -> None:
+        """Take all that should run as running."""
+        self._alive.extend(expected)
+
+    async def close(self) -> None:
+        """End the stream of events."""
+        self._inbox.put_nowait(None)
+
+    async def devices(self) -> tuple[Device, ...]:
+        """Return the GPUs."""
+        return self._gpus
+
+    async def start(self, launch: Launch) -> None:
+        """Run."""
+        self.started += 1
+        self._alive.append(launch.worker)
+        self._inbox.put_nowait(WorkerStarted(launch.worker, time.time()))
+
+    async def stop(self, worker: WorkerId, notice: Notice) -> None:
+        """End at once."""
+        self._alive.remove(worker)
+        self._inbox.put_nowait(WorkerEnded(worker, time.time(), 143, EndedBy.NOTICE))
+
+    async def events(self) -> AsyncIterator[WorkerEvent]:
+        """Yield what happens."""
+        while (event := await self._inbox.get()) is not None:
+            yield event
+
+    async def read_log(self, worker: WorkerId, offset: int, limit: int) -> LogChunk:
+        """Return an empty log."""
+        return LogChunk(offset, b"", ended=False)
+
+    async def find_log_offset(self, worker: WorkerId, since: float | None) -> int:
+        """Return the beginning."""
+        return 0
+
+    async def wait_log(self, worker: WorkerId, offset: int, timeout_s: float) -> bool:
+        """Return at once."""
+        return False
+
+    async def forget(self, job: str) -> None:
+        """Do nothing."""
+
+
+async def serve(state: Path, nodes: int, every_s: float) -> None:
+    """Serve until the line ``stop`` comes; ``go`` begins the ends of jobs.
+
+    Prints a line of JSON when ready, and one with the figures of the passes at the end.
+    """
+    await _fill(state, nodes)
+    workers = Workers(devices(nodes))
+    pool = Pool(
+        SqliteStore(state / "scheduler"),
+        workers,
+        configuration(nodes),
+        state=state,
+        directory=StaticDirectory(),
+        base_url=PREFIX.rstrip("/"),
+    )
+    await pool.open()
+    people = {name: Caller(name) for name in PEOPLE} | {"root": Caller("root", admin=True)}
+    api = Api(pool, TokenIdentity(people))
+    server, sockets = HTTPServer(Application(api.rules(PREFIX))), bind_sockets(0, "127.0.0.1")
+    server.add_sockets(sockets)
+    await _quiet(pool)
+    _say({"url": f"http://127.0.0.1:{sockets[0].getsockname()[1]}{PREFIX}api/v1"})
+    await _line("go")
+    before, cost = pool.metrics().passes, pool.metrics().pass_s
+    ending = asyncio.create_task(_end_jobs(workers, every_s))
+    await _line("stop")
+    ending.cancel()
+    after = pool.metrics()
+    passes = after.passes - before
+    _say(
+        {
+            "passes": passes,
+            "mean_pass_ms": (after.pass_s - cost) / max(1, passes) * 1000,
+            "ended": workers.ended,
+            "started": workers.started,
+        }
+    )
+    server.stop()
+    await pool.close()
+
+
+async def _fill(state: Path, nodes: int) -> None:
+    store = SqliteStore(state / "scheduler")
+    await store.open()
+    chunk: list[Change] = []
+    for changes in jobs(nodes, time.time()):
+        chunk.extend(changes)
+        if len(chunk) >= CHUNK:
+            await store.commit(*chunk)
+            chunk = []
+    await store.commit(*chunk)
+    await store.close()
+
+
+async def _quiet(pool: Pool) -> None:
+    """Wait for the first pass, which makes everything that later ones keep."""
+    while pool.metrics().passes < 1:
+        await asyncio.sleep(0.2)
+
+
+async def _end_jobs(workers: Workers, every_s: float) -> None:
+    while True:
+        await asyncio.sleep(every_s)
+        workers.end_one()
+
+
+async def _line(wanted: str) -> None:
+    said = await asyncio.to_thread(sys.stdin.readline)
+    assert said.strip() == wanted, said
+
+
+def _say(facts: dict[str, object]) -> None:
+    print(json.dumps(facts), flush=True)
+
+
+if __name__ == "__main__":
+    asyncio.run(serve(Path(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3])))

@@ -1,0 +1,73 @@
+"""``benchpool whatif --trace``: a recorded workload in two pools, without a service."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from benchpool_scheduler.cli.verb import Options
+from benchpool_scheduler.cli.whatif_verb import read
+from benchpool_scheduler.configuration import load
+from benchpool_scheduler.contract_whatif import WorkloadWhatIf
+from benchpool_scheduler.core.expansion import with_nodes
+from benchpool_scheduler.core.model import Node, Policy, Project, ProjectName, Snapshot
+from benchpool_scheduler.errors import InvalidInput
+from benchpool_scheduler.service import workloads
+from benchpool_scheduler.simulation.replay import report
+from benchpool_scheduler.simulation.replay.engine import Costs
+from benchpool_scheduler.simulation.replay.pools import Pool
+from benchpool_scheduler.simulation.whatif import Side, replay_both
+
+FROM_REPLAY = (
+    *("gpus", "nodes", "quotas", "quota_rule", "window", "min_jobs", "load", "restart_s"),
+    *("lost_progress_s", "seed", "sample"),
+)
+
+
+def replayed(options: Options) -> WorkloadWhatIf:
+    """Replay a trace before and after.
+
+    Before: the pool and the quotas that ``benchpool replay`` would take. After: the projects and
+    the policy of ``--config``, if there is one, and so many more GPUs.
+
+    Errors: InvalidInput.
+    """
+    if options["config"] is None and not options["more_gpus"]:
+        raise InvalidInput(
+            "Nothing would be otherwise: name a configuration with --config, --more-gpus, or both.",
+            field="config",
+        )
+    if options["history"] is not None:
+        raise InvalidInput(
+            "--trace and --history name two workloads: give one of them.", field="history"
+        )
+    given = report.ReplayOptions(
+        options["trace"],
+        gpus_per_node=options["gpus_per_node"] if options["nodes"] is not None else None,
+        **{name: options[name] for name in FROM_REPLAY},
+    )
+    found = report.prepared(given)
+    before = Side(found.pool.as_nodes(), _projects(found), Policy(restart_s=given.restart_s))
+    costs = Costs(given.restart_s, given.lost_progress_s)
+    after = _after(options, found.pool, before)
+    return workloads.answer(replay_both(found.jobs, before, after, costs, found.window_s))
+
+
+def _projects(found: report.Prepared) -> tuple[Project, ...]:
+    return tuple(Project(ProjectName(name), quota=gpus) for name, gpus in found.quotas.items())
+
+
+def _after(options: Options, pool: Pool, before: Side) -> Side:
+    after = replace(before, nodes=_grown(pool, options["more_gpus"]))
+    if options["config"] is None:
+        return after
+    source = options["config"]
+    configuration = load(read(source), str(source))
+    projects = tuple(settings.project for settings in configuration.projects)
+    return replace(after, projects=projects, policy=configuration.policy)
+
+
+def _grown(pool: Pool, more: int) -> tuple[Node, ...]:
+    """Return the nodes with so many more GPUs; a pool that only counts stays one node."""
+    if pool.nodes == 1:
+        return Pool(1, pool.gpus_per_node + more).as_nodes()
+    return with_nodes(Snapshot(pool.as_nodes(), (), ()), more, per_node=pool.gpus_per_node).nodes

@@ -1,0 +1,103 @@
+"""What the pool has learned of its jobs' run times, from attempts that have ended (R14, R22).
+
+It is kept in memory only and made anew at each start from the jobs that the store still has, so
+that nothing can be lost or counted twice; what the store forgets by age, this forgets too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from benchpool_scheduler.core.run_times import Expectation, RunTimes
+from benchpool_scheduler.runtime import EndedBy
+from benchpool_scheduler.store.records import AttemptRecord, JobRecord
+
+MOST_READ = 5_000
+"""At a start the run times of so many jobs, those that ended last, are learned again."""
+
+
+class Facts(NamedTuple):
+    """What the core is told: how long a job runs in all, and what earlier attempts have done."""
+
+    expected_run_s: float | None
+    done_s: float
+
+
+class Learned:
+    """Run times by kind of job, and what they say of jobs that have not ended."""
+
+    def __init__(self) -> None:
+        self.run_times = RunTimes()
+        self._live: set[str] = set()
+        self._facts: dict[str, tuple[tuple[int, float | None], Facts]] = {}
+
+    def fill(
+        self, jobs: Iterable[JobRecord], attempts: Mapping[str, Mapping[int, AttemptRecord]]
+    ) -> None:
+        """Learn from what a store had, the oldest end first."""
+        ended = []
+        for job in jobs:
+            if job.ended is None:
+                self._live.add(job.id)
+            else:
+                ended.append((job.ended, job))
+        ended.sort(key=lambda entry: entry[0])
+        for _, job in ended[-MOST_READ:]:
+            self._learn(job, tuple(attempts.get(job.id, {}).values()))
+
+    def see(self, job: JobRecord, attempts: Sequence[AttemptRecord]) -> None:
+        """Look at a job that has changed; learn from it once, when it has ended."""
+        if job.live:
+            self._live.add(job.id)
+        elif job.id in self._live:
+            self._live.discard(job.id)
+            self._facts.pop(job.id, None)
+            self._learn(job, attempts)
+
+    def forget(self, job: str) -> None:
+        """The job was removed."""
+        self._live.discard(job)
+        self._facts.pop(job, None)
+
+    def facts(self, job: JobRecord, attempts: Sequence[AttemptRecord]) -> Facts:
+        """Return what the core is told of a job. It changes only with the job's attempts."""
+        ended = attempts[-1].ended if attempts else None
+        known = self._facts.get(job.id)
+        if known is None or known[0] != (job.attempt, ended):
+            found = self.expectation(job, attempts, None)
+            facts = Facts(None if found is None else found.likely_s, ran_s(attempts, None))
+            known = self._facts[job.id] = (job.attempt, ended), facts
+        return known[1]
+
+    def expectation(
+        self, job: JobRecord, attempts: Sequence[AttemptRecord], now: float | None
+    ) -> Expectation | None:
+        """Return how long a job will run in all its attempts; None while nothing is known.
+
+        Args:
+            now: Count what the present attempt ran so far; None leaves it out.
+        """
+        return self.run_times.expect(
+            job.user, job.project, job.name, job.total_gpus, ran_s(attempts, now)
+        )
+
+    def _learn(self, job: JobRecord, attempts: Sequence[AttemptRecord]) -> None:
+        if any(attempt.started is not None for attempt in attempts):
+            seconds = ran_s(attempts, None)
+            self.run_times.learn(job.user, job.project, job.name, job.total_gpus, seconds)
+
+
+def ran_s(attempts: Sequence[AttemptRecord], now: float | None) -> float:
+    """Return how long the attempts of a job ran; what was lost with a machine does not count.
+
+    Args:
+        now: Until when the one that has not ended counts; None leaves it out.
+    """
+    total = 0.0
+    for attempt in attempts:
+        end = now if attempt.ended is None else attempt.ended
+        if attempt.started is None or end is None or attempt.ended_by == EndedBy.LOST:
+            continue
+        total += max(0.0, end - attempt.started)
+    return total

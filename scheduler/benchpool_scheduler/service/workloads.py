@@ -1,0 +1,66 @@
+"""A workload that was replayed in two pools, in the contract's words."""
+
+from __future__ import annotations
+
+from benchpool_scheduler import contract_whatif
+from benchpool_scheduler.core.sentences import count
+from benchpool_scheduler.simulation.replay.summary import Summary
+from benchpool_scheduler.simulation.whatif import ProjectWaits, Replayed, Waits
+
+PLACES = 4
+
+
+def answer(found: Replayed) -> contract_whatif.WorkloadWhatIf:
+    """Return what came of a workload on both sides."""
+    return contract_whatif.WorkloadWhatIf(
+        text=_sentence(found),
+        jobs=found.before.jobs,
+        left_out=found.left_out,
+        before=_figures(found.before),
+        after=_figures(found.after),
+        projects=[_project(it) for it in found.projects],
+    )
+
+
+def _sentence(found: Replayed) -> str:
+    was, would = found.before, found.after
+    return (
+        f"Over {count(was.jobs, 'recorded job')} the mean wait would be {would.mean_wait_h:.2f} h "
+        f"instead of {was.mean_wait_h:.2f} h, with {would.allocated_utilisation:.1%} of "
+        f"{would.gpus} GPUs in use instead of {was.allocated_utilisation:.1%} of {was.gpus}."
+    )
+
+
+def _figures(of: Summary) -> contract_whatif.ReplayFigures:
+    return contract_whatif.ReplayFigures(
+        gpus=of.gpus,
+        allocated_utilisation=round(of.allocated_utilisation, PLACES),
+        useful_utilisation=round(of.useful_utilisation, PLACES),
+        mean_wait_h=round(of.mean_wait_h, PLACES),
+        p50_wait_h=round(of.p50_wait_h, PLACES),
+        p95_wait_h=round(of.p95_wait_h, PLACES),
+        p99_wait_h=round(of.p99_wait_h, PLACES),
+        short_job_wait_min=round(of.short_job_wait_min, PLACES),
+        mean_jct_h=round(of.mean_jct_h, PLACES),
+        preemptions_per_job=round(of.preemptions_per_job, PLACES),
+        lost_gpu_h=round(of.lost_gpu_h, PLACES),
+    )
+
+
+def _project(of: ProjectWaits) -> contract_whatif.ProjectReplay:
+    return contract_whatif.ProjectReplay(
+        name=of.name,
+        jobs=of.jobs,
+        gpu_h=round(of.gpu_h, PLACES),
+        before=_waits(of.before),
+        after=_waits(of.after),
+    )
+
+
+def _waits(of: Waits) -> contract_whatif.ProjectWaits:
+    return contract_whatif.ProjectWaits(
+        mean_wait_h=round(of.mean_wait_h, PLACES),
+        p95_wait_h=round(of.p95_wait_h, PLACES),
+        preemptions=of.preemptions,
+        lost_gpu_h=round(of.lost_gpu_h, PLACES),
+    )

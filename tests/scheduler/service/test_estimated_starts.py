@@ -1,0 +1,168 @@
+"""When a waiting job is said to start, and what that is learned from (R14, R22)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from benchpool_scheduler.contract import Job, JobSubmission, State
+from benchpool_scheduler.runtime import WorkerId
+from benchpool_scheduler.service import Caller, Pool
+from benchpool_scheduler.testing.clocks import FakeClock
+from benchpool_scheduler.testing.pools import (
+    JOE,
+    SUSAN,
+    make_pool,
+    opened,
+    reached,
+    sleeper,
+    story,
+    until,
+)
+from benchpool_scheduler.testing.scripted import ScriptedRuntime, devices
+
+LAB = """
+version: 1
+build: {default: 0}
+projects:
+  - {name: vision, quota: 2, members: [susan]}
+  - {name: speech, quota: 0, weight: 0, members: [joe]}
+"""
+
+
+class Lab:
+    """A pool of scripted workers with a clock that stands still; no sleeps."""
+
+    def __init__(self, state: Path, gpus: int = 1) -> None:
+        self.clock = FakeClock()
+        self.runtime = ScriptedRuntime(devices(gpus), start_at_once=False)
+        self.state = state
+        self.pool = self.new()
+        self._begun: set[WorkerId] = set()
+
+    def new(self) -> Pool:
+        return make_pool(
+            self.state, configuration=story(LAB), runtime=self.runtime, clock=self.clock
+        )
+
+    async def start(self, caller: Caller, job: JobSubmission) -> Job:
+        """Submit a job and let it run."""
+        return await self.begun((await self.pool.submit(caller, job)).id)
+
+    async def begun(self, job: str) -> Job:
+        """Let a job run as soon as it is launched."""
+        await reached(self.pool, job, State.STARTING)
+        await self.runtime.until_launched(1 + len(self._begun))
+        worker = next(w for w in self.runtime.alive if w.job == job)
+        self._begun.add(worker)
+        self.runtime.begin(worker, at=self.clock.now())
+        return await reached(self.pool, job, State.RUNNING)
+
+    async def run(self, caller: Caller, job: JobSubmission, seconds: float) -> Job:
+        """Run a job to its end; it takes so long."""
+        running = await self.start(caller, job)
+        self.clock.pass_s(seconds)
+        self.end(running)
+        return await reached(self.pool, running.id, State.SUCCEEDED)
+
+    def end(self, job: Job, exit_code: int = 0) -> None:
+        """Let a job's worker end now."""
+        worker = next(w for w in self.runtime.alive if w.job == job.id)
+        self.runtime.end(worker, exit_code, at=self.clock.now())
+
+
+async def estimated(pool: Pool, job: str) -> Job:
+    return await until(pool, job, lambda now: now.estimated_start is not None)
+
+
+def seconds(job: Job, now: float) -> list[float | None]:
+    """Return the three bounds from now."""
+    start = job.estimated_start
+    assert start is not None
+    bounds = (start.earliest, start.likely, start.latest)
+    return [None if at is None else round(at.timestamp() - now, 3) for at in bounds]
+
+
+async def test_a_time_limit_bounds_the_start_of_who_waits(tmp_path: Path) -> None:
+    lab = Lab(tmp_path)
+    async with opened(lab.pool) as pool:
+        await lab.start(SUSAN, sleeper(time_limit_s=600))
+        second = await estimated(pool, (await pool.submit(SUSAN, sleeper())).id)
+        assert seconds(second, lab.clock.now()) == [150, 300, 600]
+        assert pool.why(SUSAN, second.id).estimated_start == second.estimated_start
+        # Time passes for a promise too: what should be over by now is now.
+        lab.clock.pass_s(200)
+        later = pool.job(SUSAN, second.id).job
+        assert seconds(later, lab.clock.now()) == [0, 100, 400]
+
+
+async def test_nothing_is_said_while_no_end_is_known(tmp_path: Path) -> None:
+    lab = Lab(tmp_path)
+    async with opened(lab.pool) as pool:
+        await lab.start(SUSAN, sleeper())
+        second = await pool.submit(SUSAN, sleeper())
+        await pool._engine.estimates.make()
+        assert pool.why(SUSAN, second.id).estimated_start is None
+
+
+async def test_run_times_are_learned_and_known_after_a_restart(tmp_path: Path) -> None:
+    lab = Lab(tmp_path)
+    async with opened(lab.pool) as pool:
+        for number in range(4):
+            await lab.run(SUSAN, sleeper(name=f"train-{number}"), 100.0)
+        await lab.start(SUSAN, sleeper(name="train-9"))
+        lab.clock.pass_s(40)
+        waiting = await pool.submit(SUSAN, sleeper(name="other"))
+        assert seconds(await estimated(pool, waiting.id), lab.clock.now()) == [60, 60, 60]
+    lab.clock.pass_s(20)
+    lab.pool = lab.new()
+    async with opened(lab.pool) as pool:
+        again = await estimated(pool, waiting.id)
+        assert seconds(again, lab.clock.now()) == [40, 40, 40]
+
+
+async def test_the_remedy_names_what_it_waits_for_by_id_and_project_only(tmp_path: Path) -> None:
+    lab = Lab(tmp_path)
+    async with opened(lab.pool) as pool:
+        first = await lab.start(SUSAN, sleeper(time_limit_s=2400, name="secret-plan"))
+        second = await estimated(pool, (await pool.submit(JOE, sleeper())).id)
+        why = pool.why(JOE, second.id)
+        assert why.reason is not None
+        told = f"It waits for job {first.id[:8]} of project vision, within 40 min."
+        assert why.reason.remedy.endswith(told)
+        assert why.would_start_with == why.reason.remedy
+        assert "susan" not in why.reason.remedy
+        assert "secret" not in why.reason.remedy
+
+
+async def test_a_preview_says_when_it_would_start(tmp_path: Path) -> None:
+    lab = Lab(tmp_path)
+    async with opened(lab.pool) as pool:
+        now = pool.preview(SUSAN, sleeper()).estimated_start
+        assert now is not None
+        assert now.latest is not None
+        assert now.latest.timestamp() == lab.clock.now()
+        await lab.start(SUSAN, sleeper(time_limit_s=600))
+        waits = pool.preview(SUSAN, sleeper())
+        assert waits.starts == "waits"
+        assert waits.estimated_start is not None
+        assert waits.estimated_start.latest is not None
+        assert waits.estimated_start.latest.timestamp() == lab.clock.now() + 600
+        assert pool.preview(SUSAN, sleeper(time_limit_s=60)).estimated_start is not None
+
+
+async def test_a_paused_attempt_counts_as_done(tmp_path: Path) -> None:
+    lab = Lab(tmp_path)
+    async with opened(lab.pool) as pool:
+        for number in range(4):
+            await lab.run(JOE, sleeper(name=f"train-{number}"), 100.0)
+        of_joe = await lab.start(JOE, sleeper(name="train-7"))
+        lab.clock.pass_s(70)
+        of_susan = await pool.submit(SUSAN, sleeper(time_limit_s=600))
+        await reached(pool, of_joe.id, State.PAUSING)
+        lab.end(of_joe, exit_code=1)
+        await lab.begun(of_susan.id)
+        facts = pool._engine.ledger.learned.facts(
+            pool._engine.ledger.job(of_joe.id),  # type: ignore[arg-type]
+            pool._engine.ledger.attempts(of_joe.id),
+        )
+        assert facts == (100.0, 70.0)
