@@ -10,11 +10,6 @@ async def check(request: Request) -> Answer:
     return Answer(request.pool.check_configuration(request.caller, request.body))
 
 
-async def whatif(request: Request) -> Answer:
-    """Answer what would be otherwise with another configuration or more GPUs."""
-    return Answer(await request.pool.whatif(request.caller, request.body))
-
-
 async def apply(request: Request) -> Answer:
     """Put a configuration in force: all or nothing."""
     return Answer(await request.pool.apply_configuration(request.caller, request.body))

@@ -39,6 +39,7 @@ class Kind(StrEnum):
     YAML = "text/yaml"
     BYTES = "application/octet-stream"
     TEXT = "text/plain"
+    CSV = "text/csv"
     EVENTS = "text/event-stream"
 
 

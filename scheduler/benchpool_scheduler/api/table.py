@@ -10,7 +10,16 @@ from functools import partial
 from typing import Any
 
 from benchpool_scheduler import contract, contract_whatif
-from benchpool_scheduler.api import configuration, jobs, leases, logs, objects, operation, views
+from benchpool_scheduler.api import (
+    configuration,
+    jobs,
+    leases,
+    logs,
+    objects,
+    operation,
+    planning,
+    views,
+)
 from benchpool_scheduler.api.metrics import Traffic
 from benchpool_scheduler.api.routing import MIB, Handle, Kind, Route, Who
 from benchpool_scheduler.api.stream import Timing
@@ -28,6 +37,7 @@ def routes(traffic: Traffic, timing: Timing, document: bytes = b"{}") -> tuple[R
         *_leases(),
         *_objects(),
         *_config(),
+        *_planning(),
         *_operation(traffic, document),
     )
 
@@ -254,17 +264,32 @@ def _config() -> tuple[Route, ...]:
             max_body=MIB,
             returns=contract.ConfigurationChange,
         ),
+    )
+
+
+def _planning() -> tuple[Route, ...]:
+    return (
         _route(
             "POST",
             "whatif",
             "whatif",
             "Say who would run, wait and pay with another benchpool.yaml or more GPUs",
-            configuration.whatif,
+            planning.whatif,
             who=Who.ADMIN,
             takes=Kind.JSON,
             body=contract_whatif.WhatIfQuestion,
             max_body=2 * MIB,
             returns=contract_whatif.WhatIf,
+        ),
+        _route(
+            "GET",
+            "history",
+            "history",
+            "Read what ran and ended as a trace to replay",
+            planning.history,
+            who=Who.ADMIN,
+            query=planning.HistoryQuery,
+            gives=Kind.CSV,
         ),
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -85,6 +86,15 @@ def _logs(session: Session, options: Options) -> int:
     except KeyboardInterrupt:
         screen.aside(submitting.runs_on(client.job(id_).job))
         return submitting.INTERRUPTED
+    return 0
+
+
+def _history(session: Session, options: Options) -> int:
+    trace = session.client.history(options["days"])
+    if session.screen.json:
+        session.screen.value(list(csv.DictReader(trace.decode().splitlines())))
+    else:
+        session.screen.bytes(trace)
     return 0
 
 
@@ -173,6 +183,11 @@ POOL_VERBS: tuple[Verb, ...] = (
          _answered(lambda client, given: client.quota(given["user"]), views.quota),
          (option("--user", help="Another user, for those who may see it."),)),
     Verb(("status",), "Show the pool and your own jobs.", _status),
+    Verb(("history",), "Print what ran and ended as a trace that can be replayed.", _history,
+         (option("--days", type=click.FloatRange(min=0, min_open=True), default=30.0,
+                 metavar="DAYS", help="How far back."),),
+         "CSV in the columns that `benchpool replay` and `benchpool whatif --trace` read. For "
+         "administrators."),
     Verb(("config", "check"), "Say what a benchpool.yaml would change for whom.",
          _config("check"), (_FILE,)),
     Verb(("config", "apply"), "Put a benchpool.yaml in force, all or nothing.",

@@ -272,6 +272,10 @@ class AsyncClient:
         """Say what would be otherwise with another ``benchpool.yaml`` or more GPUs."""
         return await self.send(calls.whatif(question))
 
+    async def history(self, days: float) -> bytes:
+        """Read what ran and ended in the last days, as a trace that can be replayed."""
+        return await self.send(calls.history(days))
+
 
 async def _pieces(path: Path) -> AsyncIterator[bytes]:
     with await asyncio.to_thread(path.open, "rb") as file:

@@ -222,6 +222,11 @@ def whatif(question: WhatIfQuestion) -> Call[WhatIf]:
     return replace(_post("whatif", WhatIf, question, repeatable=True), takes_s=WHATIF_S)
 
 
+def history(days: float) -> Call[bytes]:
+    """Read what ran and ended in the last days, as a trace."""
+    return Call("GET", "history", bytes, query=(("days", str(days)),), repeatable=True)
+
+
 def _configuration(path: str, text: str) -> Call[ConfigurationChange]:
     return Call(
         "POST",

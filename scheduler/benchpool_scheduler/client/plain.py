@@ -268,3 +268,7 @@ class Client:
     def whatif(self, question: WhatIfQuestion) -> WhatIf:
         """Say what would be otherwise with another ``benchpool.yaml`` or more GPUs."""
         return self.send(calls.whatif(question))
+
+    def history(self, days: float) -> bytes:
+        """Read what ran and ended in the last days, as a trace that can be replayed."""
+        return self.send(calls.history(days))

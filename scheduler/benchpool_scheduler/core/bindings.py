@@ -81,7 +81,7 @@ def impossible(board: Board, work: Work) -> Reason:
     if (over := beyond_quota(work, board.tree)) is not None:
         return guarantee_reached(board, work, *over)
     everything = board.whole
-    if not everything.allowed(work.fit.models) and work.job.gpu_models:
+    if not everything.allowed(work.fit) and work.job.gpu_models:
         return _no_such_model(board, work)
     if not everything.holds(work.fit):
         return _larger_than_node(work, everything)

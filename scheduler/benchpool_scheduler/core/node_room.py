@@ -2,7 +2,8 @@
 
 GPUs are sets of positions in ``Node.gpus``, as bits of a small number. A position may be
 *occupied* (a job holds it), *going* too (its holder is leaving) and *taken* (this pass gave it
-out). It is free when neither occupied nor taken; *soon* free also when it is going.
+out). It is free when neither occupied nor taken; *soon* free also when it is going. A GPU in use
+in parts is not free; what is left of it is for workers of the same project (R1).
 
 Which GPUs a worker gets depends only on these sets, never on the order of earlier changes: a room
 that was kept for weeks answers as one made afresh.
@@ -12,9 +13,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from benchpool_scheduler.core.amounts import exact
-from benchpool_scheduler.core.bits import first, members
+from benchpool_scheduler.core.amounts import WHOLE_GPU, exact
+from benchpool_scheduler.core.bits import lowest, members
+from benchpool_scheduler.core.links import choose
 from benchpool_scheduler.core.model import GpuId, JobId, Node, Worker
+from benchpool_scheduler.core.sharing import Part, SharedGpus
 from benchpool_scheduler.core.works import Fit, Work
 
 PLENTY = 1 << 30
@@ -31,6 +34,7 @@ class NodeRoom:
         workers: How many are here, the leaving included.
         loads: By leaving job: how many workers, CPUs and memory it gives back.
         spare: CPUs and memory that are free now; negative when more is held than there is.
+        parts: The GPUs in use in parts.
     """
 
     __slots__ = (
@@ -47,6 +51,7 @@ class NodeRoom:
         "node",
         "now",
         "order",
+        "parts",
         "soon",
         "spare",
         "spare_soon",
@@ -68,6 +73,7 @@ class NodeRoom:
         self._occupied = self._going = self._taken = 0
         self._twice: dict[int, int] = {}  # positions that several jobs say they hold
         self._leavers: dict[int, JobId] = {}
+        self.parts = SharedGpus()
         self.now = self.soon = 0
         self.settle()
 
@@ -91,11 +97,17 @@ class NodeRoom:
         self.now = max(0, self._free().bit_count() - kept)
         self.soon = max(0, self._soon_free().bit_count() - kept)
 
+    def blocked(self, *, soon: bool) -> int:
+        """Return the GPUs of which nothing can be had, because they are in use as a whole."""
+        if soon:
+            return (self._occupied & ~self._going) | self._taken
+        return self._occupied | self._taken
+
     def _free(self) -> int:
-        return self._every & ~(self._occupied | self._taken)
+        return self._every & ~(self._occupied | self._taken | self.parts.now)
 
     def _soon_free(self) -> int:
-        return self._every & ~((self._occupied & ~self._going) | self._taken)
+        return self._every & ~(self.blocked(soon=True) | self.parts.soon)
 
     def state(self, *, soon: bool) -> tuple[int, int, int]:
         """Return what is free: GPUs, CPUs and memory; nodes of one state hold the same."""
@@ -108,12 +120,22 @@ class NodeRoom:
         found = PLENTY
         if fit.gpus:
             found = (self.soon if soon else self.now) // fit.gpus
+        elif fit.part:
+            found = self._part_slots(fit, soon=soon)
         spare = self.spare_soon if soon else self.spare
         if fit.cpus and self.cpus_bound:
             found = min(found, spare[0] // fit.cpus)
         if fit.memory and self.memory_bound:
             found = min(found, spare[1] // fit.memory)
         return max(0, found)
+
+    def _part_slots(self, fit: Fit, *, soon: bool) -> int:
+        if not self.node.shared:
+            return 0
+        blocked = self.blocked(soon=soon)
+        rests = self.parts.rests(fit.owner, blocked, soon=soon)
+        opened = sum(rest // fit.part for _, rest in rests)
+        return opened + self.free_gpus(soon=soon) * (WHOLE_GPU // fit.part)
 
     def _short_of(self, fit: Fit) -> bool:
         """Tell whether CPUs or memory are missing now for one worker."""
@@ -125,20 +147,28 @@ class NodeRoom:
 
     def seat(self, work: Work, worker: Worker) -> None:
         """A job holds this worker; GPUs that the node no longer has are passed over."""
+        self._load(work.fit)
         positions = self._positions(worker.gpus)
+        if worker.part is not None:
+            for at in members(positions):
+                self.parts.seat(at, work.job.id, (work.fit.owner, worker.part))
+            return
         if again := positions & self._occupied:
             for at in members(again):
                 self._twice[at] = self._twice.get(at, 1) + 1
         self._occupied |= positions
-        self._load(work.fit)
 
     def unseat(self, work: Work, worker: Worker) -> None:
         """Take back ``seat``."""
+        self._unload(work.fit)
         positions = self._positions(worker.gpus)
+        if worker.part is not None:
+            for at in members(positions):
+                self.parts.unseat(at, work.job.id)
+            return
         if self._twice:
             positions = self._once_less(positions)
         self._occupied &= ~positions
-        self._unload(work.fit)
 
     def _once_less(self, positions: int) -> int:
         """Return those of the positions that nobody else holds as well."""
@@ -152,7 +182,9 @@ class NodeRoom:
     def let_go(self, work: Work, worker: Worker) -> None:
         """A seated worker is leaving: its GPUs are soon free."""
         for at in members(self._positions(worker.gpus)):
-            if at not in self._twice:
+            if worker.part is not None:
+                self.parts.let_go(at, work.job.id)
+            elif at not in self._twice:
                 self._leavers[at] = work.job.id
                 self._going |= 1 << at
         fit = work.fit
@@ -164,7 +196,9 @@ class NodeRoom:
     def hold_again(self, work: Work, worker: Worker) -> None:
         """Take back ``let_go``."""
         for at in members(self._positions(worker.gpus)):
-            if self._leavers.pop(at, None) is not None:
+            if worker.part is not None:
+                self.parts.hold_again(at, work.job.id)
+            elif self._leavers.pop(at, None) is not None:
                 self._going &= ~(1 << at)
         fit = work.fit
         workers, cpus, memory = self.loads.pop(work.job.id, (1, fit.cpus, fit.memory))
@@ -175,24 +209,62 @@ class NodeRoom:
 
     # ----------------------------------------------------------------- what is given out
 
-    def choose(self, fit: Fit) -> tuple[GpuId, ...]:
-        """Return the GPUs that one more worker gets: free ones first, then those of the leaving."""
-        free = self._free()
-        chosen = first(free, fit.gpus)
-        if (missing := fit.gpus - chosen.bit_count()) > 0:
-            chosen |= first(self._soon_free() & ~free, missing)
-        gpus = self.node.gpus
-        return tuple(gpus[at] for at in members(chosen))
+    def choose(self, fit: Fit, rest: int | None = None) -> Worker:
+        """Return one more worker with its GPUs: free ones first, then those of the leaving.
 
-    def can_give(self, gpus: Iterable[GpuId]) -> bool:
-        """Tell whether all these GPUs are different, here, and free or soon free."""
+        Among free ones links and sockets decide (R12).
+
+        Args:
+            rest: For a part: take a GPU of which so much is left; WHOLE_GPU for one not in use.
+        """
+        if fit.part:
+            at = self._choose_shared(fit, rest)
+            return Worker(self.node.name, (self.node.gpus[at],), fit.part)
+        free, node = self._free(), self.node
+        chosen = choose(node.links, node.sockets, 0, free, fit.gpus)
+        if (missing := fit.gpus - chosen.bit_count()) > 0:
+            later = self._soon_free() & ~free
+            chosen = choose(node.links, node.sockets, chosen, later, missing)
+        gpus = self.node.gpus
+        return Worker(self.node.name, tuple(gpus[at] for at in members(chosen)))
+
+    def _choose_shared(self, fit: Fit, wanted: int | None) -> int:
+        """Return the GPU for a part: the one of which least is left, else one not in use."""
+        for soon in (False, True):
+            rests = self.parts.rests(fit.owner, self.blocked(soon=soon), soon=soon)
+            enough = [(rest, at) for at, rest in rests if rest >= fit.part]
+            exact_ones = [(rest, at) for rest, at in enough if rest == wanted]
+            fresh = self.free_gpus(soon=soon) > 0
+            if (enough and wanted != WHOLE_GPU) or (enough and not fresh):
+                return min(exact_ones or enough)[1]
+            if fresh:
+                free = self._soon_free() if soon else self._free()
+                return lowest(choose(self.node.links, self.node.sockets, 0, free, 1))
+        raise AssertionError(f"a place on {self.node.name} holds a part of {fit.part}")
+
+    def can_give(self, fit: Fit, workers: Iterable[Worker]) -> bool:
+        """Tell whether all their GPUs are different, here, and free or soon free for them."""
         found, open_to_all = 0, self._free() | self._soon_free()
-        for gpu in gpus:
-            bit = 1 << self._position[gpu] if gpu in self._position else 0
-            if not bit & open_to_all & ~found:
+        for worker in workers:
+            if len(worker.gpus) != (1 if fit.part else fit.gpus) or worker.part != (
+                fit.part or None
+            ):
                 return False
-            found |= bit
+            for gpu in worker.gpus:
+                at = self._position.get(gpu, -1)
+                if at < 0 or found & (1 << at):
+                    return False
+                if not open_to_all & (1 << at) and not self._has_rest(at, fit):
+                    return False
+                found |= 1 << at
         return True
+
+    def _has_rest(self, at: int, fit: Fit, *, soon: bool = True) -> bool:
+        """Tell whether a GPU in use in parts has enough left for a worker."""
+        blocked = self.blocked(soon=soon) & (1 << at)
+        return (
+            fit.part > 0 and not blocked and self.parts.rest(at, fit.owner, soon=soon) >= fit.part
+        )
 
     def give(self, fit: Fit, worker: Worker) -> list[JobId]:
         """Give a worker its GPUs; return the jobs that must be gone before it can start.
@@ -205,16 +277,30 @@ class NodeRoom:
         after: list[JobId] = []
         if self._short_of(fit) or (now and free.bit_count() - now < self.node.kept):
             after = sorted(self.loads)
-        if later := positions & ~free:
-            after += [self._leavers[at] for at in members(later) if at in self._leavers]
-        self._taken |= positions
+        for at in members(positions & ~free):
+            if not self._has_rest(at, fit, soon=False):
+                after += [self._leavers[at]] if at in self._leavers else []
+                after += self.parts.leaving(at)
+        if worker.part is None:
+            self._taken |= positions
+        else:
+            for at in members(positions):
+                self.parts.give(at, self._part(fit))
         self._load(fit)
         return after
 
     def give_back(self, fit: Fit, worker: Worker) -> None:
         """Take back ``give``."""
-        self._taken &= ~self._positions(worker.gpus)
+        positions = self._positions(worker.gpus)
+        if worker.part is None:
+            self._taken &= ~positions
+        else:
+            for at in members(positions):
+                self.parts.give_back(at, self._part(fit))
         self._unload(fit)
+
+    def _part(self, fit: Fit) -> Part:
+        return fit.owner, fit.part
 
     # ----------------------------------------------------------------- inside
 

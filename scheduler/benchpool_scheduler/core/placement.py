@@ -3,10 +3,14 @@
 To place a number of workers among domains: if some domain holds all of them, take the tightest
 such; else fill the largest and go on with the rest. The same rule is applied inside each chosen
 domain, down to the nodes. No search.
+
+A single worker in a pool where CPUs, memory or parts of GPUs matter goes where it spoils least
+for the workers that are usual there (`fragments`); among such nodes the same tightness decides.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -88,7 +92,7 @@ def fits(work: Work, count: int, room: Room, *, soon: bool, only: NodeRoom | Non
     """Tell whether ``find`` would find places."""
     if only is not None and only.slots(work.fit, soon=soon) < count:
         return False
-    nodes = _open(work, room, only, None, anywhere=False) & room.allowed(work.fit.models)
+    nodes = _open(work, room, only, None, anywhere=False) & room.allowed(work.fit)
     everywhere = _holding(room, work, nodes, soon=soon)
     return _required(work, count, room, everywhere) is not None
 
@@ -116,26 +120,31 @@ def _choices(work: Work, room: Room, nodes: int) -> Iterator[int]:
     """Yield sets of nodes, best first: each accepted GPU model alone, then all of them (R13)."""
     models = work.fit.models
     if not models:
-        yield nodes
+        yield nodes & room.allowed(work.fit)
         return
     for model in models:
-        yield nodes & room.allowed((model,))
+        yield nodes & room.allowed(work.fit, (model,))
     if len(models) > 1:
-        yield nodes & room.allowed(models)
+        yield nodes & room.allowed(work.fit)
 
 
 def _place(work: Work, count: int, room: Room, nodes: int, *, soon: bool) -> list[NodeRoom] | None:
     levels = room.levels.from_preferred(work.fit.preferred)
-    if count == 1 and work.fit.required is None and levels[0] == NODE_LEVEL:
+    fit = work.fit
+    if count == 1 and fit.required is None and levels[0] == NODE_LEVEL and not fit.spread:
         return _place_one(work, room, nodes, soon=soon)
     everywhere = _holding(room, work, nodes, soon=soon)
     domain = _required(work, count, room, everywhere)
-    return None if domain is None else _fill(domain, count, room, levels, soon=soon)
+    if domain is None:
+        return None
+    return _fill(domain, count, room, levels, _Inside(work, soon))
 
 
 def _place_one(work: Work, room: Room, nodes: int, *, soon: bool) -> list[NodeRoom] | None:
-    """Return the tightest node that holds one worker."""
-    if not room.only_gpus_bind(work.fit):
+    """Return the node that one worker spoils least, among such the tightest that holds it."""
+    if not soon:
+        nodes = room.least_spoilt(work.fit, nodes)
+    elif not room.only_gpus_bind(work.fit):
         fitting = 0
         for some in room.slots(work.fit, nodes, soon=soon).values():
             fitting |= some
@@ -181,12 +190,22 @@ def _required(work: Work, count: int, room: Room, everywhere: Holding) -> Holdin
     return min(equal, key=lambda domain: domain.rank, default=None)
 
 
+@dataclass(frozen=True, slots=True)
+class _Inside:
+    """For whom nodes are filled, and whether GPUs of leaving jobs count."""
+
+    work: Work
+    soon: bool
+
+
 def _fill(
-    holding: Holding, count: int, room: Room, levels: Sequence[str], *, soon: bool
+    holding: Holding, count: int, room: Room, levels: Sequence[str], inside: _Inside
 ) -> list[NodeRoom]:
     """Return the node of each worker; the caller has seen that all of them fit."""
     if levels[0] == NODE_LEVEL:
-        return _fill_nodes(holding, count, room, soon=soon)
+        if inside.work.fit.spread:
+            return _spread_nodes(holding, count, room, inside)
+        return _fill_nodes(holding, count, room, soon=inside.soon)
     domains = _domains(holding, room, levels[0])
     places: list[NodeRoom] = []
     for position, domain in enumerate(domains):
@@ -194,7 +213,7 @@ def _fill(
         if domain.size >= rest:
             least = min(d.size for d in domains[position:] if d.size >= rest)
             domain = next(d for d in domains[position:] if d.size == least)
-        places += _fill(domain, min(rest, domain.size), room, levels[1:], soon=soon)
+        places += _fill(domain, min(rest, domain.size), room, levels[1:], inside)
         if len(places) == count:
             break
     return places
@@ -236,4 +255,29 @@ def _fill_nodes(holding: Holding, count: int, room: Room, *, soon: bool) -> list
                 whole |= some
         if (tightest := _tightest(room, whole, 0, soon=soon)) is not None:
             return places + [tightest] * rest
+    return places
+
+
+def _spread_nodes(holding: Holding, count: int, room: Room, inside: _Inside) -> list[NodeRoom]:
+    """Give every node one worker before any gets a second, the emptiest node first (R12).
+
+    Workers that the job already has count as given.
+    """
+    slots = {at: some for some, nodes in holding.sets.items() for at in members(nodes)}
+    emptiest = [
+        at
+        for free in reversed(room.by_free[inside.soon])
+        for at in members((free >> holding.low) & holding.nodes)
+    ]
+    has = Counter(worker.node for worker in inside.work.job.held)
+    has_here = {at: has[room.at(holding.low + at).node.name] for at in emptiest}
+    places: list[NodeRoom] = []
+    turn = 1
+    while len(places) < count:
+        for at in emptiest:
+            if has_here[at] < turn and slots[at] and len(places) < count:
+                places.append(room.at(holding.low + at))
+                has_here[at] += 1
+                slots[at] -= 1
+        turn += 1
     return places

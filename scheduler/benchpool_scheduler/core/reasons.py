@@ -290,7 +290,7 @@ class Explanation:
         """Return the most GPUs that are free on a node with CPUs and memory for one worker."""
         room, fit = self.board.room, work.fit
         nodes = 0
-        for some in room.slots(fit._replace(gpus=1), room.allowed(fit.models), soon=False).values():
+        for some in room.slots(fit._replace(gpus=1), room.allowed(fit), soon=False).values():
             nodes |= some
         buckets = room.by_free[False]
         return next((gpus for gpus in range(len(buckets) - 1, 0, -1) if buckets[gpus] & nodes), 0)

@@ -15,9 +15,10 @@ from dataclasses import dataclass
 
 from benchpool_scheduler.core.bits import members, set_of
 from benchpool_scheduler.core.domains import Levels
+from benchpool_scheduler.core.fragments import Usual
+from benchpool_scheduler.core.indexes import Indexes
 from benchpool_scheduler.core.model import JobId, Node, NodeName, Worker
 from benchpool_scheduler.core.node_room import PLENTY, NodeRoom
-from benchpool_scheduler.core.slots import SlotIndexes
 from benchpool_scheduler.core.works import Fit, Work
 
 __all__ = ["PLENTY", "NodeRoom", "Room", "Taken"]
@@ -50,10 +51,13 @@ class Room:
         most = max((len(n.node.gpus) for n in self.nodes), default=0)
         self.by_free = (self._buckets(most), self._buckets(most))
         self._by_order = {n.order: n for n in self.nodes}
-        self._models: dict[tuple[str, ...], int] = {}
-        self._indexes = SlotIndexes(self.nodes)
+        self._allowed: dict[tuple[tuple[str, ...], bool], int] = {}
+        self._indexes = Indexes(self.nodes)
         self._cpus_bound = any(n.cpus_bound for n in self.nodes)
         self._memory_bound = any(n.memory_bound for n in self.nodes)
+        self._shared = any(n.node.shared for n in self.nodes)
+        self._mixed = self._shared or self._cpus_bound or self._memory_bound
+        self._usual = Usual()
 
     def _buckets(self, most: int) -> list[int]:
         orders: list[list[int]] = [[] for _ in range(most + 1)]
@@ -66,10 +70,16 @@ class Room:
     def seat(self, work: Work, worker: Worker) -> None:
         """A job holds this worker; on a node that is not here this changes nothing."""
         self._tell(NodeRoom.seat, work, worker)
+        self._note(work.fit, 1)
 
     def unseat(self, work: Work, worker: Worker) -> None:
         """Take back ``seat``."""
         self._tell(NodeRoom.unseat, work, worker)
+        self._note(work.fit, -1)
+
+    def _note(self, fit: Fit, workers: int) -> None:
+        if self._mixed:
+            self._usual.note(fit, workers)
 
     def let_go(self, work: Work, worker: Worker) -> None:
         """A seated worker is leaving: its GPUs are soon free."""
@@ -92,8 +102,13 @@ class Room:
         """Give GPUs to one worker at each place: free ones first, then those of the leaving."""
         workers: list[Worker] = []
         after: dict[JobId, None] = {}
+        fit = work.fit
         for node in places:
-            worker = Worker(node.node.name, node.choose(work.fit))
+            rest = None
+            if fit.part and node.slots(fit, soon=False):
+                self._usual.version()
+                rest = self._usual.rest(node, fit)
+            worker = node.choose(fit, rest)
             after.update(dict.fromkeys(node.give(work.fit, worker)))
             self._changed(node)
             workers.append(worker)
@@ -108,9 +123,7 @@ class Room:
             node = self.by_name.get(name)
             if node is None or node.slots(work.fit, soon=True) < len(workers):
                 return None
-            if any(len(worker.gpus) != work.fit.gpus for worker in workers):
-                return None
-            if not node.can_give(gpu for worker in workers for gpu in worker.gpus):
+            if not node.can_give(work.fit, workers):
                 return None
         after: dict[JobId, None] = {}
         for worker in promised:
@@ -133,27 +146,33 @@ class Room:
 
     # ----------------------------------------------------------------- questions
 
-    def allowed(self, models: tuple[str, ...]) -> int:
-        """Return the nodes with one of these GPU models; no models means any (R13)."""
-        if not models:
+    def allowed(self, fit: Fit, models: tuple[str, ...] | None = None) -> int:
+        """Return the nodes that a worker may use at all (R1, R13).
+
+        Args:
+            models: GPU models to look at instead of all that it accepts.
+        """
+        models = fit.models if models is None else models
+        if not models and not fit.part:
             return self.every
-        if models not in self._models:
-            found = [n.order for n in self.nodes if n.node.gpu_model in models]
-            self._models[models] = set_of(found)
-        return self._models[models]
+        key = (models, fit.part > 0)
+        if key not in self._allowed:
+            nodes = (n for n in self.nodes if _may_use(n, *key))
+            self._allowed[key] = set_of(n.order for n in nodes)
+        return self._allowed[key]
 
     def may_use(self, fit: Fit, node: NodeName) -> bool:
         """Tell whether a job of this fit may use the node at all, whatever is free."""
         room = self.by_name.get(node)
-        return room is not None and (not fit.models or room.node.gpu_model in fit.models)
+        return room is not None and _may_use(room, fit.models, fit.part > 0)
 
     def acceptable(self, fit: Fit) -> list[NodeRoom]:
         """Return the nodes that a job of this fit may use at all, whatever is free."""
-        return [n for n in self.nodes if not fit.models or n.node.gpu_model in fit.models]
+        return [n for n in self.nodes if _may_use(n, fit.models, fit.part > 0)]
 
     def free(self, fit: Fit, *, soon: bool = False) -> int:
         """Return how many whole GPUs are free, now or soon, on the nodes that this fit may use."""
-        nodes = self.allowed(fit.models)
+        nodes = self.allowed(fit)
         if len(self.nodes) < len(self.by_free[soon]):  # a few large nodes
             return sum(n.free_gpus(soon=soon) for n in self.nodes if nodes >> n.order & 1)
         return sum(
@@ -162,12 +181,12 @@ class Room:
 
     def most_free(self, fit: Fit) -> int:
         """Return how many GPUs are free now on the node of this fit where most are."""
-        nodes, buckets = self.allowed(fit.models), self.by_free[False]
+        nodes, buckets = self.allowed(fit), self.by_free[False]
         return next((k for k in range(len(buckets) - 1, 0, -1) if buckets[k] & nodes), 0)
 
     def freest(self, fit: Fit, *, soon: bool) -> Iterator[NodeRoom]:
         """Yield the nodes that this fit may use, those with most free GPUs first, then by order."""
-        nodes = self.allowed(fit.models)
+        nodes = self.allowed(fit)
         for found in self.by_free[soon][::-1]:
             for order in members(found & nodes):
                 yield self._by_order[order]
@@ -181,17 +200,38 @@ class Room:
         if self.only_gpus_bind(fit):
             sets = self._by_gpus(fit.gpus, soon=soon)
         else:
-            sets = self._indexes.sets(fit, lambda: self._with(fit.gpus, soon=soon), soon=soon)
+            sets = self._indexes.sets(
+                (*_need(fit), soon),
+                _slots_of(fit, soon=soon),
+                lambda: self._with(fit.gpus, soon=soon),
+            )
         return {slots: some for slots, found in sets.items() if (some := found & nodes)}
 
     def holds(self, fit: Fit, *, soon: bool = False) -> int:
         """Return how many workers of this need all nodes together hold."""
-        found = self.slots(fit, self.allowed(fit.models), soon=soon)
+        found = self.slots(fit, self.allowed(fit), soon=soon)
         return sum(slots * some.bit_count() for slots, some in found.items())
 
     def only_gpus_bind(self, fit: Fit) -> bool:
-        """Tell whether no node bounds anything else that a worker of this fit takes."""
-        return not (fit.cpus and self._cpus_bound) and not (fit.memory and self._memory_bound)
+        """Tell whether whole free GPUs alone decide how many workers a node holds."""
+        return not (
+            fit.part or (fit.cpus and self._cpus_bound) or (fit.memory and self._memory_bound)
+        )
+
+    def least_spoilt(self, fit: Fit, nodes: int) -> int:
+        """Return those of the nodes that one more worker spoils least now (R12).
+
+        All of the nodes where every node is alike; none where it fits nowhere.
+        """
+        if not self._mixed:
+            return nodes
+        usual = self._usual
+        key = (*_need(fit), "loss", usual.version())
+        sets = self._indexes.sets(key, lambda node: usual.loss(node, fit))
+        for loss in sorted(sets):
+            if best := sets[loss] & nodes:
+                return best
+        return 0
 
     def _by_gpus(self, gpus: int, *, soon: bool) -> dict[int, int]:
         if not gpus:
@@ -229,3 +269,27 @@ class Room:
         else:
             self.used &= ~bit
         self._indexes.changed(node)
+
+
+def _slots_of(fit: Fit, *, soon: bool) -> Callable[[NodeRoom], int | None]:
+    """Return what tells how many workers a node holds; nodes with the same free hold the same."""
+    alike: dict[tuple[int, int, int], int] = {}
+
+    def slots(node: NodeRoom) -> int | None:
+        if fit.part:
+            return node.slots(fit, soon=soon) or None
+        state = node.state(soon=soon)
+        found = alike.get(state)
+        if found is None:
+            found = alike[state] = node.slots(fit, soon=soon)
+        return found or None
+
+    return slots
+
+
+def _may_use(node: NodeRoom, models: tuple[str, ...], part: bool) -> bool:
+    return (not models or node.node.gpu_model in models) and (not part or node.node.shared)
+
+
+def _need(fit: Fit) -> tuple[int, int, int, int, int]:
+    return fit.gpus, fit.part, fit.owner, fit.cpus, fit.memory

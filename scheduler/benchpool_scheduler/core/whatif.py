@@ -7,10 +7,11 @@ is estimated here and nothing is decided twice.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from benchpool_scheduler.core.amounts import WHOLE_GPU
 from benchpool_scheduler.core.effects import after
 from benchpool_scheduler.core.model import (
     Activity,
@@ -198,7 +199,7 @@ def compare(before: Snapshot, after: Snapshot) -> Comparison:
     )
     return Comparison(
         gpus=(_capacity(before), _capacity(after)),
-        allocated=(_allocated(was), _allocated(would)),
+        allocated=(_allocated(was.snapshot.jobs), _allocated(would.snapshot.jobs)),
         projects=tuple(_projects(was, would)),
         jobs=jobs,
     )
@@ -208,12 +209,18 @@ def _capacity(snapshot: Snapshot) -> int:
     return sum(max(0, len(node.gpus) - node.kept) for node in snapshot.nodes if node.ready)
 
 
-def _allocated(settled: Settled) -> int:
-    return sum(map(_running, settled.snapshot.jobs))
+def _allocated(jobs: Iterable[Job]) -> int:
+    """Return the GPUs of those that run; parts of GPUs together, rounded up."""
+    held = (worker for job in jobs if _fate(job) is Fate.RUNS for worker in job.held)
+    return _whole(WHOLE_GPU * len(it.gpus) if it.part is None else it.part for it in held)
 
 
-def _running(job: Job) -> int:
-    return _gpus(job) if job.activity is Activity.RUNNING else 0
+def _asked(jobs: Iterable[Job]) -> int:
+    return _whole(job.workers * (job.fraction or WHOLE_GPU * job.gpus) for job in jobs)
+
+
+def _whole(thousandths: Iterable[int]) -> int:
+    return -(-sum(thousandths) // WHOLE_GPU)
 
 
 def _gpus(job: Job) -> int:
@@ -269,10 +276,10 @@ def _project(limit: int | None, settled: Settled, name: ProjectName, jobs: list[
         quota=share.quota,
         limit=limit,
         fair_share=share.fair_share,
-        allocated=sum(map(_running, jobs)),
+        allocated=_allocated(jobs),
         running=sum(_fate(job) is Fate.RUNS for job in jobs),
         waiting=len(waiting),
-        waiting_gpus=sum(job.gpus * job.workers for job in waiting),
+        waiting_gpus=_asked(waiting),
         preempted=len(paying),
         lost_gpu_s=sum(paying),
     )

@@ -20,6 +20,7 @@ class Fit(NamedTuple):
         part: Thousandths of its one GPU, else 0 (R1).
         cpus: Thousandths of a core; ``memory`` in MiB.
         models: Accepted GPU models, best first; empty for any (R13).
+        owner: The project, where it takes part of a GPU: such GPUs are shared inside one (R1).
     """
 
     gpus: int
@@ -30,6 +31,7 @@ class Fit(NamedTuple):
     required: str | None
     preferred: str | None
     spread: bool
+    owner: int = -1
 
 
 class Work:
@@ -61,6 +63,7 @@ class Work:
             job.required_level,
             job.preferred_level,
             job.spread,
+            branch.index if job.fraction else -1,
         )
         self.core = self.need if job.min_workers == 1 else self.need.times(job.min_workers)
         self.user = job.user or job.project
@@ -85,12 +88,13 @@ def _asked(
     required: str | None,
     preferred: str | None,
     spread: bool,
+    owner: int,
 ) -> tuple[Amounts, Fit]:
     """Return what one worker takes, and where it could go; most jobs ask for what others do."""
     millicores, mib = exact(cpus, memory_gib)
     need = Amounts(part or gpus * WHOLE_GPU, millicores, mib)
     whole = 0 if part else gpus
-    return need, Fit(whole, part, millicores, mib, models, required, preferred, spread)
+    return need, Fit(whole, part, millicores, mib, models, required, preferred, spread, owner)
 
 
 def work_of(job: Job, age: int, tree: Tree, long_run_s: float = 0.0) -> Work:

@@ -1,10 +1,12 @@
 """``python -m benchpool_scheduler.measuring SHAPE NODES RUNS``: one row as JSON, for ``timing``."""
 
+import gc
 import json
 import sys
 
-from benchpool_scheduler.measuring.timing import as_json, run
+from benchpool_scheduler.measuring.timing import COLLECTIONS, as_json, run
 
 if __name__ == "__main__":
+    gc.set_threshold(*COLLECTIONS)
     shape, nodes, runs = sys.argv[1:]
     print(json.dumps(as_json(run(shape, int(nodes), int(runs)))))

@@ -26,6 +26,9 @@ from benchpool_scheduler.measuring.tallies import tally
 
 RUNS = 5
 
+COLLECTIONS = (10_000, 10, 1_000)
+"""How often Python collects garbage in the new process: as in the service (``service.process``)."""
+
 
 @dataclass(frozen=True, slots=True)
 class Timed:

@@ -10,7 +10,9 @@ length nobody could replay.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import csv
+import io
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from benchpool_scheduler.service.ledger import Ledger
@@ -19,6 +21,10 @@ from benchpool_scheduler.simulation.replay.trace import TraceJob
 from benchpool_scheduler.store.records import JobRecord
 
 DAY_S = 24 * 3600.0
+COLUMNS = (
+    *("submit_s", "duration_s", "gpus", "project", "user", "workers", "priority"),
+    "time_limit_s",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +62,27 @@ def history(ledger: Ledger, now: float, days: float, restart_s: float) -> Histor
     )
     mean_lost_s = sum(lost) / len(lost) if lost else 0.0
     return History(rows, Costs(restart_s, mean_lost_s))
+
+
+def as_csv(jobs: Iterable[TraceJob]) -> str:
+    """Return the jobs as a trace, as ``benchpool replay`` reads it; seconds to a tenth."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for job in jobs:
+        writer.writerow(
+            (
+                round(job.submit_s, 1),
+                round(job.duration_s, 1),
+                job.gpus,
+                job.project,
+                job.user,
+                job.workers,
+                job.priority,
+                job.time_limit_s,
+            )
+        )
+    return text.getvalue()
 
 
 def _row(

@@ -7,22 +7,22 @@ pool is opened again.
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Literal
 
 import msgspec
 
-from benchpool_scheduler import contract, contract_whatif
+from benchpool_scheduler import contract
 from benchpool_scheduler.configuration import Configuration
 from benchpool_scheduler.core.states import JobState
 from benchpool_scheduler.errors import InvalidInput, NotFound
 from benchpool_scheduler.hub import Directory
 from benchpool_scheduler.runtime import LogChunk, Runtime, WorkerId
 from benchpool_scheduler.service import rights, views
+from benchpool_scheduler.service.administration import Administration
 from benchpool_scheduler.service.caller import Caller
 from benchpool_scheduler.service.catalogue import PREFIX
 from benchpool_scheduler.service.clock import Clock, SystemClock
@@ -32,15 +32,14 @@ from benchpool_scheduler.service.identifiers import new_job_id
 from benchpool_scheduler.service.metrics import Metrics
 from benchpool_scheduler.service.objects import ObjectWriter
 from benchpool_scheduler.service.site import Site
+from benchpool_scheduler.service.wholeness import whole
 from benchpool_scheduler.store import Store
 from benchpool_scheduler.store.records import JobRecord
 
 LOG_BYTES = 1 << 20
 
-Answer = TypeVar("Answer")
 
-
-class Pool:
+class Pool(Administration):
     """All verbs of the service.
 
     Args:
@@ -110,7 +109,7 @@ class Pool:
         self, caller: Caller, submission: contract.JobSubmission
     ) -> tuple[contract.Job, bool]:
         """Do as ``submit`` and tell whether the job is new (HTTP 201) or a repeat (200)."""
-        record, new = await _whole(self._engine.intake.submit(caller, submission))
+        record, new = await whole(self._engine.intake.submit(caller, submission))
         return self._engine.jobs.job(self._now(record)), new
 
     def preview(self, caller: Caller, submission: contract.JobSubmission) -> contract.Preview:
@@ -179,7 +178,7 @@ class Pool:
         Errors: NotFound, Refused when it has ended.
         """
         record = self._find(caller, job)
-        await _whole(self._engine.commands.pause(caller, record.id, reason))
+        await whole(self._engine.commands.pause(caller, record.id, reason))
         return self._engine.jobs.job(self._now(record))
 
     async def resume(self, caller: Caller, job: str, reason: str | None = None) -> contract.Job:
@@ -188,7 +187,7 @@ class Pool:
         Errors: NotFound, Refused when it has ended.
         """
         record = self._find(caller, job)
-        await _whole(self._engine.commands.resume(caller, record.id, reason))
+        await whole(self._engine.commands.resume(caller, record.id, reason))
         return self._engine.jobs.job(self._now(record))
 
     async def cancel(self, caller: Caller, job: str, reason: str | None = None) -> contract.Job:
@@ -197,7 +196,7 @@ class Pool:
         Errors: NotFound, Refused when it ended otherwise. Repeating it does nothing.
         """
         record = self._find(caller, job)
-        await _whole(self._engine.commands.cancel(caller, record.id, reason))
+        await whole(self._engine.commands.cancel(caller, record.id, reason))
         return self._engine.jobs.job(self._now(record))
 
     # ------------------------------------------------------------------ logs
@@ -294,12 +293,12 @@ class Pool:
         Unavailable ``build-capacity``.
         """
         rights.require_admin(caller, "reserve GPUs for a server")
-        return views.lease(await _whole(self._engine.leases.reserve(request)))
+        return views.lease(await whole(self._engine.leases.reserve(request)))
 
     async def release(self, caller: Caller, lease: str) -> None:
         """Give a lease back. Repeating it does nothing. Errors: Forbidden."""
         rights.require_admin(caller, "give back the GPUs of a server")
-        await _whole(self._engine.leases.release(lease))
+        await whole(self._engine.leases.release(lease))
 
     def leases(self, caller: Caller, user: str | None = None) -> list[contract.Lease]:
         """Return the leases that the caller may see, of one user or of all."""
@@ -308,35 +307,6 @@ class Pool:
             for lease in self._engine.ledger.leases()
             if rights.may_use_lease(caller, lease) and user in (None, lease.user)
         ]
-
-    # ------------------------------------------------------------------ configuration
-
-    def check_configuration(self, caller: Caller, text: str) -> contract.ConfigurationChange:
-        """Say what a configuration would change for whom.
-
-        Errors: Forbidden for others than administrators, InvalidInput with line and key.
-        """
-        rights.require_admin(caller, "look at the configuration")
-        return self._engine.reconfiguration.check(text)
-
-    async def apply_configuration(self, caller: Caller, text: str) -> contract.ConfigurationChange:
-        """Put a configuration in force, all or nothing. Errors: as ``check_configuration``."""
-        rights.require_admin(caller, "change the configuration")
-        return await _whole(self._engine.reconfiguration.apply(text))
-
-    async def reload_configuration(self) -> contract.ConfigurationChange:
-        """Read the configuration file again (SIGHUP). Errors: InvalidInput; the old one stays."""
-        return await _whole(self._engine.reconfiguration.reload())
-
-    async def whatif(
-        self, caller: Caller, question: contract_whatif.WhatIfQuestion
-    ) -> contract_whatif.WhatIf:
-        """Say who would run, wait and pay with another configuration or more GPUs.
-
-        Errors: Forbidden for others than administrators, InvalidInput, TooMany.
-        """
-        rights.require_admin(caller, "ask what if")
-        return await self._engine.whatifs.ask(question)
 
     # ------------------------------------------------------------------ objects
 
@@ -406,8 +376,3 @@ class Pool:
             return msgspec.json.encode(view) if self._may_use(caller, record) else None
         owned = rights.may_use_of(caller, entry.user, entry.project, self._site.configuration)
         return msgspec.json.encode(contract.JobDeleted(entry.job)) if owned else None
-
-
-async def _whole(command: Coroutine[None, None, Answer]) -> Answer:
-    """Carry a command to its end even when whoever asked no longer waits for the answer."""
-    return await asyncio.shield(asyncio.ensure_future(command))

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 
+from benchpool_scheduler.core.amounts import WHOLE_GPU
 from benchpool_scheduler.core.model import (
     Activity,
     Bound,
@@ -48,7 +49,7 @@ JOB_KEYS = (
 )
 TOPOLOGY_KEYS = ("required", "preferred")
 EXPECT_KEYS = ("state", "workers", "nodes", "domain")
-POLICY_KEYS = tuple(field.name for field in fields(Policy))
+POLICY_KEYS = tuple(setting.name for setting in fields(Policy))
 TRAIN_POOL = "train"
 
 
@@ -60,6 +61,35 @@ class Expected:
     workers: int | None
     nodes: tuple[str, ...] | None
     domain: str | None
+
+
+@dataclass(slots=True)
+class _Free:
+    """What is left of a node while its running workers are seated in the order of the file.
+
+    Attributes:
+        whole: GPUs that nobody holds. ``parts``: the others by project and thousandths left.
+    """
+
+    whole: list[GpuId]
+    parts: dict[GpuId, tuple[ProjectName, int]] = field(default_factory=dict)
+
+    def take(self, gpus: int) -> tuple[GpuId, ...] | None:
+        """Return the next GPUs, or None when too few are left."""
+        if len(self.whole) < gpus:
+            return None
+        taken, self.whole = self.whole[:gpus], self.whole[gpus:]
+        return tuple(taken)
+
+    def take_part(self, project: ProjectName, part: int) -> tuple[GpuId, ...] | None:
+        """Return a GPU of the project that has this part left, else the next GPU."""
+        for gpu, (owner, left) in self.parts.items():
+            if owner == project and left >= part:
+                self.parts[gpu] = owner, left - part
+                return (gpu,)
+        if (taken := self.take(1)) is not None:
+            self.parts[taken[0]] = project, WHOLE_GPU - part
+        return taken
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,12 +165,13 @@ def _snapshot(case: Mapped) -> Snapshot:
     known = {node.name: node for node, _ in nodes}
     if len(known) < len(nodes):
         raise InvalidInput(f"two nodes in {where} have one name; give each its own")
-    free = {node.name: list(node.gpus) for node, _ in nodes}
+    free = {node.name: _Free(list(node.gpus)) for node, _ in nodes}
     jobs = [_job(job, free, where) for job in case.items("jobs")]
     if len({job.id for job in jobs}) < len(jobs):
         raise InvalidInput(f"two jobs in {where} have one name; give each its own")
+    shared = any(job.fraction is not None for job in jobs)
     return Snapshot(
-        nodes=tuple(node for node, pool in nodes if pool == TRAIN_POOL),
+        nodes=tuple(replace(node, shared=shared) for node, pool in nodes if pool == TRAIN_POOL),
         projects=tuple(_project(p, where) for p in case.items("projects")),
         jobs=tuple(jobs),
         policy=policy_of(case.values.get("policy", {}), f"{where}, policy"),
@@ -234,7 +265,7 @@ def _user(value: object, where: str) -> UserUse:
     return UserUse(user.text("name"), project, user.number("used_gpu_s", 0.0))
 
 
-def _job(value: object, free: dict[NodeName, list[GpuId]], where: str) -> Job:
+def _job(value: object, free: dict[NodeName, _Free], where: str) -> Job:
     job = Mapped.of(value, f"{where}, a job", JOB_KEYS)
     name = job.text("name")
     job = Mapped(job.values, f"{where}, job {name}")
@@ -244,7 +275,7 @@ def _job(value: object, free: dict[NodeName, list[GpuId]], where: str) -> Job:
         raise job.wrong("min_workers", f"at most workers, {workers}")
     activity = Activity(job.choice("state", [a.value for a in Activity], "queued"))
     levels = Mapped.of(job.values.get("topology", {}), f"{job.where}, topology", TOPOLOGY_KEYS)
-    gpus = job.whole("gpus", 1)
+    gpus, fraction = _gpus(job)
     project = ProjectName(job.text("project"))
     return Job(
         id=JobId(name),
@@ -256,7 +287,8 @@ def _job(value: object, free: dict[NodeName, list[GpuId]], where: str) -> Job:
         priority=_any_whole(job, "priority", 50),
         preemptible=job.flag("preemptible", True),
         activity=activity,
-        held=_held(job, activity, gpus, least, free),
+        held=_held(job, activity, (gpus, fraction), least, free),
+        fraction=fraction,
         cpus=job.number("cpus", 0.0),
         memory_gib=job.number("memory_gib", 0.0),
         gpu_models=tuple(job.texts("gpu_models")),
@@ -272,8 +304,23 @@ def _job(value: object, free: dict[NodeName, list[GpuId]], where: str) -> Job:
     )
 
 
+def _gpus(job: Mapped) -> tuple[int, int | None]:
+    """Return GPUs per worker, and the thousandths of its one GPU where it asks for a part."""
+    gpus = job.values.get("gpus", 1)
+    if not isinstance(gpus, float):
+        return job.whole("gpus", 1), None
+    fraction = round(gpus * WHOLE_GPU)
+    if not 0 < fraction < WHOLE_GPU or abs(gpus * WHOLE_GPU - fraction) > 1e-6:
+        raise job.wrong("gpus", "a whole number, or a part of one GPU in thousandths, like 0.125")
+    return 1, fraction
+
+
 def _held(
-    job: Mapped, activity: Activity, gpus: int, least: int, free: dict[NodeName, list[GpuId]]
+    job: Mapped,
+    activity: Activity,
+    asked: tuple[int, int | None],
+    least: int,
+    free: dict[NodeName, _Free],
 ) -> tuple[Worker, ...]:
     """Return the workers of a job that holds GPUs, taking them from ``free`` in order."""
     names = [NodeName(name) for name in job.texts("nodes")]
@@ -289,10 +336,12 @@ def _held(
     for name in names:
         if name not in free:
             raise job.wrong("nodes", "names of declared nodes")
-        if len(free[name]) < gpus:
-            raise job.wrong("nodes", f"nodes with room; {name} has {len(free[name])} GPUs left")
-        workers.append(Worker(name, tuple(free[name][:gpus])))
-        del free[name][:gpus]
+        node, (gpus, part) = free[name], asked
+        project = ProjectName(job.text("project"))
+        taken = node.take(gpus) if part is None else node.take_part(project, part)
+        if taken is None:
+            raise job.wrong("nodes", f"nodes with room; {name} has {len(node.whole)} GPUs left")
+        workers.append(Worker(name, taken, part))
     return tuple(workers)
 
 

@@ -12,7 +12,7 @@ from benchpool_scheduler.errors import InvalidInput
 from benchpool_scheduler.simulation import cases, divisions
 from benchpool_scheduler.simulation.outcomes import Outcome, nodes_of, try_case
 
-SUPPORTED = ("elastic", "topology", "types", "consolidation")
+SUPPORTED = ("fractions", "elastic", "topology", "types", "consolidation")
 """Optional abilities of this build; cases that need another are skipped by name."""
 
 Echo = Callable[[str], object]

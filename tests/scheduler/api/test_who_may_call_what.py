@@ -51,6 +51,7 @@ EXPECTED: Mapping[tuple[str, str], Mapping[str, int]] = {
     ("POST", "config/check"): OPERATORS,
     ("POST", "config/apply"): OPERATORS,
     ("POST", "whatif"): OPERATORS,
+    ("GET", "history"): OPERATORS,
     ("GET", "health"): dict.fromkeys(CALLERS, 200),
     ("GET", "openapi.json"): ALL,
     ("GET", "metrics"): OPERATORS,

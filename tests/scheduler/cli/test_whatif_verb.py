@@ -155,3 +155,19 @@ def test_the_recorded_history_is_told_after_the_jobs_of_now(benchpool: Benchpool
     assert said.status == 0
     assert "Over 1 recorded job the mean wait would be" in said.out
     assert said.out.splitlines()[-1] == "Only looked: nothing was changed."
+
+
+def test_the_recorded_history_is_printed_as_a_trace_and_replayed(
+    benchpool: Benchpool, folder: Path
+) -> None:
+    benchpool("submit", "--wait", "--gpus", "2", "--", "true")
+    said = benchpool("history", "--days", "1", by="root")
+    header, row = said.out.splitlines()
+    assert header == "submit_s,duration_s,gpus,project,user,workers,priority,time_limit_s"
+    assert row.split(",")[2:] == ["2", "vision", "susan", "1", "50", ""]
+    (folder / "mine.csv").write_bytes(said.raw)
+    found = benchpool("whatif", "--trace", str(folder / "mine.csv"), "--gpus", "2",
+                      "--more-gpus", "2", "--json")  # fmt: skip
+    assert found.json["jobs"] == 1
+    assert benchpool("history", "--json", by="root").json[0]["project"] == "vision"
+    assert benchpool("history").status == 3

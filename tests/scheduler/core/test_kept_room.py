@@ -12,6 +12,7 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from benchpool_scheduler.core.fragments import Usual
 from benchpool_scheduler.core.model import GpuId, Job, JobId, Node, NodeName, Project, ProjectName
 from benchpool_scheduler.core.model import Worker as Held
 from benchpool_scheduler.core.placement import NODE_LEVEL, domain_of, find, fits
@@ -19,13 +20,14 @@ from benchpool_scheduler.core.room import NodeRoom, Room
 from benchpool_scheduler.core.tree import Tree
 from benchpool_scheduler.core.works import Work, work_of
 
-TREE = Tree([Project(ProjectName("vision"), quota=4)])
+PROJECTS = ("vision", "sound")
+TREE = Tree([Project(ProjectName(name), quota=4) for name in PROJECTS])
 LEVELS = ("zone", "rack")
 many = settings(max_examples=200, suppress_health_check=list(HealthCheck))
 
 
 def work(number: int = 0, **facts: Any) -> Work:
-    return work_of(Job(JobId(f"j{number}"), ProjectName("vision"), **facts), number, TREE)
+    return work_of(Job(JobId(f"j{number}"), **facts), number, TREE)
 
 
 @st.composite
@@ -47,6 +49,7 @@ def machines(draw: st.DrawFn) -> list[Node]:
                 memory_gib=draw(st.sampled_from([None, None, None, 8])),
                 labels=labels,
                 ready=draw(st.sampled_from([True, True, True, False])),
+                shared=draw(st.booleans()),
             )
         )
     return nodes
@@ -55,9 +58,12 @@ def machines(draw: st.DrawFn) -> list[Node]:
 @st.composite
 def works(draw: st.DrawFn) -> Work:
     level = st.sampled_from([None, None, None, "zone", "rack", NODE_LEVEL, "row"])
+    fraction = draw(st.sampled_from([None, None, 200, 500, 700]))
     return work(
         draw(st.integers(0, 5)),
-        gpus=draw(st.integers(0, 3)),
+        project=ProjectName(draw(st.sampled_from(PROJECTS))),
+        fraction=fraction,
+        gpus=1 if fraction else draw(st.integers(0, 3)),
         cpus=draw(st.sampled_from([0, 0, 1, 3])),
         memory_gib=draw(st.sampled_from([0, 0, 0, 2])),
         gpu_models=draw(st.sampled_from([(), (), ("A",), ("B", "A")])),
@@ -101,7 +107,7 @@ class Story:
             self.room.give_back(*one)
         elif kind == "again" and self.back:
             one = self.back.pop()
-            if not self.held(one[1]):
+            if not self.held(one[1]) and not self.promised(one[1]):
                 self.taken.append(one)
                 self.room.retake(*one)
 
@@ -119,13 +125,14 @@ class Story:
             taken = self.room.take(one, places).workers[0]
             self.room.give_back(one, taken)
             gpus = (*taken.gpus, GpuId("gone")) if data.draw(st.booleans()) else taken.gpus
-            held = Held(taken.node, gpus)
+            held = Held(taken.node, gpus, taken.part)
             self.seated.append((one, held))
             self.room.seat(one, held)
 
     def take(self, data: st.DataObject) -> None:
         one = replace_job(data.draw(works()), f"t{len(self.taken)}-{data.draw(st.integers())}")
         soon, count = data.draw(st.booleans()), data.draw(st.integers(1, 4))
+        count = 1 if one.fit.part else count
         places = find(one, count, self.room, soon=soon)
         if places is not None:
             self.taken += [(one, worker) for worker in self.room.take(one, places).workers]
@@ -243,9 +250,23 @@ class Plain:
             required = self.work.fit.required
             domains = [nodes] if required is None else self.domains(nodes, required)
             large = [d for d in domains if self.size(d) >= self.count]
+            if large and self.single():
+                return [min(large[0], key=lambda n: (self.spoilt(n), self.tightness(n)))]
             if large:
                 return self.fill(min(large, key=self.size), self.count, self.levels())
         return None
+
+    def single(self) -> bool:
+        """Tell whether one worker goes where it spoils least, in a pool of unlike nodes."""
+        fit = self.work.fit
+        plain = fit.required is None and fit.preferred in (None, NODE_LEVEL)
+        mixed = any(n.node.shared or n.cpus_bound or n.memory_bound for n in self.room.nodes)
+        return self.count == 1 and plain and mixed and not self.soon
+
+    def spoilt(self, node: NodeRoom) -> int:
+        loss = Usual.loss(self.room._usual, node, self.work.fit)
+        assert loss is not None
+        return loss
 
     def slots(self, node: NodeRoom) -> int:
         return node.slots(self.work.fit, soon=self.soon)
@@ -261,6 +282,9 @@ class Plain:
         for model in models:
             yield [n for n in nodes if n.node.gpu_model == model]
         yield [n for n in nodes if n.node.gpu_model in models]
+
+    def shared(self, nodes: Sequence[NodeRoom]) -> list[NodeRoom]:
+        return [n for n in nodes if n.node.shared or not self.work.fit.part]
 
     def pinned(self) -> list[NodeRoom]:
         level, held = self.work.fit.required, self.work.job.held

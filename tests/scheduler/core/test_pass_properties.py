@@ -1,28 +1,31 @@
-"""What one pass promises, for any pool (R1, R8-R11, R15-R20, R22)."""
+"""What one pass promises, for any pool (R1, R3, R8-R10, R20, R22)."""
 
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from benchpool_scheduler.core.board import Board
-from benchpool_scheduler.core.model import (
-    Activity,
-    Job,
-    Plan,
-    Preempt,
-    ProjectName,
-    Snapshot,
-    Start,
-)
+from benchpool_scheduler.core.model import Activity, Job, JobId, Snapshot
 from benchpool_scheduler.core.plan import decide
 from benchpool_scheduler.simulation.passes import after
-from benchpool_scheduler.testing.snapshots import busy_snapshots, held_below, snapshots
+from benchpool_scheduler.testing.leaving import gone, under_way
+from benchpool_scheduler.testing.plans import at_rest, lost, movers, preempts, starts
+from benchpool_scheduler.testing.reference.holdings import (
+    booked,
+    bounds,
+    job_named,
+    need,
+    occupied,
+)
+from benchpool_scheduler.testing.reference.places import startable
+from benchpool_scheduler.testing.snapshots import busy_snapshots
+from benchpool_scheduler.testing.wide_snapshots import snapshots_under_way, wide_snapshots
 
-pools = st.one_of(snapshots(), busy_snapshots())
-elastic_pools = st.one_of(snapshots(elastic=True), busy_snapshots(elastic=True))
+pools = st.one_of(wide_snapshots(), busy_snapshots(elastic=True))
+any_moment = st.one_of(wide_snapshots(), snapshots_under_way(), busy_snapshots(elastic=True))
 many = settings(max_examples=150, suppress_health_check=list(HealthCheck))
 some = settings(max_examples=80, suppress_health_check=list(HealthCheck))
 
@@ -31,208 +34,132 @@ def gpus_of(job: Job) -> int:
     return sum(len(worker.gpus) for worker in job.held)
 
 
-def job_named(snapshot: Snapshot, name: str) -> Job:
-    return next(job for job in snapshot.jobs if job.id == name)
-
-
-def starts(plan: Plan) -> dict[str, Start]:
-    """Return all that a job gets, what must wait included, as one start."""
-    found: dict[str, Start] = {}
-    for command in plan.commands:
-        if isinstance(command, Start):
-            so_far = found.get(command.job, Start(command.job, ()))
-            found[command.job] = Start(
-                command.job, so_far.workers + command.workers, so_far.after + command.after
-            )
-    return found
-
-
-def movers(plan: Plan) -> set[str]:
-    """Jobs that leave their places and go on at others (R18)."""
-    return {name for name, command in starts(plan).items() if name in command.after}
-
-
-def preempts(plan: Plan) -> list[Preempt]:
-    return [c for c in plan.commands if isinstance(c, Preempt)]
+def bare(pool: Snapshot) -> Snapshot:
+    """Return the pool without its promises: only what is really held."""
+    jobs = tuple(replace(job, earmarked=False, promised=()) for job in pool.jobs)
+    return replace(pool, jobs=jobs)
 
 
 @many
-@given(elastic_pools)
+@given(any_moment)
 def test_no_gpu_is_given_twice_and_none_that_is_not_there(pool: Snapshot) -> None:
+    """R1: what is given is there, is ready, and is held by nobody, or by one who leaves first."""
     plan = decide(pool)
-    gone = {gpu for c in preempts(plan) for w in c.workers for gpu in w.gpus}
-    held = Counter(gpu for job in pool.jobs for w in job.held for gpu in w.gpus)
-    leaving = {
-        gpu
-        for job in pool.jobs
-        if job.activity is Activity.TERMINATING
-        for w in job.held
-        for gpu in w.gpus
-    }
     usable = {gpu: node.name for node in pool.nodes if node.ready for gpu in node.gpus}
+    holder = {gpu: job.id for job in pool.jobs for w in job.held for gpu in w.gpus}
     given_out = Counter(gpu for c in starts(plan).values() for w in c.workers for gpu in w.gpus)
     assert all(number == 1 for number in given_out.values())
-    for command in starts(plan).values():
+    for command in plan.commands:
+        if command in preempts(plan):
+            continue
         for worker in command.workers:
             for gpu in worker.gpus:
                 assert usable[gpu] == worker.node
-                assert not held[gpu] or gpu in gone | leaving
-                assert not held[gpu] or command.after
-    for start in plan.commands:
-        if isinstance(start, Start) and not start.after:
-            assert not any(held[gpu] for worker in start.workers for gpu in worker.gpus)
+                assert gpu not in holder or holder[gpu] in command.after  # type: ignore[union-attr]
+    going = {gpu for workers in lost(plan).values() for w in workers for gpu in w.gpus}
+    going |= {gpu for c in preempts(plan) for w in c.workers for gpu in w.gpus}
+    staying = {
+        gpu
+        for job in pool.jobs
+        if job.activity is Activity.RUNNING
+        for w in job.held
+        for gpu in w.gpus
+    } - going
+    assert not staying & set(given_out)
 
 
 @many
-@given(elastic_pools)
+@given(any_moment)
+def test_after_the_pass_no_gpu_core_or_gib_is_held_twice(pool: Snapshot) -> None:
+    """R1, also while the victims have not left yet, and when they have."""
+    plan = decide(pool)
+    at_once, gradually = after(pool, plan), gone(under_way(pool, plan))
+    for later, workers in ((at_once, lambda job: job.held), (gradually, occupied)):
+        for node in later.nodes:
+            here = [(job, w) for job in later.jobs for w in workers(job) if w.node == node.name]
+            gpus = [gpu for _, worker in here for gpu in worker.gpus]
+            assert len(gpus) == len(set(gpus))
+            cpus, memory = (sum(need(job)[r] for job, _ in here) for r in (1, 2))
+            assert node.cpus is None or cpus <= node.cpus
+            assert node.memory_gib is None or memory <= node.memory_gib
+
+
+@many
+@given(any_moment)
 def test_a_gang_starts_with_at_least_its_smallest_size_and_at_most_its_largest(
     pool: Snapshot,
 ) -> None:
+    """R10."""
     plan = decide(pool)
+    taken = lost(plan)
     for name, command in starts(plan).items():
         job = job_named(pool, name)
-        held = 0 if name in movers(plan) else len(job.held)
+        held = 0 if name in movers(plan) or job.activity is Activity.TERMINATING else len(job.held)
+        held -= len(taken.get(name, ()))
         assert job.min_workers <= len(command.workers) + held <= job.workers
         assert all(len(worker.gpus) == job.gpus for worker in command.workers)
 
 
 @many
-@given(elastic_pools)
+@given(any_moment)
 def test_no_limit_is_passed_and_non_preemptible_work_stays_within_quota(pool: Snapshot) -> None:
-    done = after(pool, decide(pool))
-    for project in pool.projects:
-        (before, firm_before), (every, firm) = (
-            held_below(pool, project.name),
-            held_below(done, project.name),
-        )
-        assert project.limit is None or every <= max(project.limit, before)
-        assert project.quota is None or firm <= max(project.quota, firm_before)
+    """R8, at every level and for every resource; what was above before does not grow."""
+    plan = decide(pool)
+    for later in (bare(after(pool, plan)), gone(under_way(pool, plan))):
+        for kind in ("limit", "quota"):
+            before = booked(pool, firm=kind == "quota")
+            now = booked(later, firm=kind == "quota")
+            for project in pool.projects:
+                for r, bound in enumerate(bounds(project, kind)):
+                    if bound is not None:
+                        assert now[project.name][r] <= max(bound, before[project.name][r])
 
 
 @many
-@given(elastic_pools)
+@given(any_moment)
 def test_every_waiting_job_has_exactly_one_reason_and_nobody_else_has(pool: Snapshot) -> None:
+    """R22."""
     plan = decide(pool)
-    started = {c.job for c in plan.commands if isinstance(c, Start) and not c.after}
-    waiting = {j.id for j in pool.jobs if j.activity is Activity.QUEUED} - started
-    assert set(plan.reasons) == waiting
+    later = under_way(pool, plan)
+    stopped = {j.id for j in pool.jobs if len(lost(plan).get(j.id, ())) == len(j.held) > 0}
+    waiting = {j.id for j in later.jobs if j.activity is Activity.QUEUED}
+    assert set(plan.reasons) - stopped == waiting
     assert all(reason.text and reason.remedy for reason in plan.reasons.values())
 
 
 @many
-@given(elastic_pools)
-def test_only_preemptible_unprotected_running_jobs_give_way(pool: Snapshot) -> None:
-    for command in preempts(decide(pool)):
-        victim = job_named(pool, command.job)
-        assert victim.activity is Activity.RUNNING
-        assert victim.preemptible
-        if len(command.workers) == len(victim.held):
-            assert victim.ran_s >= pool.policy.min_runtime_s
-            assert victim.preemptions_last_hour < pool.policy.preemptions_per_hour
-
-
-@many
-@given(elastic_pools)
-def test_nobody_gives_way_unless_the_claimant_gets_its_room(pool: Snapshot) -> None:
-    plan = decide(pool)
-    for command in preempts(plan):
-        if command.claimant is None:
-            assert command.rule == "R3"
-            continue
-        assert command.job in starts(plan)[command.claimant].after
+@given(pools)
+def test_at_rest_nobody_waits_who_could_start(pool: Snapshot) -> None:
+    """R9: not one job that fits and that no limit or quota forbids; R20 keeps promised places."""
+    still = at_rest(pool)
+    for job in still.jobs:
+        if job.activity is Activity.QUEUED and not job.earmarked:
+            assert not startable(still, job, job.min_workers), job.id
 
 
 @many
 @given(pools)
-def test_in_quota_work_never_gives_way_to_over_quota_work_of_others(pool: Snapshot) -> None:
-    plan = decide(pool)
-    board = Board.of(pool)
-    for command in preempts(plan):
-        victim = job_named(pool, command.job)
-        if command.claimant is None or command.job in movers(plan):
-            continue
-        claimant = job_named(pool, command.claimant)
-        if claimant.project == victim.project:
-            assert claimant.priority > victim.priority
-            continue
-        mine, theirs = board.tree.of(claimant.project), board.tree.of(victim.project)
-        level = next(
-            i for i, (a, b) in enumerate(zip(mine.path, theirs.path, strict=False)) if a != b
-        )
-        above_quota = [_over(pool, board, i) for i in theirs.path[level:]]
-        assert any(above_quota), "somebody on the victim's side holds more than guaranteed"
-
-
-def _over(pool: Snapshot, board: Board, index: int) -> bool:
-    project = board.tree.branches[index]
-    held, _ = held_below(pool, ProjectName(project.name))
-    return project.quota[0] is not None and held * 1000 > project.quota[0]
-
-
-@many
-@given(pools)
-def test_whoever_fits_starts(pool: Snapshot) -> None:
-    """R9, except for GPUs that are promised to somebody or kept for benches."""
-    done = after(pool, decide(pool))
-    if any(job.earmarked for job in done.jobs):
-        return
-    board = Board.of(done)
-    for work in board.works.values():
-        if not work.queued:
-            continue
-        if board.ledger.over_limit(work, work.core, soon=False) is not None:
-            continue
-        if board.ledger.over_guarantee(work, work.core, soon=False) is not None:
-            continue
-        victims = {c.job for c in preempts(decide(pool))}
-        slots = sum(node.slots(work.fit, soon=False) for node in board.room.nodes)
-        if work.job.id in victims or victims:
-            continue  # what a victim leaves over is free only when it has gone
-        assert slots < work.job.min_workers
-
-
-@some
-@given(elastic_pools)
-def test_no_victim_could_be_spared(pool: Snapshot) -> None:
-    """R18: with any one victim back, the claimants no longer all fit."""
-    plan = decide(pool)
-    claims = [c for c in preempts(plan) if c.claimant is not None]
-    whole = [c for c in claims if len(c.workers) == len(job_named(pool, c.job).held)]
-    if len(pool.nodes) > 1 or any(p.limit is not None for p in pool.projects):
-        return
-    node = pool.nodes[0]
-    for command in whole:
-        spared = sum(len(worker.gpus) for worker in command.workers)
-        done = after(pool, plan)
-        used = sum(gpus_of(job) for job in done.jobs)
-        promised = sum(len(w.gpus) for job in done.jobs for w in job.promised)
-        assert len(node.gpus) - node.kept - used - promised < spared
+def test_at_rest_no_gang_is_smaller_than_it_could_be(pool: Snapshot) -> None:
+    """R9, R10: above the smallest size workers come singly, as long as there is room."""
+    still = at_rest(pool)
+    for job in still.jobs:
+        if job.activity is Activity.RUNNING and len(job.held) < job.workers:
+            assert not startable(still, job, 1), job.id
 
 
 @many
 @given(pools)
 def test_after_a_few_passes_nothing_changes_any_more(pool: Snapshot) -> None:
-    """R20: commands die out, and then a pass does nothing."""
-    for _ in range(8):
-        before, pool = pool, after(pool, decide(pool))
-        if pool == before:
-            break
-    assert after(pool, decide(pool)) == pool
-
-
-@some
-@given(elastic_pools)
-def test_elastic_pools_come_to_rest_too(pool: Snapshot) -> None:
-    for _ in range(12):
-        before, pool = pool, after(pool, decide(pool))
-        if pool == before:
-            break
-    assert after(pool, decide(pool)) == pool
+    """R20: commands die out, and then five further passes do nothing."""
+    still = at_rest(pool)
+    for _ in range(5):
+        assert after(still, decide(still)) == still
 
 
 @many
 @given(pools)
 def test_jobs_above_their_quota_are_named(pool: Snapshot) -> None:
+    """R4: exactly where a project holds more than its quota, some of its jobs are over quota."""
     plan = decide(pool)
     if any(command.after for command in starts(plan).values()):
         return  # such jobs do not run yet
@@ -248,20 +175,20 @@ def test_jobs_above_their_quota_are_named(pool: Snapshot) -> None:
             assert {job.id for job in running} & plan.over_quota
 
 
-@many
-@given(pools)
-def test_a_job_moves_only_to_free_places_of_its_own_size(pool: Snapshot) -> None:
-    plan = decide(pool)
-    held = {gpu for job in pool.jobs for worker in job.held for gpu in worker.gpus}
-    for name in movers(plan):
-        job, command = job_named(pool, name), starts(plan)[name]
-        assert job.preemptible
-        assert job.checkpoints
-        assert len(command.workers) == len(job.held)
-        assert not held & {gpu for worker in command.workers for gpu in worker.gpus}
+@some
+@given(any_moment)
+def test_the_same_pool_gets_the_same_plan(pool: Snapshot) -> None:
+    assert decide(pool) == decide(pool)
 
 
 @some
-@given(elastic_pools)
-def test_the_same_pool_gets_the_same_plan(pool: Snapshot) -> None:
-    assert decide(pool) == decide(pool)
+@given(any_moment)
+def test_the_names_of_jobs_decide_nothing(pool: Snapshot) -> None:
+    """Age is the place in the list; an id is only a name."""
+    renamed = replace(
+        pool, jobs=tuple(replace(job, id=JobId(f"{99 - i}")) for i, job in enumerate(pool.jobs))
+    )
+    names = {job.id: again.id for job, again in zip(pool.jobs, renamed.jobs, strict=True)}
+    assert [names[c.job] for c in decide(pool).commands] == [
+        c.job for c in decide(renamed).commands
+    ]

@@ -113,6 +113,16 @@ def test_a_job_whose_gpus_others_are_leaving_is_promised_not_running() -> None:
     assert [it.after.fate for it in found.jobs] == [Fate.LEAVES, Fate.PROMISED]
 
 
+def test_parts_of_a_gpu_are_summed_before_they_are_rounded() -> None:
+    jobs = tuple(Job(JobId(f"p{n}"), JOE, fraction=400) for n in range(7))
+    shared = replace(pool(0, 0, *jobs), nodes=(replace(node("box", 2), shared=True),))
+    found = compare(shared, with_nodes(shared, 2))
+    joe = next(it for it in found.projects if it.name == JOE)
+    assert joe.before is not None
+    assert (joe.before.allocated, joe.before.waiting, joe.before.waiting_gpus) == (2, 3, 2)
+    assert found.allocated == (2, 3)
+
+
 def test_pools_with_other_jobs_cannot_be_compared() -> None:
     one = pool(4, 0, running("old", SUSAN, 4, 0))
     with pytest.raises(InvalidInput, match="same jobs"):

@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from benchpool_scheduler.core.states import JobState
-from benchpool_scheduler.service.history import DAY_S, History, history
+from benchpool_scheduler.service.history import DAY_S, History, as_csv, history
 from benchpool_scheduler.service.ledger import Ledger
+from benchpool_scheduler.simulation.replay import trace
+from benchpool_scheduler.simulation.replay.report import ReplayOptions, replay
 from benchpool_scheduler.store.records import (
     AddJob,
     AttemptRecord,
@@ -126,3 +128,20 @@ def test_what_never_ran_still_runs_or_ended_long_ago_is_left_out(tmp_path: Path)
     )
     assert found.jobs == ()
     assert found.costs.lost_progress_s == 0
+
+
+def test_the_history_is_a_trace_that_can_be_replayed(tmp_path: Path) -> None:
+    found = recorded(
+        tmp_path / "state",
+        [
+            job("a", -9000, -1000, gpus=2, workers=2),
+            attempt("a", 1, -9000, -1000),
+            job("b", -5000, -100, time_limit_s=9000),
+            attempt("b", 1, -1000, -100),
+        ],
+    )
+    file = tmp_path / "history.csv"
+    file.write_text(as_csv(found.jobs))
+    assert trace.read(file) == list(found.jobs)
+    summary, _ = replay(ReplayOptions(file, gpus=8))
+    assert (summary.jobs, summary.mean_wait_h) == (2, 0)

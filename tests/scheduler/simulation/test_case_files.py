@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from benchpool_scheduler.errors import InvalidInput
-from benchpool_scheduler.simulation import run, run_shares
+from benchpool_scheduler.simulation import report, run, run_shares
 
 GOOD = """
 version: 1
@@ -55,9 +55,19 @@ def test_a_case_that_fails_says_the_difference_and_status_1(tmp_path: Path) -> N
     ]
 
 
-def test_a_case_that_needs_a_missing_ability_is_skipped_by_its_name(tmp_path: Path) -> None:
+def test_a_case_that_needs_a_missing_ability_is_skipped_by_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(report, "SUPPORTED", ("elastic",))
     status, lines = printed(file(tmp_path, GOOD + "requires: [fractions]\n"))
     assert (status, lines[0]) == (0, "skip borrow: needs fractions")
+
+
+@pytest.mark.parametrize("gpus", [1.5, 0.0, 0.1234, -0.5])
+def test_a_part_of_a_gpu_is_below_one_and_in_thousandths(tmp_path: Path, gpus: float) -> None:
+    wrong = GOOD.replace("project: joe, gpus: 2", f"project: joe, gpus: {gpus}")
+    with pytest.raises(InvalidInput, match="case borrow, job b must be a whole number, or a part"):
+        printed(file(tmp_path, wrong))
 
 
 def test_explain_adds_the_reason_of_every_waiting_job(tmp_path: Path) -> None:
@@ -96,7 +106,7 @@ MISTAKES = [
     ("  b: {state", "  c: {state", "unknown key c in HERE, expect; the nearest known key is"),
     ("[a]", "[z]", "unknown key z in HERE, expect preempted"),
     ("version: 1", "version: 2", "version in HERE must be 1, not 2"),
-    ("gpus: 2}", "gpus: 0.5}", "gpus in HERE, job b must be a whole number from 0, not 0.5"),
+    ("gpus: 2}", "gpus: two}", "gpus in HERE, job b must be a whole number from 0, not 'two'"),
     ("project: joe", "project: jo", "HERE: there is no project jo; the projects are susan, joe"),
     ("nodes: [n0]", "nodes: [n9]", "nodes in HERE, job a must be names of declared nodes"),
     ("gpus: 4, labels", "gpus: 3, labels", "must be nodes with room; n0 has 3 GPUs left"),

@@ -1,0 +1,163 @@
+"""Least future fragmentation: what a worker here would spoil for the workers that are usual (R12).
+
+Free GPUs can be of no use: too few of them together, too small a part of one, or no CPUs or memory
+left beside them. How much of a node is of use depends on who comes. So the *usual* workers are
+counted, from what runs in the pool, and a node is worth, on average over them, the GPUs that it
+could fill with workers like that. A worker goes where this worth falls least.
+
+The idea of measuring fragmentation against the typical workload is from Weng et al., "Beware of
+Fragmentation: Scheduling GPU-Sharing Workloads with Fragmentation Gradient Descent" (USENIX ATC
+2023). There a node counts as useful for a kind of worker as soon as one of them fits; here it
+counts for as many of them as its CPUs and memory feed.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from benchpool_scheduler.core.amounts import WHOLE_GPU
+from benchpool_scheduler.core.node_room import NodeRoom
+from benchpool_scheduler.core.sharing import Part
+from benchpool_scheduler.core.works import Fit
+
+MOST_KINDS = 32
+"""Kinds of workers that are looked at: the most frequent."""
+
+MOST_REMEMBERED = 200_000
+"""Nodes' states of which the worth is remembered."""
+
+Kind = tuple[int, int, int, int, int, tuple[str, ...]]
+"""GPUs, part, project of the part, CPUs, memory and models of one worker."""
+
+State = tuple[str | None, bool, int, tuple[Part, ...], int | None, int | None]
+"""Model, shared, whole GPUs free, rests of GPUs in use in parts, CPUs and memory free."""
+
+
+class Usual:
+    """The workers of the pool by kind, and what nodes are worth to them.
+
+    A kind weighs as much as its number has binary digits: the rare count too, and the weights
+    seldom change.
+    """
+
+    def __init__(self) -> None:
+        self._counts: Counter[Kind] = Counter()
+        self._stale = False
+        self._version = 0
+        self._kinds: tuple[tuple[int, Kind], ...] = ()
+        self._open: dict[tuple[str | None, bool], list[tuple[int, Kind]]] = {}
+        self._worth: dict[State, int] = {}
+
+    def note(self, fit: Fit, workers: int) -> None:
+        """Count workers of this fit; fewer when the number is negative."""
+        if not fit.gpus and not fit.part:
+            return
+        kind = (fit.gpus, fit.part, fit.owner, fit.cpus, fit.memory, fit.models)
+        before = self._counts[kind]
+        after = before + workers
+        if after:
+            self._counts[kind] = after
+        else:
+            del self._counts[kind]
+        self._stale |= before.bit_length() != after.bit_length()
+
+    def version(self) -> int:
+        """Bring the weights up to date; return how often any of them has changed."""
+        if self._stale:
+            self._stale = False
+            weights = ((count.bit_length(), kind) for kind, count in self._counts.items())
+            kinds = tuple(sorted(weights, key=lambda kind: (-kind[0], kind[1]))[:MOST_KINDS])
+            if kinds != self._kinds:
+                self._kinds = kinds
+                self._version += 1
+                self._open.clear()
+                self._worth.clear()
+        return self._version
+
+    def loss(self, node: NodeRoom, fit: Fit) -> int | None:
+        """Return what one worker would spoil; None where it does not fit."""
+        if node.slots(fit, soon=False) < 1:
+            return None
+        return min(loss for loss, _ in self._ways(node, fit))
+
+    def rest(self, node: NodeRoom, fit: Fit) -> int:
+        """Return of which GPU a part is best taken: of one with so much left now."""
+        return min(self._ways(node, fit))[1]
+
+    def _ways(self, node: NodeRoom, fit: Fit) -> Iterator[tuple[int, int]]:
+        """Yield what each way to place a worker spoils, and what is left of the GPU it takes."""
+        state = state_of(node)
+        model, shared, free, rests, cpus, memory = state
+        before = self._worth_of(state)
+        cpus = None if cpus is None else cpus - fit.cpus
+        memory = None if memory is None else memory - fit.memory
+        if not fit.part:
+            after = self._worth_of((model, shared, free - fit.gpus, rests, cpus, memory))
+            yield 2 * (before - after), WHOLE_GPU
+            return
+        for rest in dict.fromkeys(r for owner, r in rests if owner == fit.owner and r >= fit.part):
+            left = list(rests)
+            left.remove((fit.owner, rest))
+            new = _with(left, (fit.owner, rest - fit.part))
+            after = self._worth_of((model, shared, free, new, cpus, memory))
+            yield 2 * (before - after), rest
+        if free:
+            new = _with(rests, (fit.owner, WHOLE_GPU - fit.part))
+            after = self._worth_of((model, shared, free - 1, new, cpus, memory))
+            yield 2 * (before - after) + 1, WHOLE_GPU  # of equal ways the one that opens no GPU
+
+    def _worth_of(self, state: State) -> int:
+        worth = self._worth.get(state)
+        if worth is None:
+            if len(self._worth) >= MOST_REMEMBERED:
+                self._worth.clear()
+            worth = self._worth[state] = self._work_out(state)
+        return worth
+
+    def _work_out(self, state: State) -> int:
+        """Return the sum, over the usual kinds, of weight times the GPUs that it could fill."""
+        model, shared, free, rests, cpus, memory = state
+        worth = 0
+        for weight, (gpus, part, owner, need_cpus, need_memory, _) in self._usual(model, shared):
+            if part:
+                each, fill = part, free * WHOLE_GPU
+                for project, rest in rests:
+                    if rest >= part and project == owner:
+                        fill += rest
+            else:
+                each, fill = gpus * WHOLE_GPU, free // gpus * gpus * WHOLE_GPU
+            if cpus is not None and need_cpus:
+                fill = min(fill, cpus * each // need_cpus)
+            if memory is not None and need_memory:
+                fill = min(fill, memory * each // need_memory)
+            if fill > 0:
+                worth += weight * fill
+        return worth
+
+    def _usual(self, model: str | None, shared: bool) -> list[tuple[int, Kind]]:
+        """Return the usual kinds that may use a node."""
+        key = (model, shared)
+        if key not in self._open:
+            self._open[key] = [
+                (weight, kind)
+                for weight, kind in self._kinds
+                if (shared or not kind[1]) and (not kind[5] or model in kind[5])
+            ]
+        return self._open[key]
+
+
+def state_of(node: NodeRoom) -> State:
+    """Return all of a node that decides what it is worth now."""
+    return (
+        node.node.gpu_model,
+        node.node.shared,
+        node.now,
+        node.parts.owned(node.blocked(soon=False)) if node.parts.now else (),
+        node.spare[0] if node.cpus_bound else None,
+        node.spare[1] if node.memory_bound else None,
+    )
+
+
+def _with(rests: Sequence[Part], new: Part) -> tuple[Part, ...]:
+    return tuple(sorted([*rests, new])) if new[1] else tuple(rests)

@@ -1,0 +1,168 @@
+"""Who may be made to give way, found by trying every set of victims (R15-R19)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import combinations
+
+from benchpool_scheduler.core.model import Activity, Job, JobId, ProjectName, Snapshot, Worker
+from benchpool_scheduler.testing.reference.holdings import (
+    GPUS,
+    Amounts,
+    bounds,
+    held,
+    named,
+    need,
+    path,
+    plus,
+    times,
+    without,
+)
+from benchpool_scheduler.testing.reference.places import startable
+from benchpool_scheduler.testing.reference.shares import fair_shares
+
+Shares = Mapping[ProjectName, Amounts]
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """What can be taken at once: one surplus worker, or a whole job with all of its workers."""
+
+    job: Job
+    workers: tuple[Worker, ...]
+
+    @property
+    def whole(self) -> bool:
+        """Tell whether the job stops."""
+        return len(self.workers) == len(self.job.held)
+
+
+Victims = tuple[Piece, ...]
+
+
+def protected(snapshot: Snapshot, job: Job) -> bool:
+    """Tell whether the job may not be stopped now (R19)."""
+    least = snapshot.policy.min_runtime_s
+    for name in path(snapshot, job.project):
+        own = named(snapshot, name).min_runtime_s
+        least = least if own is None else own
+    often = job.preemptions_last_hour >= snapshot.policy.preemptions_per_hour
+    return job.ran_at(snapshot.now_s) < least or often
+
+
+def pieces(snapshot: Snapshot) -> list[Piece]:
+    """Return all that anybody could ever be made to give (R16, R19)."""
+    found: list[Piece] = []
+    for job in snapshot.jobs:
+        if job.activity is Activity.RUNNING and job.preemptible:
+            found += [Piece(job, (worker,)) for worker in job.held[job.min_workers :]]
+            if not protected(snapshot, job):
+                found.append(Piece(job, job.held))
+    return found
+
+
+def lost_gpu_s(snapshot: Snapshot, victims: Sequence[Piece]) -> float:
+    """Return what stopping costs: progress and a restart for every GPU of a smallest gang (R18)."""
+    return sum(
+        (p.job.unsaved_at(snapshot.now_s) + snapshot.policy.restart_s)
+        * float(need(p.job)[GPUS])
+        * p.job.min_workers
+        for p in victims
+        if p.whole
+    )
+
+
+def taken(victims: Sequence[Piece]) -> dict[JobId, tuple[Worker, ...]]:
+    """Return by job the workers that a set of pieces takes."""
+    lost: dict[JobId, tuple[Worker, ...]] = {}
+    for piece in victims:
+        lost[piece.job.id] = (*lost.get(piece.job.id, ()), *piece.workers)
+    return lost
+
+
+def may_take(snapshot: Snapshot, shares: Shares, claimant: Job, workers: int, victim: Job) -> bool:
+    """Tell whether the claimant may make this job give way as things stand (R15)."""
+    if claimant.project == victim.project:
+        return victim.priority < claimant.priority
+    mine, theirs = path(snapshot, claimant.project), path(snapshot, victim.project)
+    level = next(i for i, (a, b) in enumerate(zip(mine, theirs, strict=False)) if a != b)
+    asked, now = times(need(claimant), workers), held(snapshot)
+    quotas = {name: bounds(named(snapshot, name), "quota") for name in {*mine, *theirs}}
+
+    def counts(name: ProjectName, r: int, *, share: bool) -> bool:
+        return bool(asked[r]) and (quotas[name][r] is not None or (share and r == GPUS))
+
+    def due(name: ProjectName, r: int, *, share: bool) -> Fraction:
+        return shares[name][r] if share else quotas[name][r] or Fraction(0)
+
+    def above(name: ProjectName, *, share: bool) -> bool:
+        return any(
+            counts(name, r, share=share) and now[name][r] > due(name, r, share=share)
+            for r in range(3)
+        )
+
+    def within(name: ProjectName, *, share: bool) -> bool:
+        after = plus(now[name], asked)
+        return all(
+            not counts(name, r, share=share) or after[r] <= due(name, r, share=share)
+            for r in range(3)
+        )
+
+    by_share = all(within(name, share=True) for name in mine[level:]) and all(
+        above(name, share=True) for name in theirs[level:]
+    )
+    by_quota = all(within(name, share=False) for name in mine[level:]) and above(
+        theirs[level], share=False
+    )
+    return by_share or by_quota
+
+
+def lawful(
+    snapshot: Snapshot, shares: Shares, claimant: Job, workers: int, victims: Victims
+) -> bool:
+    """Tell whether the victims may be taken one after the other in some order (R15)."""
+    if not victims:
+        return True
+    for last in victims:
+        rest = tuple(piece for piece in victims if piece is not last)
+        before = without(snapshot, taken(rest))
+        if may_take(before, shares, claimant, workers, last.job) and lawful(
+            snapshot, shares, claimant, workers, rest
+        ):
+            return True
+    return False
+
+
+def sets(available: Sequence[Piece]) -> Iterator[Victims]:
+    """Yield every set of pieces; a job that stops is in it once."""
+    for size in range(1, len(available) + 1):
+        for chosen in combinations(available, size):
+            stopped = [piece.job.id for piece in chosen if piece.whole]
+            if all(piece.whole or piece.job.id not in stopped for piece in chosen):
+                yield chosen
+
+
+def suffices(snapshot: Snapshot, claimant: Job, workers: int, victims: Victims) -> bool:
+    """Tell whether the claimant could start once the victims have gone (R17)."""
+    return startable(without(snapshot, taken(victims)), claimant, workers)
+
+
+def answers(snapshot: Snapshot, claimant: Job, workers: int) -> list[Victims]:
+    """Return every lawful set of victims of which none can be spared (R15-R19)."""
+    shares = fair_shares(snapshot).of
+    found = [
+        victims
+        for victims in sets(pieces(snapshot))
+        if suffices(snapshot, claimant, workers, victims)
+        and lawful(snapshot, shares, claimant, workers, victims)
+    ]
+    return [v for v in found if not any(_part_of(smaller, v) for smaller in found)]
+
+
+def _part_of(smaller: Victims, larger: Victims) -> bool:
+    """Tell whether the first takes only what the second takes too."""
+    whole = {gpu for piece in larger for worker in piece.workers for gpu in worker.gpus}
+    part = {gpu for piece in smaller for worker in piece.workers for gpu in worker.gpus}
+    return part < whole

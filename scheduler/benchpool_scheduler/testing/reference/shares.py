@@ -1,0 +1,207 @@
+"""Fair shares by filling vessels (R4-R7).
+
+Think of each project as a vessel as wide as its weight and as deep as its open demand is for that
+width. Surplus poured in stands equally high in all vessels that are not full: the height at which
+all of it is used gives the exact slices; whole units and the largest cut-off parts give the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from benchpool_scheduler.core.model import Activity, Project, ProjectName, Snapshot
+from benchpool_scheduler.testing.reference.holdings import (
+    CPUS,
+    MEMORY,
+    NOTHING,
+    Amounts,
+    bounds,
+    children,
+    need,
+    plus,
+    times,
+    weights,
+)
+from benchpool_scheduler.testing.reference.places import possible
+
+UNITS = (1, 1000, 1024)
+"""How many of the smallest parts that are given out make one GPU, one core, one GiB."""
+
+
+@dataclass(frozen=True, slots=True)
+class Vessel:
+    """One project in a division: its guarantee, the most it can use, its weight; whole units."""
+
+    quota: int | None
+    most: int
+    weight: Fraction
+    priority: int
+
+
+def exact_slices(total: int, vessels: Sequence[Vessel]) -> list[Fraction]:
+    """Return what each deserves before anything is rounded."""
+    got = [Fraction(min(total if v.quota is None else v.quota, v.most)) for v in vessels]
+    rest = max(Fraction(0), total - sum(got, Fraction(0)))
+    for priority in sorted({v.priority for v in vessels}, reverse=True):
+        bucket = [i for i, v in enumerate(vessels) if v.priority == priority and v.weight > 0]
+        depth = {i: Fraction(vessels[i].most - got[i]) / vessels[i].weight for i in bucket}
+        height = _height(rest, {i: vessels[i].weight for i in bucket}, depth)
+        for i in bucket:
+            poured = vessels[i].weight * min(height, depth[i])
+            got[i] += poured
+            rest -= poured
+    return got
+
+
+def _height(
+    rest: Fraction, width: Mapping[int, Fraction], depth: Mapping[int, Fraction]
+) -> Fraction:
+    """Return how high ``rest`` stands in vessels of these widths and depths; all full at most."""
+    below = Fraction(0)
+    for top in sorted({*depth.values()}):
+        wide = sum((width[i] for i in depth if depth[i] >= top), Fraction(0))
+        if rest <= wide * (top - below):
+            return below + rest / wide if wide else below
+        rest -= wide * (top - below)
+        below = top
+    return below
+
+
+def whole_slices(total: int, vessels: Sequence[Vessel]) -> list[int]:
+    """Return the shares in whole units: cut off, then one each to the largest cut-off part."""
+    exact = exact_slices(total, vessels)
+    whole = [int(share) for share in exact]
+    for priority in {v.priority for v in vessels}:
+        bucket = [i for i, v in enumerate(vessels) if v.priority == priority]
+        cut = sum((exact[i] - whole[i] for i in bucket), Fraction(0))
+        bucket.sort(key=lambda i: (whole[i] - exact[i], i))
+        for i in bucket[: round(cut)]:
+            whole[i] += 1
+    return whole
+
+
+def demands(snapshot: Snapshot) -> dict[ProjectName, Amounts]:
+    """Return what each project and all below it ask for, held or not, within their limits.
+
+    A waiting job that could never run asks for nothing (R6).
+    """
+    asked = {project.name: NOTHING for project in snapshot.projects}
+    for job in snapshot.jobs:
+        if job.activity is not Activity.QUEUED or possible(snapshot, job):
+            asked[job.project] = plus(asked[job.project], times(need(job), job.workers))
+
+    def climb(project: Project) -> Amounts:
+        for child in children(snapshot, project.name):
+            asked[project.name] = plus(asked[project.name], climb(child))
+        limits = bounds(project, "limit")
+        own = asked[project.name]
+        return tuple(  # type: ignore[return-value]
+            amount if limit is None else min(amount, limit)
+            for amount, limit in zip(own, limits, strict=True)
+        )
+
+    for top in children(snapshot, None):
+        climb(top)
+    return asked
+
+
+def pool_total(snapshot: Snapshot, asked: Amounts) -> Amounts:
+    """Return what train may use: ready nodes less benches; unbounded nodes have what is asked."""
+    ready = [node for node in snapshot.nodes if node.ready]
+    gpus = Fraction(sum(max(0, len(node.gpus) - node.kept) for node in ready))
+    cpus = memory = Fraction(0)
+    for node in ready:
+        cpus += asked[CPUS] if node.cpus is None else Fraction(round(node.cpus * 1000), 1000)
+        memory += (
+            asked[MEMORY]
+            if node.memory_gib is None
+            else Fraction(round(node.memory_gib * 1024), 1024)
+        )
+    return gpus, cpus, memory
+
+
+@dataclass(frozen=True, slots=True)
+class FairShares:
+    """The shares of all projects, and whether any slice of GPUs had to be rounded."""
+
+    of: Mapping[ProjectName, Amounts]
+    rounded: bool
+
+
+def fair_shares(snapshot: Snapshot) -> FairShares:
+    """Return what every project deserves now."""
+    asked = demands(snapshot)
+    leaf_sum = NOTHING
+    for job in snapshot.jobs:
+        if job.activity is not Activity.QUEUED or possible(snapshot, job):
+            leaf_sum = plus(leaf_sum, times(need(job), job.workers))
+    shares: dict[ProjectName, Amounts] = {}
+    rounded = False
+
+    def descend(parent: ProjectName | None, total: Amounts) -> None:
+        nonlocal rounded
+        siblings = children(snapshot, parent)
+        columns: list[list[Fraction]] = []
+        for resource, unit in enumerate(UNITS):
+            vessels = _vessels(snapshot, siblings, asked, resource)
+            units = int(total[resource] * unit)
+            columns.append([Fraction(n, unit) for n in whole_slices(units, vessels)])
+            if resource == 0:
+                rounded |= any(s.denominator > 1 for s in exact_slices(units, vessels))
+        for position, project in enumerate(siblings):
+            shares[project.name] = (
+                columns[0][position],
+                columns[1][position],
+                columns[2][position],
+            )
+            descend(project.name, shares[project.name])
+
+    descend(None, pool_total(snapshot, leaf_sum))
+    return FairShares(shares, rounded)
+
+
+def _vessels(
+    snapshot: Snapshot,
+    siblings: Sequence[Project],
+    asked: Mapping[ProjectName, Amounts],
+    resource: int,
+) -> list[Vessel]:
+    bent = _bent(snapshot, siblings, asked, resource)
+    vessels: list[Vessel] = []
+    for project, weight in zip(siblings, bent, strict=True):
+        quota, limit = bounds(project, "quota")[resource], bounds(project, "limit")[resource]
+        wish = asked[project.name][resource]
+        most = wish if limit is None else min(wish, limit)
+        unit = UNITS[resource]
+        vessels.append(
+            Vessel(
+                None if quota is None else int(quota * unit),
+                int(most * unit),
+                weight,
+                project.priority,
+            )
+        )
+    return vessels
+
+
+def _bent(
+    snapshot: Snapshot,
+    siblings: Sequence[Project],
+    asked: Mapping[ProjectName, Amounts],
+    resource: int,
+) -> list[Fraction]:
+    """Return the weights bent by past use, among those who ask for something (R6, R7)."""
+    plain = [weights(project)[resource] for project in siblings]
+    strength = Fraction(snapshot.policy.usage_weight)
+    asking = [asked[project.name][resource] > 0 for project in siblings]
+    pairs = list(zip(siblings, plain, asking, strict=True))
+    used = sum((Fraction(p.used_gpu_s) for p, _, asks in pairs if asks), Fraction(0))
+    whole = sum((weight for _, weight, asks in pairs if asks), Fraction(0))
+    if not strength or not used or not whole:
+        return plain
+    return [
+        max(Fraction(0), w / whole + strength * (w / whole - Fraction(p.used_gpu_s) / used))
+        for p, w, _ in pairs
+    ]

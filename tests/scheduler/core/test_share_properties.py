@@ -1,0 +1,160 @@
+"""What each project deserves, against shares worked out a second time (R4-R7)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from benchpool_scheduler.core.model import Activity, Project, ProjectName, Snapshot
+from benchpool_scheduler.core.plan import decide
+from benchpool_scheduler.core.shares import Claim, divide
+from benchpool_scheduler.testing.reference import shares as reference
+from benchpool_scheduler.testing.reference.holdings import GPUS, children
+from benchpool_scheduler.testing.snapshots import busy_snapshots
+from benchpool_scheduler.testing.wide_snapshots import Breadth, wide_snapshots
+
+pools = st.one_of(wide_snapshots(Breadth(past=False)), busy_snapshots(elastic=True))
+many = settings(max_examples=150, suppress_health_check=list(HealthCheck))
+amounts = st.integers(0, 40)
+claims = st.lists(
+    st.builds(
+        Claim,
+        quota=st.one_of(st.none(), st.integers(0, 12)),
+        limit=st.one_of(st.none(), amounts),
+        weight=st.sampled_from([0.0, 0.5, 1.0, 2.0, 3.0, 7.0]),
+        priority=st.integers(0, 2),
+        demand=amounts,
+    ),
+    max_size=6,
+)
+
+
+def fair_shares(pool: Snapshot) -> dict[str, int]:
+    return {name: share.fair_share for name, share in decide(pool).shares.items()}
+
+
+@settings(max_examples=500)
+@given(amounts, claims)
+def test_the_division_is_that_of_vessels_filled_to_one_height(
+    total: int, parts: list[Claim]
+) -> None:
+    """R4, R5: quota first, then equal height for equal weight, bucket by bucket."""
+    vessels = [reference.Vessel(c.quota, c.most, Fraction(c.weight), c.priority) for c in parts]
+    assert divide(total, parts)[0] == reference.whole_slices(total, vessels)
+
+
+@many
+@given(st.one_of(wide_snapshots(Breadth(past=False)), busy_snapshots(elastic=True)))
+def test_every_project_of_the_tree_gets_the_share_that_the_rules_give(pool: Snapshot) -> None:
+    """R4-R7, level by level, with demand, limits, benches and past use."""
+    expected = {name: int(share[GPUS]) for name, share in reference.fair_shares(pool).of.items()}
+    assert fair_shares(pool) == expected
+
+
+@many
+@given(pools)
+def test_no_share_is_made_or_lost_on_any_level(pool: Snapshot) -> None:
+    """R4, R5: children's shares add up to the parent's, or to what their guarantees demand."""
+    shares, asked = fair_shares(pool), reference.demands(pool)
+    total = sum(max(0, len(n.gpus) - n.kept) for n in pool.nodes if n.ready)
+    for parent in [None, *(project.name for project in pool.projects)]:
+        siblings = children(pool, parent)
+        if not siblings:
+            continue
+        whole = total if parent is None else shares[parent]
+        given_out = sum(shares[project.name] for project in siblings)
+        most = {p.name: _most(p, int(asked[p.name][GPUS])) for p in siblings}
+        firm = sum(min(whole if p.quota is None else p.quota, most[p.name]) for p in siblings)
+        assert given_out <= max(whole, firm)
+        if all(_weighs(project) for project in siblings):
+            assert given_out >= min(whole, sum(most.values()))
+
+
+def _most(project: Project, asked: int) -> int:
+    return asked if project.limit is None else min(asked, project.limit)
+
+
+def _weighs(project: Project) -> bool:
+    return (project.quota != 0 if project.weight is None else project.weight > 0) and (
+        project.used_gpu_s == 0
+    )
+
+
+@many
+@given(wide_snapshots(), st.data())
+def test_a_larger_weight_never_lowers_the_projects_share(
+    pool: Snapshot, data: st.DataObject
+) -> None:
+    """R5."""
+    pool = replace(pool, policy=replace(pool.policy, usage_weight=0.0))
+    index = data.draw(st.integers(0, len(pool.projects) - 1))
+    project = pool.projects[index]
+    weight = project.weight
+    if weight is None:
+        weight = 1.0 if project.quota is None else float(project.quota)
+    heavier = (
+        *pool.projects[:index],
+        replace(project, weight=weight + data.draw(st.sampled_from([0.5, 1.0, 5.0]))),
+        *pool.projects[index + 1 :],
+    )
+    again = replace(pool, projects=heavier)
+    assert fair_shares(again)[project.name] >= fair_shares(pool)[project.name]
+
+
+@many
+@given(wide_snapshots(Breadth(past=False, firm=False)), st.data())
+def test_a_larger_quota_never_lowers_the_projects_share(
+    pool: Snapshot, data: st.DataObject
+) -> None:
+    """R4; the weight is written, because the default would follow the quota."""
+    index = data.draw(st.integers(0, len(pool.projects) - 1))
+    project = pool.projects[index]
+    fixed = [replace(p, weight=1.0 if p.weight is None else p.weight) for p in pool.projects]
+    fixed[index] = replace(fixed[index], quota=project.quota or 0)
+    before = replace(pool, projects=tuple(fixed))
+    fixed[index] = replace(fixed[index], quota=(project.quota or 0) + 1)
+    after = replace(pool, projects=tuple(fixed))
+    assert fair_shares(after)[project.name] >= fair_shares(before)[project.name]
+
+
+idle_projects = st.builds(
+    Project,
+    name=st.just(ProjectName("idle")),
+    quota=st.sampled_from([0, 3, None]),
+    limit=st.sampled_from([None, 2]),
+    weight=st.sampled_from([None, 0.0, 5.0]),
+    priority=st.sampled_from([0, 7]),
+    used_gpu_s=st.sampled_from([0.0, 1000.0]),
+)
+
+
+@many
+@given(pools, idle_projects, st.data())
+def test_a_project_that_asks_for_nothing_changes_nothing(
+    pool: Snapshot, idle: Project, data: st.DataObject
+) -> None:
+    """R6: neither shares nor commands nor reasons, wherever in the tree it hangs."""
+    used = {job.project for job in pool.jobs}
+    parents = [None, *(p.name for p in pool.projects if p.name not in used)]
+    wider = replace(
+        pool,
+        projects=(*pool.projects, replace(idle, parent=data.draw(st.sampled_from(parents)))),
+    )
+    before, now = decide(pool), decide(wider)
+    assert now.commands == before.commands
+    assert {k: v for k, v in now.shares.items() if k != "idle"} == before.shares
+    assert {k: r.code for k, r in now.reasons.items()} == {
+        k: r.code for k, r in before.reasons.items()
+    }
+
+
+def test_held_work_counts_as_demand_even_when_nothing_waits() -> None:
+    """R6: who runs asks for what it runs."""
+    from benchpool_scheduler.testing.boxes import box, project, running
+
+    pool = box(4, [project("a", 1, weight=1), project("b", 1, weight=1)], [running("r", "a", 3)])
+    assert pool.jobs[0].activity is Activity.RUNNING
+    assert fair_shares(pool) == {"a": 3, "b": 0}

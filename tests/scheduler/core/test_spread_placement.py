@@ -1,0 +1,81 @@
+"""A job may ask for nodes of its own for its workers, instead of being packed (R12)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from typing import Any
+
+from benchpool_scheduler.core.model import (
+    Activity,
+    GpuId,
+    Job,
+    JobId,
+    Node,
+    NodeName,
+    Project,
+    ProjectName,
+    Snapshot,
+    Start,
+    Worker,
+)
+from benchpool_scheduler.core.plan import decide
+
+VISION = ProjectName("vision")
+
+
+def machine(name: str, gpus: int, **facts: Any) -> Node:
+    return Node(NodeName(name), tuple(GpuId(f"{name}/{at}") for at in range(gpus)), **facts)
+
+
+def placed(job: Job, *nodes: Node, others: tuple[Job, ...] = ()) -> Counter[str]:
+    plan = decide(Snapshot(nodes, (Project(VISION, quota=64),), (*others, job)))
+    starts = [c for c in plan.commands if isinstance(c, Start) and c.job == job.id]
+    return Counter(worker.node for start in starts for worker in start.workers)
+
+
+def gang(workers: int, **facts: Any) -> Job:
+    return Job(JobId("gang"), VISION, workers=workers, min_workers=workers, spread=True, **facts)
+
+
+FOUR = tuple(machine(f"n{at}", 4) for at in range(4))
+
+
+def test_workers_that_want_it_get_a_node_each() -> None:
+    assert placed(gang(4), *FOUR) == Counter({"n0": 1, "n1": 1, "n2": 1, "n3": 1})
+
+
+def test_without_the_wish_they_are_packed() -> None:
+    assert placed(replace(gang(4), spread=False), *FOUR) == Counter({"n0": 4})
+
+
+def test_no_node_gets_a_second_worker_before_all_have_one() -> None:
+    assert placed(gang(6), *FOUR) == Counter({"n0": 2, "n1": 2, "n2": 1, "n3": 1})
+
+
+def test_the_emptiest_node_goes_first() -> None:
+    busy = Job(
+        JobId("busy"),
+        VISION,
+        gpus=2,
+        activity=Activity.RUNNING,
+        held=(Worker(NodeName("n0"), (GpuId("n0/0"), GpuId("n0/1"))),),
+    )
+    assert placed(gang(1), *FOUR, others=(busy,)) == Counter({"n1": 1})
+
+
+def test_where_nodes_are_full_the_others_take_more() -> None:
+    small = (machine("a", 1), machine("b", 3))
+    assert placed(gang(4), *small) == Counter({"a": 1, "b": 3})
+
+
+def test_a_job_that_grows_goes_where_it_is_not_yet() -> None:
+    held = (Worker(NodeName("n0"), (GpuId("n0/0"),)),)
+    job = replace(gang(3), min_workers=1, activity=Activity.RUNNING, held=held)
+    assert placed(job, *FOUR) == Counter({"n1": 1, "n2": 1})
+
+
+def test_it_is_spread_inside_its_required_domain() -> None:
+    racks = tuple(machine(f"n{at}", 4, labels={"rack": "ab"[at // 2]}) for at in range(4))
+    job = gang(4, required_level="rack")
+    assert placed(job, *racks) == Counter({"n0": 2, "n1": 2})

@@ -1,0 +1,181 @@
+"""Who gives way, for any pool (R15-R19)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from benchpool_scheduler.core.model import Activity, Job, JobId, Plan, ProjectName, Snapshot
+from benchpool_scheduler.core.plan import decide
+from benchpool_scheduler.simulation.passes import after
+from benchpool_scheduler.testing.leaving import gone, under_way
+from benchpool_scheduler.testing.plans import lost, movers, preempts, starts
+from benchpool_scheduler.testing.reference.claims import protected
+from benchpool_scheduler.testing.reference.holdings import (
+    GPUS,
+    Amounts,
+    bounds,
+    changed,
+    held,
+    job_named,
+    named,
+    need,
+    occupied,
+    path,
+    plus,
+    times,
+)
+from benchpool_scheduler.testing.reference.places import startable
+from benchpool_scheduler.testing.reference.shares import fair_shares
+from benchpool_scheduler.testing.snapshots import busy_snapshots
+from benchpool_scheduler.testing.wide_snapshots import Breadth, wide_snapshots
+
+pools = st.one_of(wide_snapshots(running=12, waiting=4), busy_snapshots(elastic=True))
+still_pools = st.one_of(
+    wide_snapshots(Breadth(leaving=False), running=12, waiting=4), busy_snapshots(elastic=True)
+)
+many = settings(max_examples=200, suppress_health_check=list(HealthCheck))
+
+
+@many
+@given(pools)
+def test_only_preemptible_running_jobs_give_way_and_protected_ones_go_on(pool: Snapshot) -> None:
+    """R16, R19."""
+    plan = decide(pool)
+    for name, workers in lost(plan).items():
+        victim = job_named(pool, name)
+        assert victim.activity is Activity.RUNNING
+        assert victim.preemptible
+        if protected(pool, victim):
+            assert len(victim.held) - len(workers) >= victim.min_workers
+
+
+@many
+@given(pools)
+def test_a_victim_stops_whole_or_keeps_its_smallest_size(pool: Snapshot) -> None:
+    """R10, R18: no gang is left in pieces."""
+    for name, workers in lost(decide(pool)).items():
+        victim = job_named(pool, name)
+        left = len(victim.held) - len(workers)
+        assert left == 0 or left >= victim.min_workers
+
+
+@many
+@given(still_pools)
+def test_nobody_gives_way_in_vain(pool: Snapshot) -> None:
+    """R17, R21: once its victims have gone, the claimant starts in the next pass."""
+    plan = decide(pool)
+    later = gone(under_way(pool, plan))
+    then = after(later, decide(later))
+    for command in preempts(plan):
+        if command.claimant is None:
+            assert command.rule == "R3"
+            continue
+        before, now = job_named(pool, command.claimant), job_named(then, command.claimant)
+        assert now.activity is Activity.RUNNING
+        promised = len(starts(plan)[before.id].workers)
+        assert len(now.held) >= len(before.held) + promised
+
+
+def side(pool: Snapshot, one: ProjectName, other: ProjectName) -> list[ProjectName]:
+    """Return the projects of the first's path from where it parts from the second's."""
+    mine, theirs = path(pool, one), path(pool, other)
+    return [name for name in mine if name not in theirs]
+
+
+def started_plainly(pool: Snapshot, plan: Plan) -> Snapshot:
+    """Return the pool in which what starts without waiting for anybody runs."""
+    jobs = {job.id: job for job in pool.jobs}
+    for command in plan.commands:
+        if command not in preempts(plan) and not command.after:  # type: ignore[union-attr]
+            job = jobs[command.job]
+            workers = (*job.held, *command.workers)
+            jobs[job.id] = replace(job, held=workers, activity=Activity.RUNNING)
+    return replace(pool, jobs=tuple(jobs.values()))
+
+
+@many
+@given(still_pools)
+def test_in_quota_work_never_gives_way_to_over_quota_work(pool: Snapshot) -> None:
+    """R16: of a side within its guarantee nobody pays for one that passes its own."""
+    plan = decide(pool)
+    most = held(started_plainly(pool, plan))
+    now = held(pool)
+    for command in preempts(plan):
+        if command.claimant is None or command.job in movers(plan):
+            continue
+        victim, claimant = job_named(pool, command.job), job_named(pool, command.claimant)
+        if victim.project == claimant.project:
+            assert victim.priority < claimant.priority
+            continue
+        asked = times(need(claimant), 1 if claimant.held else claimant.min_workers)
+        taken = given_up(pool, plan)
+
+        def after_claim(name: ProjectName) -> Amounts:
+            return plus(plus(now[name], asked), times(taken.get(name, asked), -1))  # noqa: B023
+
+        firm = not any(
+            over(pool, name, most[name]) for name in side(pool, victim.project, claimant.project)
+        )
+        greedy = any(
+            over(pool, name, after_claim(name))
+            for name in side(pool, claimant.project, victim.project)
+        )
+        assert not (firm and greedy)
+
+
+def given_up(pool: Snapshot, plan: Plan) -> dict[ProjectName, Amounts]:
+    """Return what each project and all below it lose."""
+    found = {
+        project.name: times(need(Job(JobId(""), project.name)), 0) for project in pool.projects
+    }
+    for name, workers in lost(plan).items():
+        job = job_named(pool, name)
+        for above in path(pool, job.project):
+            found[above] = plus(found[above], times(need(job), len(workers)))
+    return found
+
+
+def over(pool: Snapshot, name: ProjectName, amounts: Amounts) -> bool:
+    """Tell whether amounts pass the guaranteed GPUs of a project."""
+    quota = bounds(named(pool, name), "quota")[GPUS]
+    return quota is not None and amounts[GPUS] > quota
+
+
+@many
+@given(still_pools)
+def test_whoever_pays_is_above_its_share_or_its_quota(pool: Snapshot) -> None:
+    """R15: what it held, with what this very pass started, was more than its due."""
+    plan = decide(pool)
+    most, shares = held(started_plainly(pool, plan)), fair_shares(pool).of
+    for command in preempts(plan):
+        if command.claimant is None or command.job in movers(plan):
+            continue
+        victim, claimant = job_named(pool, command.job), job_named(pool, command.claimant)
+        if victim.project == claimant.project:
+            continue
+        theirs = side(pool, victim.project, claimant.project)
+        quota = bounds(named(pool, theirs[0]), "quota")
+        above_quota = any(q is not None and most[theirs[0]][r] > q for r, q in enumerate(quota))
+        above_share = all(any(most[name][r] > shares[name][r] for r in range(3)) for name in theirs)
+        assert above_quota or above_share
+
+
+def spared(
+    pool: Snapshot, done: Snapshot, claimant: Job, victim: Job, back: tuple[object, ...]
+) -> bool:
+    """Tell whether the claimant could start although the victim keeps these workers."""
+    now = job_named(done, claimant.id)
+    workers = len(occupied(now)) - len(claimant.held)
+    bare = changed(done, replace(claimant, earmarked=False, promised=()))
+    later = job_named(done, victim.id)
+    kept = tuple(worker for worker in victim.held if worker in back or worker in later.held)
+    if later.held and not set(later.held) <= set(victim.held):
+        return False  # it already runs again elsewhere
+    used = {gpu for job in bare.jobs for w in occupied(job) for gpu in w.gpus if job.id != later.id}
+    if any(gpu in used for worker in kept for gpu in worker.gpus):
+        return False  # somebody else needs what it gave
+    again = changed(bare, replace(victim, held=kept))
+    return startable(again, claimant, workers)
