@@ -139,13 +139,13 @@ def picture(case: cases.Case) -> str:
     )
     colours = _colours(case.snapshot.projects)
     width = (WIDTH - 2 * MARGIN - 3 * GAP) // 2
-    parts = list(_legend(case.snapshot, colours))
+    parts, top = _legend(case.snapshot, colours)
     bottoms = []
     for panel, x in zip(panels, (MARGIN, MARGIN + width + 3 * GAP), strict=True):
-        drawn, bottom = _panel(panel, x, MARGIN + LABEL + GAP, width, colours)
+        drawn, bottom = _panel(panel, x, top, width, colours)
         parts += drawn
         bottoms.append(bottom)
-    middle, y = MARGIN + width + GAP // 2, MARGIN + LABEL + GAP + 40
+    middle, y = MARGIN + width + GAP // 2, top + 40
     parts.append(f'<path class="arrow" d="M{middle} {y}h26m-7 -6l7 6l-7 6"/>')
     return _svg(max(bottoms) + MARGIN, case.name, _told(played), parts)
 
@@ -223,18 +223,25 @@ def _colours(projects: Sequence[Project]) -> Mapping[str, str]:
 # --------------------------------------------------------------------------- shapes
 
 
-def _legend(snapshot: Snapshot, colours: Mapping[str, str]) -> Iterator[str]:
-    x = MARGIN
+def _legend(snapshot: Snapshot, colours: Mapping[str, str]) -> tuple[list[str], int]:
+    """Return what is drawn of the projects, and where the panels begin."""
+    parents = {p.parent for p in snapshot.projects if p.name in colours}
+    parts, x, y = [], MARGIN, MARGIN
     for project in snapshot.projects:
         if project.name not in colours:
             continue
-        box = f'x="{x}" y="{MARGIN}" width="14" height="14" rx="3"'
-        yield f'<rect {box} fill="{colours[project.name]}"/>'
         words = f"{project.name}: quota {project.quota}"
         words += "" if project.weight is None else f", weight {project.weight:g}"
         words += "" if project.limit is None else f", limit {project.limit}"
-        yield _text(x + 20, MARGIN + 12, words)
-        x += 20 + 7 * len(words) + GAP
+        words += f", in {project.parent}" if len(parents) > 1 else ""
+        wide = 20 + int(6.6 * len(words)) + GAP
+        if x > MARGIN and x + wide > WIDTH:
+            x, y = MARGIN, y + 20
+        box = f'x="{x}" y="{y}" width="14" height="14" rx="3"'
+        parts.append(f'<rect {box} fill="{colours[project.name]}"/>')
+        parts.append(_text(x + 20, y + 12, words))
+        x += wide
+    return parts, y + LABEL + GAP
 
 
 def _panel(

@@ -81,6 +81,12 @@ class PoolFigures(Collector):
             ("invariant",),
             _single(now.breaches),
         )
+        yield _gauge(
+            "past_use_gpu_seconds",
+            "GPU seconds above quota, fading by the policy's half-life.",
+            ("project",),
+            _single(now.past_use_gpu_s),
+        )
         yield _gauge("problems", "Problems that health names.", (), _one(len(now.problems)))
 
 

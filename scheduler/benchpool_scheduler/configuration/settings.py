@@ -86,3 +86,7 @@ class Configuration:
     def is_parent(self, name: str) -> bool:
         """Tell whether other projects lie below this one; it then holds no jobs itself."""
         return name in self._parents
+
+    def holds_jobs(self, name: str) -> bool:
+        """Tell whether there is a project of this name that may hold jobs."""
+        return name in self._by_name and name not in self._parents

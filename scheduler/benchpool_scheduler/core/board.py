@@ -15,6 +15,7 @@ from functools import cached_property
 
 from benchpool_scheduler.core.amounts import NOTHING, WHOLE_GPU, Amounts, exact
 from benchpool_scheduler.core.chunks import Chunk, Chunks
+from benchpool_scheduler.core.endings import Endings
 from benchpool_scheduler.core.feasibility import possible
 from benchpool_scheduler.core.ledger import Ledger
 from benchpool_scheduler.core.model import (
@@ -76,6 +77,7 @@ class Board:
         promised: Jobs that hold a promise, by age (R20).
         moving: Jobs that are leaving their places for promised ones, by age (R18).
         chunks: What the running jobs could give.
+        endings: When they end, as far as that is known (R14).
         never: Why jobs of a shape can never run, as far as it was asked for.
         decided: What the present pass has decided so far, by job.
         versions: By project, a number that rises with every change of its running jobs.
@@ -105,6 +107,7 @@ class Board:
         self.empty = Room(nodes, topology)
         self.keeping = [node for node in self.room.nodes if node.node.kept]
         self.chunks = Chunks(self.tree, self.policy)
+        self.endings = Endings()
         self.waiting = Waiting()
         self.promised: dict[int, Work] = {}
         self.moving: dict[int, Work] = {}
@@ -201,6 +204,7 @@ class Board:
 
     def _enter(self, work: Work) -> None:
         job = work.job
+        self.endings.put(work)
         if work.queued:
             if self.possible(work):
                 self.ledger.ask(work, work.need.times(job.workers))
@@ -234,6 +238,7 @@ class Board:
 
     def _forget(self, work: Work) -> None:
         job = work.job
+        self.endings.drop(work)
         if work.queued:
             if self.possible(work):
                 self.ledger.ask(work, NOTHING - work.need.times(job.workers))

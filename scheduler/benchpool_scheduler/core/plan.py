@@ -17,7 +17,10 @@ bounded by what running jobs could give.
 
 from __future__ import annotations
 
+from itertools import chain
+
 from benchpool_scheduler.core.amounts import WHOLE_GPU
+from benchpool_scheduler.core.backfill import Backfill
 from benchpool_scheduler.core.benches import give_way_to_benches
 from benchpool_scheduler.core.board import Board
 from benchpool_scheduler.core.chunks import Chunk
@@ -28,6 +31,7 @@ from benchpool_scheduler.core.model import (
     Plan,
     Preempt,
     ProjectName,
+    Reason,
     Share,
     Snapshot,
     Start,
@@ -104,6 +108,7 @@ class Pass:
         self.immovable: set[tuple[Fit, int]] = set()
         self.queue = Turns(self.standing, board.past, self._hopeless)
         self.delayed_s: list[float] = []
+        self.backfill = Backfill(board, now_s)
 
     def benches(self) -> None:
         """Where benches lack room, preemptible over-quota work gives way (R3)."""
@@ -153,14 +158,27 @@ class Pass:
         while (waiter := self.queue.take()) is not None:
             if waiter.workers and waiter.work.age in self.leaves:
                 continue
-            if not self._turn(waiter):
-                self.queue.fail(waiter)
+            if not self.backfill.face(waiter) or not self._turn(waiter):
+                self._in_vain(waiter)
+        self.backfill.close()
+
+    def _in_vain(self, waiter: Waiter) -> None:
+        """The job did not start: room is kept for it (R14), or it is held back by such room."""
+        self.backfill.blocked(waiter, self.leaves)
+        shorter = self.backfill.skip(waiter)
+        if shorter is None:
+            self.queue.fail(waiter)
+        elif shorter:
+            self.queue.put_back(waiter)
 
     def _hopeless(self, waiter: Waiter) -> bool:
         """Tell of a job that lacks GPUs, and could claim none, without trying it out (R9, R15)."""
         work = waiter.work
         asked = work.need.gpus if waiter.workers else work.core.gpus
-        if not asked or asked <= self.board.room.free(work.fit) * WHOLE_GPU or work.fit.part:
+        free = self.board.room.free(work.fit) + self.backfill.barred_gpus()
+        if not asked or asked <= free * WHOLE_GPU or work.fit.part:
+            return False
+        if self.backfill.needs_turn(work):
             return False
         most = self.standing.most_to_claim(work.branch.index)
         if asked <= most:
@@ -175,10 +193,12 @@ class Pass:
         if (taken := self._plain(work, more)) is not None:
             self.board.start(work, taken)
             self.givers.add_fresh(work, taken.workers, core=not workers)
+            self.backfill.started(work, taken.workers)
         elif (taken := self._move(work, more)) is not None or (
             taken := self._claim(work, more)
         ) is not None:
             self.board.start(work, taken)
+            self.backfill.started(work, taken.workers)
         else:
             return False
         if waiter.next():
@@ -274,6 +294,8 @@ class Pass:
         if chunk.core:
             self.queue.put(_alone(chunk.work))
         self.immovable.clear()
+        for line in self.backfill.forget():
+            self.queue.put(line)
         self.queue.retry()
 
     def plan(self, *, explain: bool) -> Plan:
@@ -284,7 +306,7 @@ class Pass:
             commands += [Start(job, part.workers, part.after) for part in entry.starts()]
         return Plan(
             commands=tuple(commands),
-            reasons=reasons_of(board, self.givers, self.queue.waiting()) if explain else {},
+            reasons=self._reasons() if explain else {},
             shares=self._shares(),
             over_quota=board.over_quota.after(self.preempts.values()) if explain else frozenset(),
             wake_s=self._wake_s(),
@@ -293,6 +315,11 @@ class Pass:
     def _wake_s(self) -> float | None:
         next_s = self.board.next_change_s
         return min(self.delayed_s if next_s is None else [*self.delayed_s, next_s], default=None)
+
+    def _reasons(self) -> dict[JobId, Reason]:
+        waiting = chain(self.queue.waiting(), self.backfill.waiting())
+        reasons = reasons_of(self.board, self.givers, waiting)
+        return reasons | self.backfill.reasons(reasons)
 
     def _shares(self) -> dict[ProjectName, Share]:
         board, standing = self.board, self.standing

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+from bisect import bisect_left, insort
 from collections.abc import Iterable, Iterator, Sequence
 
 from benchpool_scheduler.core.states import JobState
@@ -27,7 +28,8 @@ class Catalogue:
         self._next = 0
         self._of_user: dict[str, dict[str, None]] = {}
         self._of_project: dict[str, dict[str, None]] = {}
-        self._of_state: dict[JobState, dict[str, None]] = {}
+        self._of_state: dict[JobState, list[int]] = {}
+        self._ids: dict[int, str] = {}
         self._by_prefix: dict[str, dict[str, None]] = {}
         self._live_of_user: dict[str, int] = {}
 
@@ -37,14 +39,17 @@ class Catalogue:
         self.jobs[job.id] = job
         if before is None:
             self.numbers[job.id] = self._next
+            self._ids[self._next] = job.id
             self._next += 1
             self._of_user.setdefault(job.user, {})[job.id] = None
             self._of_project.setdefault(job.project, {})[job.id] = None
             self._by_prefix.setdefault(job.id[:PREFIX], {})[job.id] = None
         if before is None or before.state is not job.state:
+            number = self.numbers[job.id]
             if before is not None:
-                self._of_state[before.state].pop(job.id, None)
-            self._of_state.setdefault(job.state, {})[job.id] = None
+                self._leave_state(before.state, number)
+            if job.state is not JobState.QUEUED:
+                insort(self._of_state.setdefault(job.state, []), number)
         was_live = before is not None and before.live
         if job.live != was_live:
             step = 1 if job.live else -1
@@ -59,8 +64,9 @@ class Catalogue:
         job = self.jobs.pop(job_id, None)
         if job is None:
             return None
-        del self.numbers[job_id]
-        self._of_state[job.state].pop(job_id, None)
+        number = self.numbers.pop(job_id)
+        del self._ids[number]
+        self._leave_state(job.state, number)
         for index, key in (
             (self._of_user, job.user),
             (self._of_project, job.project),
@@ -70,6 +76,11 @@ class Catalogue:
         if self.live.pop(job_id, job_id) is None:
             self._live_of_user[job.user] -= 1
         return job
+
+    def _leave_state(self, state: JobState, number: int) -> None:
+        if state is not JobState.QUEUED:
+            numbers = self._of_state[state]
+            del numbers[bisect_left(numbers, number)]
 
     # ------------------------------------------------------------------ finding
 
@@ -105,13 +116,11 @@ class Catalogue:
         return (jobs[job] for job in ids if state is None or jobs[job].state is state)
 
     def _all_in(self, state: JobState | None) -> Iterable[str]:
-        if state is None:
+        # There is no list of those that wait: they are many, leave from its middle, and are found
+        # among the newest anyway.
+        if state is None or state is JobState.QUEUED:
             return reversed(self.jobs)
-        ids = self._of_state.get(state, {})
-        # Changes of state come in another order than the jobs.
-        if len(ids) * 8 < len(self.jobs):
-            return sorted(ids, key=self.numbers.__getitem__, reverse=True)
-        return reversed(self.jobs)
+        return (self._ids[number] for number in reversed(self._of_state.get(state, ())))
 
     def _merged(self, indices: Sequence[dict[str, None]]) -> Iterator[str]:
         if len(indices) == 1:

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import msgspec
 
+from benchpool_scheduler.errors import BenchpoolError
 from benchpool_scheduler.runtime import Runtime
-from benchpool_scheduler.service import recovery
+from benchpool_scheduler.service import process, recovery
 from benchpool_scheduler.service.actions import Actions
 from benchpool_scheduler.service.auditor import Auditor
 from benchpool_scheduler.service.commands import Commands
@@ -25,6 +26,7 @@ from benchpool_scheduler.service.metrics import Metrics
 from benchpool_scheduler.service.objects import Objects
 from benchpool_scheduler.service.outcome import Outcome
 from benchpool_scheduler.service.passes import Passes
+from benchpool_scheduler.service.past import HOUR_S
 from benchpool_scheduler.service.previews import Previews
 from benchpool_scheduler.service.reconfiguration import Reconfiguration
 from benchpool_scheduler.service.site import Site
@@ -88,13 +90,17 @@ class Engine:
 
     async def open(self) -> None:
         """Read, recover, begin. Errors: Unavailable, InvalidInput for benches that do not fit."""
+        process.prepare()
         await self.ledger.open()
+        half_life_s = self.site.configuration.policy.usage_half_life_h * HOUR_S
+        self.site.past.restore(self.ledger.saved_use, self.site.clock.now(), half_life_s)
         try:
             self.objects.prepare()
             self.site.devices = await self.runtime.devices()
             await self.upkeep.ask_hub()
             self._refuse_benches_that_do_not_fit()
             await recovery.recover(self.ledger, self.site, self.runtime)
+            self.upkeep.count_use()
         except BaseException:
             await self.runtime.close()
             await self.ledger.store.close()
@@ -123,6 +129,9 @@ class Engine:
                 task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         self.passes.close()
+        with contextlib.suppress(BenchpoolError):
+            self.upkeep.count_use()
+            await self.upkeep.save_use()
         await self.runtime.close()
         await self.ledger.store.close()
 
@@ -213,6 +222,7 @@ class Engine:
             store_bytes=self.ledger.store.size(),
             breaches=self.auditor.breaches,
             problems=tuple(self.site.problems.values()),
+            past_use_gpu_s=self.site.past.by_project(),
         )
 
 

@@ -25,7 +25,7 @@ from benchpool_scheduler.core.model import (
 )
 from benchpool_scheduler.core.plan import decide_on
 from benchpool_scheduler.core.states import JobState
-from benchpool_scheduler.service import snapshots
+from benchpool_scheduler.service import process, snapshots
 from benchpool_scheduler.service.ledger import Ledger
 from benchpool_scheduler.service.site import Site
 from benchpool_scheduler.service.snapshots import Ground
@@ -115,7 +115,7 @@ class KeptBoard:
         frame = Frame(
             ground=snapshots.ground(self._ledger, site, self._blocked(self.aside)),
             projects=snapshots.projects(site, homes.values()),
-            users=(),
+            users=self._site.past.users,
             policy=site.configuration.policy,
             homes=homes,
         )
@@ -155,9 +155,13 @@ class KeptBoard:
             changed = list(self._ledger.catalogue.live)
             self._jobs.clear()
         self._convert(changed, look)
+        if self._board is not None:
+            # Its parts know each other: without this it would wait for a collection.
+            vars(self._board).clear()
         self._board = self._made(frame, self._jobs.values())
         self._frame = frame
         self.rebuilt += 1
+        process.settle(len(self._jobs))
         return self._board
 
     def _convert(self, changed: Iterable[str], look: Look) -> None:

@@ -34,6 +34,8 @@ from benchpool_scheduler.store.records import (
     SaveJob,
     SaveLease,
     SavePreemption,
+    SaveUse,
+    UseRecord,
 )
 
 FIRST_PORT = 20_000
@@ -49,7 +51,7 @@ class Ledger:
         turn: Held by whoever changes something that exists.
         catalogue: The jobs; ``census``: what the live ones do and hold, as counts.
         learned: The run times of those that have ended, by kind of job.
-        leased: The lease that holds a GPU, by UUID.
+        leased: The lease that holds a GPU, by UUID. ``saved_use``: past use as last saved (R7).
         changed: Called after each commit with the ids of the jobs that changed.
         dropped: Called after each commit with the jobs that were removed by age.
     """
@@ -63,6 +65,7 @@ class Ledger:
         self.census = Census()
         self.learned = Learned()
         self.leased: dict[str, LeaseRecord] = {}
+        self.saved_use: tuple[UseRecord, ...] = ()
         self._attempts: dict[str, dict[int, AttemptRecord]] = {}
         self._preemptions: dict[str, dict[tuple[int, float], PreemptionRecord]] = {}
         self._leases: dict[str, LeaseRecord] = {}
@@ -74,6 +77,7 @@ class Ledger:
         self._fill(contents)
 
     def _fill(self, contents: Contents) -> None:
+        self.saved_use = contents.use
         for attempt in contents.attempts:
             self._attempts.setdefault(attempt.job, {})[attempt.attempt] = attempt
         for preemption in contents.preemptions:
@@ -176,6 +180,8 @@ class Ledger:
                 self._drop_lease(lease_id)
             case DropJob(id=job_id):
                 self._drop_job(job_id)
+            case SaveUse(use=use):
+                self.saved_use = use
             case _:
                 pass
 

@@ -22,6 +22,7 @@ class Metrics:
         store_bytes: Size of the database and of its write-ahead log.
         breaches: Breaches of invariants found by the auditor, by invariant (I1 to I6).
         problems: Sentences of health.
+        past_use_gpu_s: Decayed GPU seconds above quota, by project (R7).
     """
 
     jobs: Mapping[tuple[str, str], int] = field(default_factory=dict)
@@ -38,3 +39,4 @@ class Metrics:
     store_bytes: int = 0
     breaches: Mapping[str, int] = field(default_factory=dict)
     problems: tuple[str, ...] = ()
+    past_use_gpu_s: Mapping[str, float] = field(default_factory=dict)

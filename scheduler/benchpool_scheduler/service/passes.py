@@ -10,6 +10,7 @@ answered meanwhile; what is decided is taken over on the loop, a part at a time.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -30,8 +31,12 @@ from benchpool_scheduler.store.records import Change, JobRecord, PreemptionRecor
 log = logging.getLogger(__name__)
 
 DEBOUNCE_S = 0.01
-REST, MOST_REST_S = 1.0, 1.0
+REST, MOST_REST_S = 1.0, 0.5
 """After a pass, so many times its duration belong to everything else, at most these seconds."""
+
+SHORTEST_S, LONGEST_S = 0.05, 60.0
+"""While jobs wait there is a pass after the longest of these, whatever the plan says: clocks are
+set, and a fault must not leave a job waiting for ever."""
 
 RETRY_S = 1.0
 
@@ -73,6 +78,7 @@ class Passes:
         self._board = board
         self._decided = decided
         self._wanted = asyncio.Event()
+        self._wake: float | None = None
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="benchpool-pass")
 
     def want(self) -> None:
@@ -86,11 +92,24 @@ class Passes:
     async def run(self) -> None:
         """Make passes when they are wanted, for ever."""
         while True:
-            await self._wanted.wait()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(self._patience_s()):
+                    await self._wanted.wait()
             await asyncio.sleep(DEBOUNCE_S)
             self._wanted.clear()
             await self._guarded_pass()
             await asyncio.sleep(min(MOST_REST_S, REST * self._outcome.last_pass_s))
+
+    def _patience_s(self) -> float | None:
+        """Return in how many seconds there is a pass without an event, None for never.
+
+        Protections end (R19), reservations come due (R14), an hour's preemptions grow old (R19).
+        """
+        if not self._ledger.census.states[JobState.QUEUED]:
+            return None
+        known = [at for at in (self._wake, self._board.next_fading()) if at is not None]
+        left = min(known, default=float("inf")) - self._site.clock.now()
+        return min(max(left, SHORTEST_S), LONGEST_S)
 
     async def _guarded_pass(self) -> None:
         try:
@@ -134,6 +153,7 @@ class Passes:
         return Decided(plan, draft, draft.changes(), news)
 
     def _remember(self, plan: Plan) -> None:
+        self._wake = plan.wake_s
         self._outcome.reasons = plan.reasons
         self._outcome.over_quota = plan.over_quota
         self._outcome.shares = {str(name): share for name, share in plan.shares.items()}

@@ -12,6 +12,7 @@ from benchpool_scheduler.hub import Directory, HubUser
 from benchpool_scheduler.runtime import Device
 from benchpool_scheduler.service.clock import Clock
 from benchpool_scheduler.service.inventory import Inventory
+from benchpool_scheduler.service.past import PastUse
 from benchpool_scheduler.service.people import People
 
 
@@ -24,6 +25,7 @@ class Site:
         state: The state folder.
         devices: All GPUs as the runtime last saw them.
         problems: Sentences of health by their topic.
+        past: What was used above quota (R7).
         environment: What every worker's environment has, by the administrator's allow-list.
     """
 
@@ -37,6 +39,7 @@ class Site:
     environment: Mapping[str, str] = field(default_factory=dict)
     devices: tuple[Device, ...] = ()
     problems: dict[str, str] = field(default_factory=dict)
+    past: PastUse = field(default_factory=PastUse)
     _inventory: Inventory | None = field(default=None, init=False, repr=False)
     _people: People | None = field(default=None, init=False, repr=False)
 

@@ -45,6 +45,7 @@ def snapshot(ledger: Ledger, site: Site, now: float) -> Snapshot:
             at(job, now) for record in ledger.live() for job in jobs_of(ledger, record, home, now)
         ),
         policy=site.configuration.policy,
+        users=site.past.users,
         now_s=now,
     )
 
@@ -132,6 +133,8 @@ def homes(site: Site, names: Iterable[str]) -> Mapping[str, ProjectName]:
 def projects(site: Site, names: Iterable[ProjectName]) -> tuple[Project, ...]:
     """Return the configured projects, and those of ``names`` that are not among them."""
     known = [settings.project for settings in site.configuration.projects]
+    if used := site.past.projects:
+        known = [replace(p, used_gpu_s=used.get(p.name, p.used_gpu_s)) for p in known]
     missing = dict.fromkeys(sorted(names))
     for project in known:
         missing.pop(project.name, None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from typing import NamedTuple
 
 import msgspec
 
@@ -30,7 +31,7 @@ class PoolViews:
         self._site = site
         self._outcome = outcome
         self._floor = Floor(ledger, site)
-        self._rows: dict[str, list[contract.Gpu]] = {}
+        self._rows: dict[str, list[_Row]] = {}
 
     # ------------------------------------------------------------------ status
 
@@ -76,19 +77,20 @@ class PoolViews:
         nodes = self._site.inventory.nodes
         anew, self._floor.seen_anew = self._floor.seen_anew, set()
         for name in anew & nodes.keys():
-            self._rows[name] = [self._gpu(device) for device in nodes[name]]
-        rows = [row for name in nodes for row in self._rows[name]]
+            self._rows[name] = [self._row(device) for device in nodes[name]]
+        rows = (row for name in nodes for row in self._rows[name])
         if rights.rules_all(caller):
-            return rows
-        sight = _Sight(caller, self._site.configuration)
+            return [row.gpu for row in rows]
+        sees = _Sight(caller, self._site.configuration).of
         return [
-            row if row.user is None or self._may_see(sight, row) else _without_holder(row)
-            for row in rows
+            row.gpu if row.user is None or sees(row.user, row.project) else row.bare for row in rows
         ]
 
-    def _may_see(self, sight: _Sight, row: contract.Gpu) -> bool:
-        entry = None if row.job is None else self._ledger.census.entry(row.job)
-        return row.user is not None and sight.of(row.user, "" if entry is None else entry.project)
+    def _row(self, device: Device) -> _Row:
+        gpu = self._gpu(device)
+        entry = None if gpu.job is None else self._ledger.census.entry(gpu.job)
+        bare = gpu if gpu.user is None else _without_holder(gpu)
+        return _Row(gpu, bare, gpu.user, "" if entry is None else entry.project)
 
     def _gpu(self, device: Device) -> contract.Gpu:
         ledger, gpu = self._ledger, device.uuid
@@ -167,6 +169,15 @@ def _without_holder(row: contract.Gpu) -> contract.Gpu:
     return msgspec.structs.replace(row, user=None, job=None, server=None)
 
 
+class _Row(NamedTuple):
+    """A GPU for those who may see its holder, and for the others."""
+
+    gpu: contract.Gpu
+    bare: contract.Gpu
+    user: str | None
+    project: str
+
+
 class _Sight:
     """What one caller may see, each project asked about once."""
 
@@ -175,8 +186,8 @@ class _Sight:
         self._configuration = configuration
         self._known: dict[tuple[str, str], bool] = {}
 
-    def of(self, user: str, project: str = "") -> bool:
-        """Tell whether the caller may see what is this user's, or a job of it in a project."""
+    def of(self, user: str, project: str) -> bool:
+        """Tell whether the caller may see a user's job in a project; that of a bench is empty."""
         known = self._known.get((user, project))
         if known is None:
             known = rights.may_use_of(self._caller, user, project, self._configuration)

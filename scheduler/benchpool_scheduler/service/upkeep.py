@@ -7,21 +7,22 @@ import contextlib
 import logging
 from collections.abc import Awaitable, Callable
 
-from benchpool_scheduler.core.states import JobState
 from benchpool_scheduler.errors import BenchpoolError, InvalidInput
 from benchpool_scheduler.runtime import DeviceState, Runtime
 from benchpool_scheduler.service import benches
 from benchpool_scheduler.service.leases import Leases
 from benchpool_scheduler.service.ledger import Ledger
 from benchpool_scheduler.service.objects import Objects
+from benchpool_scheduler.service.past import HOUR_S, rates
 from benchpool_scheduler.service.site import Site
-from benchpool_scheduler.store.records import DropJob
+from benchpool_scheduler.store.records import DropJob, SaveUse
 
 log = logging.getLogger(__name__)
 
 LOOK_S = 3.0
 HUB_S = 15.0
 HUB_UNKNOWN_S = 1.0
+SAVE_USE_S = 60.0
 CLEAN_S = 3600.0
 KEPT_S = 30 * 24 * 3600.0
 MOST_ENDED = 20_000
@@ -32,8 +33,7 @@ class Upkeep:
     """The slow timer.
 
     Args:
-        want_pass: Called when something that a pass reads has changed, or while jobs wait: the
-            protection after a start (R19) ends without an event.
+        want_pass: Called when something that a pass reads has changed.
     """
 
     def __init__(
@@ -57,10 +57,11 @@ class Upkeep:
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(_every(LOOK_S, self.look))
             tasks.create_task(self._follow_hub())
+            tasks.create_task(_every(SAVE_USE_S, self.save_use))
             tasks.create_task(_every(CLEAN_S, self.clean))
 
     async def look(self) -> None:
-        """See the GPUs as they are; a pass follows where it may help."""
+        """See the GPUs as they are and how they are used; a pass follows what it must know."""
         before = self._site.devices
         devices = await self._runtime.devices()
         if devices != before:
@@ -69,9 +70,23 @@ class Upkeep:
         broken = [d for d in unusable if d.state is DeviceState.BROKEN]
         notes = "; ".join(f"GPU {d.index} of {d.node}: {d.note or 'broken'}" for d in broken)
         self._site.report("devices", f"{notes}." if notes else None)
-        waiting = self._ledger.census.states[JobState.QUEUED]
-        if waiting or self._site.devices is not before:
+        self.count_use()
+        told = self._site.past.tell(self._site.configuration)
+        if told or self._site.devices is not before:
             self._want_pass()
+
+    def count_use(self) -> None:
+        """Count what is used above quota now (R7)."""
+        configuration = self._site.configuration
+        half_life_s = configuration.policy.usage_half_life_h * HOUR_S
+        now = self._site.clock.now()
+        self._site.past.sample(now, rates(self._ledger.census, configuration), half_life_s)
+
+    async def save_use(self) -> None:
+        """Keep the past use for the next start (R7)."""
+        use = self._site.past.records()
+        if use or self._ledger.saved_use:
+            await self._ledger.commit(SaveUse(use))
 
     async def _follow_hub(self) -> None:
         """Ask the Hub now and then; at once when a bench found no room: its user may be new."""

@@ -94,16 +94,36 @@ def replay_both(
     Raises:
         InvalidInput: No job is left that could run on both sides.
     """
-    fit = _Fit((before, after))
+    chosen = _chosen(jobs, (before, after))
+    was, were = _play(chosen, before, costs, span_s)
+    would, then = _play(chosen, after, costs, span_s)
+    return Replayed(was, would, len(jobs) - len(chosen), tuple(_projects(were, then)))
+
+
+def replay_on(
+    side: Side,
+    jobs: Sequence[TraceJob],
+    costs: Costs,
+    span_s: tuple[float, float] | None = None,
+) -> Summary:
+    """Replay the jobs on one side; see ``replay_both``.
+
+    Raises:
+        InvalidInput: No job is left that could run here.
+    """
+    return _play(_chosen(jobs, (side,)), side, costs, span_s)[0]
+
+
+def _chosen(jobs: Sequence[TraceJob], sides: Sequence[Side]) -> list[tuple[TraceJob, int]]:
+    """Return the jobs that could run on all sides, and as how many workers."""
+    fit = _Fit(sides)
     chosen = [(job, workers) for job in jobs if (workers := fit.workers_of(job)) is not None]
     if not chosen:
         raise InvalidInput(
             f"None of the {len(jobs)} recorded jobs could run in both pools: their projects are "
             "missing or hold no jobs, or the pool is too small; name another configuration."
         )
-    sides = [_play(chosen, side, costs, span_s) for side in (before, after)]
-    (was, were), (would, then) = sides
-    return Replayed(was, would, len(jobs) - len(chosen), tuple(_projects(were, then)))
+    return chosen
 
 
 class _Fit:

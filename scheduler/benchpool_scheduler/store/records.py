@@ -174,6 +174,20 @@ class LeaseRecord(Struct, frozen=True):
     since: float
 
 
+class UseRecord(Struct, frozen=True):
+    """Decayed past use above quota of a project, or of one of its users (R7).
+
+    Attributes:
+        user: Empty for the project as a whole.
+        gpu_s: GPU seconds as they counted ``at`` that instant.
+    """
+
+    project: str
+    user: str
+    gpu_s: float
+    at: float
+
+
 # --------------------------------------------------------------------------- changes
 
 
@@ -230,8 +244,22 @@ class AddObject(Struct, frozen=True):
     at: float
 
 
+class SaveUse(Struct, frozen=True):
+    """All past use as it is now; what is not in it is forgotten."""
+
+    use: tuple[UseRecord, ...]
+
+
 Change = (
-    AddJob | SaveJob | SaveAttempt | SavePreemption | SaveLease | DropLease | DropJob | AddObject
+    AddJob
+    | SaveJob
+    | SaveAttempt
+    | SavePreemption
+    | SaveLease
+    | DropLease
+    | DropJob
+    | AddObject
+    | SaveUse
 )
 
 
@@ -242,3 +270,4 @@ class Contents(Struct, frozen=True):
     attempts: tuple[AttemptRecord, ...] = ()
     preemptions: tuple[PreemptionRecord, ...] = ()
     leases: tuple[LeaseRecord, ...] = ()
+    use: tuple[UseRecord, ...] = ()

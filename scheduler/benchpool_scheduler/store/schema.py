@@ -67,6 +67,15 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         ) STRICT, WITHOUT ROWID""",
         "CREATE INDEX job_objects_by_hash ON job_objects (sha256)",
     ),
+    (
+        """CREATE TABLE past_use (
+            project TEXT NOT NULL,
+            user TEXT NOT NULL,
+            gpu_s REAL NOT NULL,
+            at REAL NOT NULL,
+            PRIMARY KEY (project, user)
+        ) STRICT, WITHOUT ROWID""",
+    ),
 )
 """The statements that lead from version N to N + 1, for each N from 0."""
 

@@ -23,6 +23,8 @@ from benchpool_scheduler.store.records import (
     SaveJob,
     SaveLease,
     SavePreemption,
+    SaveUse,
+    UseRecord,
 )
 
 _Facts = TypeVar("_Facts", bound=msgspec.Struct)
@@ -98,6 +100,14 @@ def _add_object(db: sqlite3.Connection, change: AddObject) -> None:
     )
 
 
+def _save_use(db: sqlite3.Connection, change: SaveUse) -> None:
+    db.execute("DELETE FROM past_use")
+    db.executemany(
+        "INSERT INTO past_use (project, user, gpu_s, at) VALUES (?, ?, ?, ?)",
+        [(it.project, it.user, it.gpu_s, it.at) for it in change.use],
+    )
+
+
 _APPLY: Mapping[type[Change], Callable[[sqlite3.Connection, Any], None]] = {
     AddJob: _add_job,
     SaveJob: _save_job,
@@ -107,6 +117,7 @@ _APPLY: Mapping[type[Change], Callable[[sqlite3.Connection, Any], None]] = {
     DropLease: _drop_lease,
     DropJob: _drop_job,
     AddObject: _add_object,
+    SaveUse: _save_use,
 }
 
 
@@ -123,6 +134,9 @@ def read(db: sqlite3.Connection) -> Contents:
         attempts=_rows(db, "SELECT facts FROM attempts ORDER BY job, attempt", AttemptRecord),
         preemptions=_rows(db, "SELECT facts FROM preemptions ORDER BY at", PreemptionRecord),
         leases=_rows(db, "SELECT facts FROM leases", LeaseRecord),
+        use=tuple(
+            UseRecord(*row) for row in db.execute("SELECT project, user, gpu_s, at FROM past_use")
+        ),
     )
 
 

@@ -207,6 +207,18 @@ def _job(
     )
 
 
+@st.composite
+def a_job(
+    draw: st.DrawFn,
+    name: str,
+    projects: Sequence[ProjectName],
+    topology: Sequence[str],
+    breadth: Breadth,
+) -> Job:
+    """Draw a job of one of the projects; it holds nothing yet."""
+    return _job(draw, name, projects, topology, breadth)
+
+
 def queueing(job: Job) -> Job:
     """Return the job as it is while it waits."""
     return replace(job, activity=Activity.QUEUED, held=(), ran_s=0.0, since_checkpoint_s=None)

@@ -1,0 +1,189 @@
+"""The turns behind a reservation: who is held back by it, and what they are told (R14, R22)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import replace
+
+from benchpool_scheduler.core.amounts import WHOLE_GPU
+from benchpool_scheduler.core.board import Board
+from benchpool_scheduler.core.model import JobId, Reason, ReasonCode, Worker
+from benchpool_scheduler.core.ordering import Waiter
+from benchpool_scheduler.core.placement import fits
+from benchpool_scheduler.core.reservation import Reservation, large, reserve
+from benchpool_scheduler.core.sentences import is_are, measured, plain, within
+from benchpool_scheduler.core.waiting import Line, Shape
+from benchpool_scheduler.core.works import Work
+
+SHORTEST_S = 1.0
+
+
+class Backfill:
+    """The reservation of one pass, if there is one.
+
+    On a board without a known end this does nothing at all.
+
+    Attributes:
+        reservation: The room that is kept, None before anybody was blocked or where nothing is
+            known of ends.
+    """
+
+    def __init__(self, board: Board, now_s: float) -> None:
+        self.board = board
+        self.now_s = now_s
+        self.reservation: Reservation | None = None
+        self._looking = bool(board.endings)
+        self._behind: dict[tuple[str, Shape], Line] = {}
+        self._late: set[Shape] = set()
+
+    # ------------------------------------------------------------------ turns
+
+    def needs_turn(self, work: Work) -> bool:
+        """Tell of a job without hope whether it must have its turn: room may be kept for it."""
+        return self._looking and large(work)
+
+    def barred_gpus(self) -> int:
+        """Return how many free GPUs are hidden from the present turn."""
+        return 0 if self.reservation is None else self.reservation.barred
+
+    def face(self, waiter: Waiter) -> bool:
+        """Show a job the room that it may use in its turn; tell whether it is worth a turn."""
+        reservation = self.reservation
+        if reservation is None:
+            return True
+        if not reservation.holds_back(waiter.work, self.now_s):
+            reservation.open()
+            return True
+        reservation.bar()
+        return waiter.line.shape not in self._late
+
+    def started(self, work: Work, workers: Collection[Worker]) -> None:
+        """A job got workers."""
+        if self.reservation is not None:
+            self.reservation.started(tuple(workers), work, self.now_s)
+
+    def blocked(self, waiter: Waiter, gone: Collection[int]) -> None:
+        """A job had its turn in vain: the first large one that only lacks room has a reservation.
+
+        It is the only one that is tried, so that a pass pays for one trial at most.
+        """
+        work = waiter.work
+        if not self._looking or waiter.workers or not large(work):
+            return
+        if self.board.ledger.bound(work, work.core, soon=False) is not None:
+            return
+        if not self.board.possible(work):
+            return
+        self._looking = False
+        self.reservation = reserve(self.board, work, self.now_s, gone)
+
+    def skip(self, waiter: Waiter) -> bool | None:
+        """Pass over the jobs of a line that end too late; tell whether a shorter one is left.
+
+        None when the line did not fail because of a reservation.
+        """
+        reservation = self.reservation
+        if reservation is None or not reservation.holds_back(waiter.work, self.now_s):
+            return None
+        if waiter.work is reservation.work:
+            return None
+        line = waiter.line
+        key = line.user, line.shape
+        self._late.add(line.shape)
+        while True:
+            work = waiter.work
+            if not reservation.holds_back(work, self.now_s):
+                return True
+            behind = self._behind.get(key)
+            if behind is None:
+                behind = self._behind[key] = Line(work, waiter.workers)
+            behind.put(work)
+            if not waiter.next():
+                return False
+
+    def forget(self) -> list[Line]:
+        """Room was given up: there is no reservation any more; return who was held back."""
+        held_back = list(self._behind.values())
+        self.close()
+        self.reservation = None
+        self._behind = {}
+        self._late = set()
+        self._looking = bool(self.board.endings)
+        return held_back
+
+    def close(self) -> None:
+        """Nobody has a turn left: the room is as it is."""
+        if self.reservation is not None:
+            self.reservation.open()
+
+    # ------------------------------------------------------------------ reasons
+
+    def waiting(self) -> Iterator[Waiter]:
+        """Yield those held back who would not fit without the reservation either."""
+        for line in self._behind.values():
+            if not self._would_fit(line):
+                yield Waiter(line)
+
+    def reasons(self, known: dict[JobId, Reason]) -> dict[JobId, Reason]:
+        """Return the reasons of those who wait for the reservation alone, and of its job."""
+        reservation, found = self.reservation, dict[JobId, Reason]()
+        if reservation is None:
+            return found
+        for line in self._behind.values():
+            if not line.workers and self._would_fit(line):
+                reason = self._held_back(line.at(0), reservation)
+                found.update({work.job.id: reason for work in line.works.values()})
+        owner = reservation.work.job.id
+        if owner in known:
+            found[owner] = self._reserved(known[owner], reservation)
+        return found
+
+    def _would_fit(self, line: Line) -> bool:
+        work, board = line.at(0), self.board
+        workers = 1 if line.workers else work.job.min_workers
+        bound = board.ledger.bound(work, work.need.times(workers), soon=False)
+        return bound is None and fits(work, workers, board.room, soon=False)
+
+    def _held_back(self, work: Work, reservation: Reservation) -> Reason:
+        owner, seconds = reservation.work, reservation.at_s - self.now_s
+        free = self.board.room.free(work.fit)
+        reserved = plain(owner.core.gpus, 0)
+        longest = _below(seconds)
+        return Reason(
+            ReasonCode.RESERVED_FOR_OTHERS,
+            f"waits for {measured(work.core.gpus, 0)}: {free} of "
+            f"{self.board.total.gpus // WHOLE_GPU} {is_are(free)} free, and kept for job "
+            f"{owner.job.id[:8]} of project {owner.branch.name}, which goes first and can start "
+            f"within {within(seconds)}",
+            {
+                "asked": plain(work.core.gpus, 0),
+                "free": free,
+                "total": self.board.total.gpus // WHOLE_GPU,
+                "project": work.branch.name,
+                "reserved": reserved,
+                "reserved_for": owner.job.id,
+                "time_limit_s": longest,
+            },
+            f"it would start now with a time limit of {longest:g} s or less"
+            if longest >= SHORTEST_S
+            else "it starts by itself when the other has started, or enough GPUs become free",
+        )
+
+    def _reserved(self, reason: Reason, reservation: Reservation) -> Reason:
+        seconds = reservation.at_s - self.now_s
+        return replace(
+            reason,
+            remedy=f"{reason.remedy}; GPUs are kept for it as they become free, so that it can "
+            f"start within {within(seconds)}",
+        )
+
+
+def _below(seconds: float) -> float:
+    """Return a round time that is not longer: advice that stands for a while.
+
+    >>> _below(7.9), _below(61.0), _below(2430.0), _below(100_000.0)
+    (7.0, 60.0, 2400.0, 97200.0)
+    """
+    steps = ((1, 60.0), (60, 7200.0), (3600, float("inf")))
+    step = next(size for size, most in steps if seconds < most)
+    return float(seconds // step * step)

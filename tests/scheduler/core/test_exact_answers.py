@@ -1,0 +1,115 @@
+"""One claim on a tiny full pool, against all sets of victims tried one by one (R15-R19).
+
+A lawful set takes its victims one after the other, each while its own project is above its due;
+it suffices when the claimant then has a place, and no part of it suffices. The core does not
+search (a pass is bounded), so it may miss a set or find one that loses more: how often is counted
+and bounded here.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from hypothesis import HealthCheck, given, note, settings
+
+from benchpool_scheduler.core.model import GpuId, Snapshot
+from benchpool_scheduler.core.plan import decide
+from benchpool_scheduler.testing.plans import movers, preempts, starts
+from benchpool_scheduler.testing.reference.claims import (
+    Victims,
+    answers,
+    lost_gpu_s,
+    pieces,
+    taken,
+)
+from benchpool_scheduler.testing.reference.holdings import job_named
+from benchpool_scheduler.testing.reference.places import startable
+from benchpool_scheduler.testing.tiny_claims import CLAIM, tiny_claims
+from benchpool_scheduler.testing.written import as_case
+
+MOST_PIECES = 8
+"""Pools in which more could be taken are left out: every set of pieces is tried."""
+
+
+@dataclass
+class Tried:
+    """What came of the claims of many pools."""
+
+    outcomes: Counter[str] = field(default_factory=Counter)
+    excess: list[float] = field(default_factory=list)
+
+
+def gpus_given(pool: Snapshot) -> frozenset[GpuId]:
+    """Return the GPUs that are taken from others for the claim; none when nobody loses any."""
+    plan = decide(pool)
+    return frozenset(
+        gpu
+        for command in preempts(plan)
+        if command.claimant == CLAIM and command.job not in movers(plan)
+        for worker in command.workers
+        for gpu in worker.gpus
+    )
+
+
+def gpus_of(victims: Victims) -> frozenset[GpuId]:
+    """Return the GPUs that a set of victims gives."""
+    return frozenset(g for workers in taken(victims).values() for w in workers for g in w.gpus)
+
+
+def judge(pool: Snapshot, tried: Tried) -> None:
+    """Compare one decision with all possible ones."""
+    claim = job_named(pool, CLAIM)
+    if startable(pool, claim, claim.min_workers) or len(pieces(pool)) > MOST_PIECES:
+        return
+    note(as_case(pool))
+    possible, given_up = answers(pool, claim, claim.min_workers), gpus_given(pool)
+    if movers(decide(pool)):
+        tried.outcomes["met by a move"] += 1
+        assert CLAIM in starts(decide(pool))
+    elif not possible:
+        tried.outcomes["none is lawful"] += 1
+        assert not given_up, "nobody is stopped where no lawful set exists"
+    elif not given_up:
+        tried.outcomes["missed"] += 1
+    else:
+        tried.outcomes["met"] += 1
+        ours = [victims for victims in possible if gpus_of(victims) == given_up]
+        if not ours:
+            tried.outcomes["not minimal"] += 1
+            return
+        best = min(lost_gpu_s(pool, victims) for victims in possible)
+        tried.excess.append(lost_gpu_s(pool, ours[0]) / best - 1 if best else 0.0)
+
+
+def try_many(examples: int, *, equally_fair: bool) -> Tried:
+    """Judge so many random pools."""
+    tried = Tried()
+
+    @settings(max_examples=examples, suppress_health_check=list(HealthCheck))
+    @given(tiny_claims(equally_fair=equally_fair))
+    def each(pool: Snapshot) -> None:
+        judge(pool, tried)
+
+    each()
+    return tried
+
+
+def test_a_claim_is_met_by_a_lawful_set_of_victims_of_which_none_can_be_spared() -> None:
+    """R15-R18; at most 5 % of the rightful claims are missed, at most 1 % take too much."""
+    outcomes = try_many(1200, equally_fair=False).outcomes
+    rightful = outcomes["met"] + outcomes["missed"]
+    assert rightful > 100
+    assert outcomes["none is lawful"] > 100
+    assert outcomes["missed"] <= 0.05 * rightful
+    assert outcomes["not minimal"] <= 0.01 * rightful
+
+
+def test_of_equally_fair_sets_nearly_always_the_one_that_loses_least_is_taken() -> None:
+    """R18; not searching costs 2 % on average, and never more than as much again."""
+    tried = try_many(1200, equally_fair=True)
+    assert len(tried.excess) > 150
+    assert sum(excess > 0 for excess in tried.excess) <= 0.05 * len(tried.excess)
+    assert sum(tried.excess) <= 0.02 * len(tried.excess)
+    assert max(tried.excess) <= 1
+    assert tried.outcomes["missed"] <= 0.02 * len(tried.excess)

@@ -1,0 +1,149 @@
+"""A board that is kept from event to event decides as one made afresh from the same facts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hypothesis import HealthCheck, note, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from benchpool_scheduler.core.board import Board
+from benchpool_scheduler.core.model import Activity, Job, JobId, Plan, Snapshot
+from benchpool_scheduler.core.plan import decide, decide_on
+from benchpool_scheduler.simulation.passes import after
+from benchpool_scheduler.testing.leaving import gone, under_way
+from benchpool_scheduler.testing.reference.holdings import leaves
+from benchpool_scheduler.testing.wide_snapshots import EVERYTHING, a_job, queueing, wide_snapshots
+from benchpool_scheduler.testing.written import as_case
+
+
+class KeptBoard(RuleBasedStateMachine):
+    """Events of a pool in any order; ``jobs`` are the facts, by age."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.pool = Snapshot((), (), ())
+        self.board = Board.of(self.pool)
+        self.born = 0
+
+    @initialize(pool=wide_snapshots())
+    def begin(self, pool: Snapshot) -> None:
+        self.pool = pool
+        self.board = Board.of(pool)
+
+    @rule(data=st.data())
+    def a_job_is_submitted(self, data: st.DataObject) -> None:
+        self.born += 1
+        pool = self.pool
+        job = data.draw(a_job(f"new{self.born}", leaves(pool), pool.topology, EVERYTHING))
+        self._becomes((*pool.jobs, replace(queueing(job), as_of_s=pool.now_s)))
+
+    @precondition(lambda self: self.pool.jobs)
+    @rule(data=st.data())
+    def a_job_ends_or_is_cancelled(self, data: st.DataObject) -> None:
+        ended = data.draw(st.sampled_from([job.id for job in self.pool.jobs]))
+        self._becomes(tuple(job for job in self.pool.jobs if job.id != ended))
+
+    @precondition(lambda self: any(job.held for job in self.pool.jobs))
+    @rule(data=st.data())
+    def a_job_saves_its_work(self, data: st.DataObject) -> None:
+        saved = data.draw(st.sampled_from([job.id for job in self.pool.jobs if job.held]))
+        now = self.pool.now_s
+        self._becomes(
+            tuple(
+                replace(job, ran_s=job.ran_at(now), since_checkpoint_s=0.0, as_of_s=now)
+                if job.id == saved
+                else job
+                for job in self.pool.jobs
+            )
+        )
+
+    @precondition(lambda self: self.pool.jobs)
+    @rule(data=st.data())
+    def a_job_is_paused_and_resumed_as_the_youngest(self, data: st.DataObject) -> None:
+        name = data.draw(st.sampled_from([job.id for job in self.pool.jobs]))
+        job = next(job for job in self.pool.jobs if job.id == name)
+        others = tuple(other for other in self.pool.jobs if other.id != name)
+        self._becomes(others)
+        again = replace(queueing(job), earmarked=False, promised=(), as_of_s=self.pool.now_s)
+        self._becomes((*others, again))
+
+    @rule(seconds=st.sampled_from([1.0, 31.0, 3600.0]))
+    def time_passes(self, seconds: float) -> None:
+        self.pool = replace(self.pool, now_s=self.pool.now_s + seconds)
+
+    @rule()
+    def the_plan_takes_effect_at_once(self) -> None:
+        self._follows(after(self.pool, self._plan()))
+
+    @rule()
+    def the_plan_is_carried_out(self) -> None:
+        self._follows(under_way(self.pool, self._plan()))
+
+    @rule()
+    def those_who_were_leaving_have_left(self) -> None:
+        self._follows(gone(self.pool))
+
+    @invariant()
+    def the_kept_board_plans_as_a_fresh_one(self) -> None:
+        kept, fresh = self._plan(), decide(self.pool)
+        note(as_case(self.pool))
+        assert kept.commands == fresh.commands
+        assert _codes(kept) == _codes(fresh)
+        assert kept.shares == fresh.shares
+        assert kept.over_quota == fresh.over_quota
+
+    @invariant()
+    def a_pass_leaves_the_board_as_it_was(self) -> None:
+        assert self._plan() == self._plan()
+
+    @invariant()
+    def reasons_may_be_left_out(self) -> None:
+        without = decide_on(self.board, self.pool.now_s, explain=False)
+        assert without.commands == self._plan().commands
+
+    def _plan(self) -> Plan:
+        return decide_on(self.board, self.pool.now_s)
+
+    def _follows(self, later: Snapshot) -> None:
+        """Give every job that changed the time at which its facts are true."""
+        before = {job.id: job for job in self.pool.jobs}
+        self._becomes(
+            tuple(
+                job if job == before[job.id] else self._as_of_now(before[job.id], job)
+                for job in later.jobs
+            )
+        )
+
+    def _as_of_now(self, before: Job, job: Job) -> Job:
+        now = self.pool.now_s
+        started = not before.held or job.activity is Activity.QUEUED
+        saved = before.since_checkpoint_s
+        return replace(
+            job,
+            as_of_s=now,
+            ran_s=0.0 if started else before.ran_at(now),
+            since_checkpoint_s=None if started or saved is None else before.unsaved_at(now),
+            waits_s=0.0,
+        )
+
+    def _becomes(self, jobs: tuple[Job, ...]) -> None:
+        """Tell the board what changed, and nothing else."""
+        before: dict[JobId, Job] = {job.id: job for job in self.pool.jobs}
+        for name in before.keys() - {job.id for job in jobs}:
+            self.board.drop(name)
+        for job in jobs:
+            if before.get(job.id) != job:
+                self.board.put(job)
+        self.pool = replace(self.pool, jobs=jobs)
+
+
+def _codes(plan: Plan) -> dict[JobId, str]:
+    return {job: reason.code.value for job, reason in plan.reasons.items()}
+
+
+TestKeptBoard = KeptBoard.TestCase
+TestKeptBoard.settings = settings(
+    max_examples=60, stateful_step_count=12, suppress_health_check=list(HealthCheck)
+)

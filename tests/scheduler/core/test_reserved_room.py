@@ -1,0 +1,256 @@
+"""Room kept for a blocked large job, and who may use it meanwhile (R14)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from benchpool_scheduler.core.board import Board
+from benchpool_scheduler.core.model import (
+    Activity,
+    GpuId,
+    Job,
+    JobId,
+    Node,
+    NodeName,
+    Plan,
+    Project,
+    ProjectName,
+    ReasonCode,
+    Snapshot,
+    Start,
+    Worker,
+)
+from benchpool_scheduler.core.plan import decide, decide_on
+from benchpool_scheduler.simulation.passes import after
+from benchpool_scheduler.testing.snapshots import busy_snapshots, snapshots
+
+many = settings(max_examples=200, suppress_health_check=list(HealthCheck))
+some = settings(max_examples=80, suppress_health_check=list(HealthCheck))
+VISION = ProjectName("vision")
+any_pools = st.one_of(
+    snapshots(), busy_snapshots(), snapshots(elastic=True), busy_snapshots(elastic=True)
+)
+
+
+@st.composite
+def one_project(draw: st.DrawFn) -> Snapshot:
+    """Draw an empty pool of one project, so that turns go by age; every job's end is known."""
+    sizes = draw(st.lists(st.integers(1, 4), min_size=1, max_size=3))
+    nodes = tuple(
+        Node(NodeName(f"n{i}"), tuple(GpuId(f"n{i}/{g}") for g in range(size)))
+        for i, size in enumerate(sizes)
+    )
+    jobs = tuple(
+        Job(
+            JobId(f"j{number}"),
+            VISION,
+            gpus=draw(st.integers(1, 4)),
+            workers=(workers := draw(st.sampled_from([1, 1, 1, 2, 3]))),
+            min_workers=workers,
+            time_limit_s=float(draw(st.integers(1, 50))),
+        )
+        for number in range(draw(st.integers(2, 9)))
+    )
+    return Snapshot(nodes, (Project(VISION, quota=None),), jobs)
+
+
+@st.composite
+def with_known_ends(draw: st.DrawFn) -> Snapshot:
+    """Draw any pool, and give some jobs a time limit, others an expectation."""
+    pool = draw(any_pools)
+    jobs = [
+        replace(
+            job,
+            time_limit_s=draw(st.sampled_from([None, job.ran_s + 60.0, job.ran_s + 600.0])),
+            expected_run_s=draw(st.sampled_from([None, job.ran_s + 90.0, 10.0])),
+        )
+        for job in pool.jobs
+    ]
+    return replace(pool, jobs=tuple(jobs))
+
+
+def started(plan: Plan) -> list[JobId]:
+    return [command.job for command in plan.commands if isinstance(command, Start)]
+
+
+def play(pool: Snapshot) -> dict[JobId, float]:
+    """Let every job run for exactly its time limit; return when each started."""
+    starts: dict[JobId, float] = {}
+    now = 0.0
+    while True:
+        plan = decide(replace(pool, now_s=now))
+        starts.update(dict.fromkeys(started(plan), now))
+        pool = after(pool, plan)
+        jobs = [
+            replace(job, as_of_s=starts[job.id], ran_s=0.0) if job.held else job
+            for job in pool.jobs
+        ]
+        ends = {job.id: starts[job.id] + (job.time_limit_s or 0.0) for job in jobs if job.held}
+        if not ends:
+            return starts
+        now = min(ends.values())
+        pool = replace(pool, jobs=tuple(job for job in jobs if ends.get(job.id, now + 1) > now))
+
+
+@many
+@given(one_project())
+def test_who_comes_later_never_delays_the_first_that_is_blocked(pool: Snapshot) -> None:
+    at_once = started(decide(pool))
+    blocked = [
+        number
+        for number, job in enumerate(pool.jobs)
+        if job.id not in at_once and job.gpus * job.workers > 1
+    ]
+    if not blocked:
+        return
+    first = blocked[0]
+    alone = replace(pool, jobs=pool.jobs[: first + 1])
+    name = pool.jobs[first].id
+    without, with_others = play(alone), play(pool)
+    assert (name in without) == (name in with_others)
+    if name in without:
+        assert with_others[name] <= without[name]
+
+
+@many
+@given(one_project())
+def test_whoever_is_held_back_would_end_too_late_or_take_what_is_needed(pool: Snapshot) -> None:
+    # Work conservation but for R14: a held back job starts once the reserved one is not there.
+    plan = decide(pool)
+    held_back = {
+        job: reason
+        for job, reason in plan.reasons.items()
+        if reason.code is ReasonCode.RESERVED_FOR_OTHERS and "reserved_for" in reason.numbers
+    }
+    for job, reason in held_back.items():
+        owner = reason.numbers["reserved_for"]
+        rest = replace(after(pool, plan), jobs=())
+        others = [it for it in after(pool, plan).jobs if it.id != owner]
+        alone = [it for it in others if it.held or it.id == job]
+        assert job in started(decide(replace(rest, jobs=tuple(alone))))
+
+
+@many
+@given(one_project())
+def test_with_the_advised_time_limit_a_held_back_job_starts_now(pool: Snapshot) -> None:
+    plan = decide(pool)
+    for name, reason in plan.reasons.items():
+        limit = reason.numbers.get("time_limit_s")
+        if not isinstance(limit, float) or limit < 1:
+            continue
+        shorter = [
+            replace(job, time_limit_s=limit) if job.id == name else job
+            for job in after(pool, plan).jobs
+        ]
+        assert name in started(decide(replace(pool, jobs=tuple(shorter))))
+
+
+@some
+@given(with_known_ends())
+def test_a_pass_leaves_a_kept_board_as_it_was(pool: Snapshot) -> None:
+    board = Board.of(pool)
+    first = decide_on(board, pool.now_s)
+    assert decide_on(board, pool.now_s) == first == decide(pool)
+
+
+@some
+@given(with_known_ends())
+def test_with_reservations_a_second_pass_does_nothing(pool: Snapshot) -> None:
+    done = after(pool, decide(pool))
+    for _ in range(3):
+        again = after(done, decide(done))
+        if again == done:
+            break
+        done = again
+    assert after(done, decide(done)) == done
+
+
+@some
+@given(with_known_ends())
+def test_every_waiting_job_still_has_exactly_one_reason(pool: Snapshot) -> None:
+    plan = decide(pool)
+    now = {c.job for c in plan.commands if isinstance(c, Start) and not c.after}
+    waiting = {job.id for job in pool.jobs if job.activity is Activity.QUEUED} - now
+    assert set(plan.reasons) == waiting
+
+
+@some
+@given(any_pools)
+def test_without_known_ends_nothing_is_reserved(pool: Snapshot) -> None:
+    plan = decide(pool)
+    assert all("reserved_for" not in reason.numbers for reason in plan.reasons.values())
+    assert not Board.of(pool).endings
+
+
+# --------------------------------------------------------------------------- one machine
+
+
+def box(*jobs: Job, gpus: int = 4) -> Snapshot:
+    return Snapshot(
+        nodes=(Node(NodeName("box"), tuple(GpuId(f"g{i}") for i in range(gpus))),),
+        projects=(Project(VISION, quota=None),),
+        jobs=jobs,
+    )
+
+
+def running(name: str, *gpus: int, **facts: object) -> Job:
+    held = (Worker(NodeName("box"), tuple(GpuId(f"g{i}") for i in gpus)),)
+    job = Job(JobId(name), VISION, gpus=len(gpus), activity=Activity.RUNNING, held=held)
+    return replace(job, **facts)  # type: ignore[arg-type]
+
+
+def waiting(name: str, gpus: int = 1, **facts: object) -> Job:
+    return replace(Job(JobId(name), VISION, gpus=gpus), **facts)  # type: ignore[arg-type]
+
+
+def test_learned_run_times_count_where_there_is_no_limit() -> None:
+    pool = box(
+        running("a", 0, 1, expected_run_s=1000.0, done_s=300.0, ran_s=100.0),
+        waiting("large", 4),
+        waiting("long", expected_run_s=601.0),
+        waiting("short", expected_run_s=700.0, done_s=101.0),
+    )
+    assert started(decide(pool)) == ["short"]
+
+
+def test_a_job_that_runs_longer_than_expected_has_no_known_end_any_more() -> None:
+    pool = box(
+        running("a", 0, 1, expected_run_s=100.0, ran_s=101.0), waiting("large", 4), waiting("b")
+    )
+    assert started(decide(pool)) == ["b"]
+
+
+def test_the_reasons_say_for_whom_until_when_and_what_would_help() -> None:
+    pool = box(
+        running("a", 0, 1, time_limit_s=3000.0, ran_s=600.0),
+        waiting("a-very-long-name", 4),
+        waiting("b"),
+    )
+    plan = decide(pool)
+    held_back = plan.reasons[JobId("b")]
+    assert held_back.code is ReasonCode.RESERVED_FOR_OTHERS
+    assert held_back.text == (
+        "waits for 1 GPU: 2 of 4 are free, and kept for job a-very-l of project vision, which "
+        "goes first and can start within 40 min"
+    )
+    assert held_back.remedy == "it would start now with a time limit of 2400 s or less"
+    reserved = plan.reasons[JobId("a-very-long-name")]
+    assert "can start within 40 min" in reserved.remedy
+
+
+def test_of_many_equal_jobs_the_short_ones_overtake_the_long() -> None:
+    jobs = [waiting(f"w{i}", time_limit_s=60.0 if i % 2 else 6000.0) for i in range(6)]
+    pool = box(running("a", 0, 1, time_limit_s=600.0), waiting("large", 4), *jobs)
+    assert started(decide(pool)) == ["w1", "w3"]
+
+
+def test_an_elastic_job_does_not_grow_into_kept_room() -> None:
+    grows = replace(running("grows", 0), workers=4)
+    pool = box(running("a", 1, time_limit_s=600.0), grows, waiting("large", 2, workers=1))
+    pool = replace(pool, jobs=(*pool.jobs[:2], waiting("huge", 3)))
+    assert started(decide(pool)) == []
+    ends = replace(grows, time_limit_s=500.0)
+    assert started(decide(replace(pool, jobs=(pool.jobs[0], ends, pool.jobs[2])))) == ["grows"]
