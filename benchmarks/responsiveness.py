@@ -24,7 +24,7 @@ from tables import machine
 
 EVERY_S = 0.1
 READERS = ("team0-0", "team4-1", "team9-2", "team14-3", "root")
-PATHS = ("/status", "/jobs?limit=50", "/jobs/{job}", "/jobs/{job}/why", "/quota")
+PATHS = ("/status?gpus=false", "/jobs?limit=50", "/jobs/{job}", "/jobs/{job}/why", "/quota")
 
 
 async def read(

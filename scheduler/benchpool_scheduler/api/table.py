@@ -172,6 +172,7 @@ def _pool(timing: Timing) -> tuple[Route, ...]:
             "status",
             "Read the pool in one object",
             views.status,
+            query=views.StatusQuery,
             returns=contract.Status,
         ),
     )

@@ -25,6 +25,12 @@ class UserQuery(Struct, frozen=True, forbid_unknown_fields=True):
     user: Name | None = None
 
 
+class StatusQuery(Struct, frozen=True, forbid_unknown_fields=True):
+    """With every GPU, or without: in a large pool the list is longer than all the rest."""
+
+    gpus: bool = True
+
+
 async def events(request: Request, timing: Timing) -> Answer:
     """Stream what happens, as far as the caller may see it."""
     after = resume_from(request, request.query.after)
@@ -39,7 +45,7 @@ async def quota(request: Request) -> Answer:
 
 async def status(request: Request) -> Answer:
     """Answer the pool in one object."""
-    return Answer(request.pool.status(request.caller))
+    return Answer(request.pool.status(request.caller, gpus=request.query.gpus))
 
 
 async def _frames(events: AsyncIterator[Event]) -> AsyncIterator[Frame]:

@@ -38,6 +38,11 @@ class Backfill:
 
     # ------------------------------------------------------------------ turns
 
+    @property
+    def until_s(self) -> float | None:
+        """Return the shadow time of the reservation, None without one."""
+        return None if self.reservation is None else self.reservation.at_s
+
     def needs_turn(self, work: Work) -> bool:
         """Tell of a job without hope whether it must have its turn: room may be kept for it."""
         return self._looking and large(work) and not work.long

@@ -28,7 +28,6 @@ from benchpool_scheduler.core.model import (
     Reason,
     Snapshot,
     UserUse,
-    Worker,
 )
 from benchpool_scheduler.core.over_quota import OverQuota
 from benchpool_scheduler.core.room import Room, Taken
@@ -79,7 +78,7 @@ class Board:
         chunks: What the running jobs could give.
         endings: When they end, as far as that is known (R14).
         never: Why jobs of a shape can never run, as far as it was asked for.
-        decided: What the present pass has decided so far, by job.
+        decided: What the present pass has decided so far, by job; ``given``: who gives way in it.
         versions: By project, a number that rises with every change of its running jobs.
     """
 
@@ -118,7 +117,7 @@ class Board:
         self._youngest = -1
         self.never: dict[tuple[object, ...], Reason] = {}
         self._possible: dict[tuple[object, ...], bool] = {}
-        self._undo: list[tuple[str, Work, tuple[Worker, ...]] | tuple[str, Chunk]] = []
+        self.given: list[Chunk] = []
         self.over_quota = OverQuota(self)
         self._capacity = _capacity(self.nodes)
         self._standing: Standing | None = None
@@ -309,8 +308,8 @@ class Board:
     def start(self, work: Work, taken: Taken) -> None:
         """Book workers that the job gets."""
         self.decided.setdefault(work.job.id, Decided(work)).parts.append(taken)
+        self.room.homes.setdefault(work.job.id, taken.workers[0].node)
         self.ledger.add(work, work.need.times(len(taken.workers)))
-        self._undo.append(("start", work, taken.workers))
 
     def let_go(self, chunk: Chunk) -> None:
         """Take a chunk from its job: its GPUs are soon free, or free when it was fresh."""
@@ -336,8 +335,8 @@ class Board:
 
     def give(self, chunk: Chunk) -> None:
         """The chunk that was let go is gone for this pass."""
-        chunk.gone = True
-        self._undo.append(("give", chunk))
+        chunk.gone, chunk.paying = True, False
+        self.given.append(chunk)
 
     def undo_start(self, chunk: Chunk) -> None:
         """Forget a start of this pass whose chunk was let go."""
@@ -345,25 +344,32 @@ class Board:
         entry.parts = [part for part in entry.parts if part.workers != chunk.workers]
         if not entry.parts:
             del self.decided[chunk.work.job.id]
+            del self.room.homes[chunk.work.job.id]
+
+    def take_back(self, chunk: Chunk) -> None:
+        """A chunk that was given holds again after all."""
+        chunk.gone = False
+        self.given.remove(chunk)
+        self.hold_again(chunk)
 
     def restore(self) -> None:
         """Take back everything that a pass has tried out."""
-        for step in reversed(self._undo):
-            if step[0] == "give":
-                chunk: Chunk = step[1]  # type: ignore[assignment]
-                chunk.gone = False
+        for entry in self.decided.values():
+            for part in entry.parts:
+                self.ledger.remove(entry.work, entry.work.need.times(len(part.workers)))
+                for worker in part.workers:
+                    self.room.give_back(entry.work, worker)
+        for chunk in self.given:
+            chunk.gone = False
+            if not chunk.fresh:
                 self.hold_again(chunk)
-            else:
-                _, work, workers = step  # type: ignore[misc]
-                self.ledger.remove(work, work.need.times(len(workers)))
-                for worker in workers:
-                    self.room.give_back(work, worker)
-        self._undo = []
-        self.decided = {}
+        self.decided, self.given = {}, []
+        self.room.homes.clear()
 
     def leaving_below(self, index: int) -> list[JobId]:
-        """Return the jobs that were leaving before this pass from a project or below it."""
-        below = [work for work in self.leaving.values() if index in work.branch.path]
+        """Return the jobs that are leaving from a project or below it, or will by this pass."""
+        works = {chunk.work for chunk in self.given if not chunk.fresh}
+        below = [work for work in works.union(self.leaving.values()) if index in work.branch.path]
         return [work.job.id for work in sorted(below, key=lambda work: work.age)]
 
 

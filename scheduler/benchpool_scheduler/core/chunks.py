@@ -10,6 +10,7 @@ from __future__ import annotations
 import heapq
 from bisect import bisect_left, insort
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import NamedTuple
 
 from benchpool_scheduler.core.amounts import Amounts
@@ -25,10 +26,19 @@ class Chunk:
         amounts: What it holds.
         free_until_s: Until then it is protected (R19); infinite while the hourly bound is reached.
         fresh: It was started in this very pass, so nobody is stopped by taking it.
-        gone: It was let go in this pass.
+        gone: It was let go for good in this pass. ``paying``: it was, by the claim at hand.
     """
 
-    __slots__ = ("amounts", "core", "fresh", "gone", "protected_until_s", "work", "workers")
+    __slots__ = (
+        "amounts",
+        "core",
+        "fresh",
+        "gone",
+        "paying",
+        "protected_until_s",
+        "work",
+        "workers",
+    )
 
     def __init__(
         self,
@@ -45,7 +55,7 @@ class Chunk:
         self.fresh = fresh
         self.protected_until_s = protected_until_s
         self.amounts: Amounts = work.need.times(len(workers))
-        self.gone = False
+        self.gone = self.paying = False
 
 
 def lost_gpu_s(job: Job, gpus: float, policy: Policy, now_s: float) -> float:
@@ -146,6 +156,18 @@ class Chunks:
             key=lambda entry: entry[0],
         )
 
+    def smallest_first(self, index: int) -> Iterator[Chunk]:
+        """Yield a project's chunks by priority, surplus before cores, then small before large."""
+        bands = self.bands.get(index, {})
+        for band in sorted(bands):
+            yield from (chunk for _, _, _, chunk in bands[band])
+
+    def cheapest(self, index: int) -> Iterator[Chunk]:
+        """Yield the first whole job of each band of a project that is not gone."""
+        for band, entries in self.bands.get(index, {}).items():
+            if band.core:
+                yield from islice((e[3] for e in entries if not e[3].gone), 1)
+
     def _ordered(self, band: Sequence[Entry], now_s: float) -> Iterator[tuple[Order, Chunk]]:
         for position, (_, _, _, chunk) in enumerate(band):
             yield order_of(chunk, self.lost(chunk, now_s), position), chunk
@@ -158,6 +180,10 @@ class Chunks:
             band.priority < priority or (by_youth and band.priority == priority and not band.young)
             for band in self.bands.get(work.branch.index, ())
         )
+
+    def of(self, work: Work) -> list[Chunk]:
+        """Return all that a running job could give, its core last."""
+        return self._of.get(work.age, [])
 
     def _protected_until_s(self, work: Work) -> float:
         job, policy = work.job, self.policy

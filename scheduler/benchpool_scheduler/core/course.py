@@ -7,7 +7,7 @@ who gives way leaves at once, and that its progress is kept as far as it would b
 from __future__ import annotations
 
 import heapq
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 
 from benchpool_scheduler.core.board import Board
@@ -24,10 +24,11 @@ from benchpool_scheduler.core.model import (
 from benchpool_scheduler.core.plan import decide_on
 from benchpool_scheduler.core.run_times import Expectation
 
-EXACT_PASSES = 64
-"""So many instants have a pass each."""
-GATHERED = 1 / 50
-"""Later ones within this part of the time that has passed share a pass."""
+EXACT_PART = 1 / 4
+"""Of all passes of a course: so many instants, the first ones, have a pass each."""
+LEAST_S = 60.0
+"""Later instants share passes, in steps that grow in proportion to the time that has passed, which
+counts as at least this; the proportion is such that the rest of the passes spans the horizon."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +102,8 @@ class Course:
         self.resumes = frozenset(resumes)
         self.begun: dict[JobId, Begun] = {}
         self.passes = 0
+        self._growth = 0.0
+        self._exact = 0
         self._board = Board.of(snapshot)
         self._now_s = snapshot.now_s
         self._wake_s: float | None = None
@@ -110,10 +113,19 @@ class Course:
         for job in snapshot.jobs:
             self._expect(job)
 
-    def run(self, wanted: Collection[JobId], horizon_s: float, most_passes: int) -> None:
+    def run(
+        self,
+        wanted: Collection[JobId],
+        horizon_s: float,
+        most_passes: int,
+        go_on: Callable[[], bool] = lambda: True,
+    ) -> None:
         """Go on until all wanted jobs have started, or as far as the bounds allow."""
         missing = {job for job in wanted if job in self._board.works}
-        while missing and self.passes < most_passes:
+        self._exact = int(most_passes * EXACT_PART)
+        spans = max(1.0, horizon_s / LEAST_S)
+        self._growth = spans ** (1 / max(1, most_passes - self._exact - 1)) - 1
+        while missing and self.passes < most_passes and go_on():
             self._pass()
             missing -= self.begun.keys()
             if not missing or not self._go_on(horizon_s):
@@ -145,7 +157,7 @@ class Course:
             return False
         gathered = soonest + self._step(soonest - self.snapshot.now_s)
         self._gone.clear()
-        self._now_s = max(self._now_s, soonest)
+        self._now_s = max(self._now_s, gathered if soonest == self._wake_s else soonest)
         while self._agenda and self._agenda[0][0] <= gathered:
             at, _, job = heapq.heappop(self._agenda)
             if self._ends.get(job) == at:
@@ -154,7 +166,7 @@ class Course:
         return True
 
     def _step(self, passed_s: float) -> float:
-        return 0.0 if self.passes < EXACT_PASSES else passed_s * GATHERED
+        return 0.0 if self.passes < self._exact else max(passed_s, LEAST_S) * self._growth
 
     def _end(self, name: JobId) -> None:
         del self._ends[name]

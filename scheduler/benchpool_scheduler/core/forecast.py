@@ -5,15 +5,17 @@ the range of its starts in the three. A job whose end nobody knows never ends he
 estimate may lack its late bound, or be missing altogether.
 
 What the forecast does not know: jobs that are still to be submitted, and jobs that users will
-cancel. Its cost is bounded by ``MOST_PASSES`` passes for each course; keep it off the hot path.
+cancel. Its cost is bounded by ``MOST_PASSES`` passes for each course, most of them shared by many
+ends: with all of them an estimate is late by 6 % at most for that, with 16 it may be twice as late.
+Keep it off the hot path.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
-from benchpool_scheduler.core.course import EARLY, LATE, LIKELY, Begun, Course
+from benchpool_scheduler.core.course import EARLY, LATE, LIKELY, Begun, Course, Pace
 from benchpool_scheduler.core.model import Activity, JobId, Snapshot
 from benchpool_scheduler.core.run_times import Expectation
 from benchpool_scheduler.core.sentences import within
@@ -47,6 +49,7 @@ def forecast(
     horizon_s: float = HORIZON_S,
     most_passes: int = MOST_PASSES,
     resumes: Collection[JobId] = (),
+    go_on: Callable[[], bool] = lambda: True,
 ) -> dict[JobId, Estimate]:
     """Return when jobs will start; a job of which nothing can be said is not in the answer.
 
@@ -58,6 +61,7 @@ def forecast(
         horizon_s: How far to look, in seconds.
         most_passes: At most so many passes in each of the three courses.
         resumes: Jobs that are leaving their GPUs and will queue again.
+        go_on: Asked before each pass; once it says no, the answer is what is known by then.
 
     >>> from benchpool_scheduler.core.model import GpuId, Job, Node, NodeName, Project
     >>> from benchpool_scheduler.core.model import ProjectName, Worker
@@ -81,13 +85,14 @@ ends_within_s=540.0)}
     """
     queued = [job.id for job in snapshot.jobs if job.activity is Activity.QUEUED]
     wanted = queued if jobs is None else [job for job in queued if job in set(jobs)]
-    starts: list[dict[JobId, Begun]] = []
-    for pace in (EARLY, LIKELY, LATE):
+    starts: dict[Pace, dict[JobId, Begun]] = {}
+    for pace in (LIKELY, LATE, EARLY):
         course = Course(snapshot, expected, pace, resumes)
-        course.run(wanted, horizon_s, most_passes)
-        starts.append(course.begun)
+        course.run(wanted, horizon_s, most_passes, go_on)
+        starts[pace] = course.begun
     late = _last_ends(snapshot, expected)
-    found = {job: _estimate([begun.get(job) for begun in starts], late) for job in wanted}
+    paces = (EARLY, LIKELY, LATE)
+    found = {job: _estimate([starts[pace].get(job) for pace in paces], late) for job in wanted}
     return {job: estimate for job, estimate in found.items() if estimate is not None}
 
 

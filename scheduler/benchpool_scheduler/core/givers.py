@@ -117,19 +117,44 @@ class Givers:
         return any(goes_after(chunk.work, work, by_youth=by_youth) for _, chunk in fresh)
 
     def reader(
-        self, index: int, where: NodeName | None, useful: Callable[[Chunk], bool]
+        self,
+        index: int,
+        where: NodeName | None,
+        useful: Callable[[Chunk], bool],
+        *,
+        smallest: bool = False,
     ) -> Callable[[], Chunk | None]:
-        """Return what hands out a project's useful chunks one by one, the first to go first."""
-        if where is None:
-            entries = self._all(index)
-        else:
+        """Return what hands out a project's useful chunks one by one, the first to go first.
+
+        Args:
+            where: Only those on this node.
+            smallest: Small ones before large ones.
+        """
+        if where is not None:
             here = [c for c in self.on_node(where) if c.work.branch.index == index]
             entries = iter(sorted(here, key=lambda c: self._order(c)))
+        elif smallest:
+            entries = self.chunks.smallest_first(index)
+        else:
+            entries = self._all(index)
 
         def next_chunk() -> Chunk | None:
-            return next((chunk for chunk in entries if not chunk.gone and useful(chunk)), None)
+            here = (c for c in entries if not c.gone and not c.paying and useful(c))
+            return next(here, None)
 
         return next_chunk
+
+    def surplus_of(self, core: Chunk) -> list[Chunk]:
+        """Return what else a job holds that nobody has taken yet, besides its core."""
+        others = self.chunks.of(core.work)
+        if core.fresh:
+            fresh = self._fresh.get(core.work.branch.index, ())
+            others = [chunk for _, chunk in fresh if chunk.work is core.work]
+        return [c for c in others if not c.core and not c.gone and not c.paying]
+
+    def cheapest(self, index: int) -> list[Chunk]:
+        """Return of each priority and size the whole job of a project that loses least."""
+        return list(self.chunks.cheapest(index))
 
     def on_node(self, where: NodeName) -> list[Chunk]:
         """Return what could be taken on a node, in no order."""

@@ -287,7 +287,7 @@ class ReasonCode(StrEnum):
     WAITING_FOR_VICTIMS = "waiting-for-victims"
     """Its GPUs are promised to it; jobs that give way are saving and leaving (R20)."""
     RESERVED_FOR_OTHERS = "reserved-for-others"
-    """What is free is promised to jobs that go first (R20)."""
+    """What is free is kept for jobs that go first: promised (R20), or reserved (R14)."""
     LARGER_THAN_NODE = "larger-than-node"
     """No node is large enough for one of its workers; it can never run as it is."""
     LARGER_THAN_POOL = "larger-than-pool"

@@ -16,7 +16,7 @@ from benchpool_scheduler.core.board import Board
 from benchpool_scheduler.core.chunks import Chunk, order_of
 from benchpool_scheduler.core.givers import Givers
 from benchpool_scheduler.core.model import Worker
-from benchpool_scheduler.core.placement import find
+from benchpool_scheduler.core.placement import find, reachable
 from benchpool_scheduler.core.room import NodeRoom, Taken
 from benchpool_scheduler.core.works import Work
 
@@ -66,7 +66,12 @@ def _nodes_to_try(board: Board, givers: Givers, work: Work, workers: int) -> lis
         return []
     if board.ledger.bound(work, work.need.times(workers), soon=False) is not None:
         return []
-    large = (node for node in givers.freest(room, fit) if len(node.node.gpus) >= gpus)
+    within = reachable(work, room)
+    large = (
+        node
+        for node in givers.freest(room, fit)
+        if len(node.node.gpus) >= gpus and within >> node.order & 1
+    )
     return list(islice(large, MOST_NODES_TRIED))
 
 
@@ -113,6 +118,7 @@ class _Clearing:
             chunk
             for chunk in self.givers.on_node(self.node.node.name)
             if chunk.core
+            and chunk.work.age != self.work.age
             and not chunk.fresh
             and chunk.work.job.checkpoints
             and len(chunk.workers) == len(chunk.work.job.held)

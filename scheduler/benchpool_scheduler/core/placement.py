@@ -19,7 +19,7 @@ from benchpool_scheduler.core.domains import NODE_LEVEL, Domain, domain_of
 from benchpool_scheduler.core.room import NodeRoom, Room
 from benchpool_scheduler.core.works import Work
 
-__all__ = ["NODE_LEVEL", "domain_of", "find", "fits"]
+__all__ = ["NODE_LEVEL", "domain_of", "find", "fits", "reachable"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,20 +100,28 @@ def fits(work: Work, count: int, room: Room, *, soon: bool, only: NodeRoom | Non
 def _open(
     work: Work, room: Room, only: NodeRoom | None, but: NodeRoom | None, *, anywhere: bool
 ) -> int:
-    """Return the nodes to look at; a running job grows inside its required domain."""
-    nodes = room.every if only is None else 1 << only.order
+    """Return the nodes to look at."""
+    nodes = room.every if anywhere else reachable(work, room)
+    if only is not None:
+        nodes &= 1 << only.order
     if but is not None:
         nodes &= ~(1 << but.order)
+    return nodes
+
+
+def reachable(work: Work, room: Room) -> int:
+    """Return the nodes that its levels allow: a running job grows inside its required domain."""
     level = work.fit.required
-    if level is None or anywhere or not work.job.held:
-        return nodes
-    held = room.by_name.get(work.job.held[0].node)
+    home = None if level is None else room.home(work)
+    if level is None or home is None:
+        return room.every
+    held = room.by_name.get(home)
     if held is None:
         return 0
     if level == NODE_LEVEL:
-        return nodes & (1 << held.order)
+        return 1 << held.order
     domain = room.levels[level].of.get(held.order)
-    return 0 if domain is None else nodes & (domain.bits << domain.low)
+    return 0 if domain is None else domain.bits << domain.low
 
 
 def _choices(work: Work, room: Room, nodes: int) -> Iterator[int]:

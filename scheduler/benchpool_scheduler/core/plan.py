@@ -17,6 +17,7 @@ bounded by what running jobs could give.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import chain
 
 from benchpool_scheduler.core.amounts import WHOLE_GPU
@@ -42,6 +43,7 @@ from benchpool_scheduler.core.ordering import Turns, Waiter
 from benchpool_scheduler.core.placement import find
 from benchpool_scheduler.core.reasons import reasons_of
 from benchpool_scheduler.core.room import Taken
+from benchpool_scheduler.core.sparing import go_on_elsewhere, spare
 from benchpool_scheduler.core.victims import Claim
 from benchpool_scheduler.core.waiting import Line
 from benchpool_scheduler.core.works import Fit, Work
@@ -161,6 +163,7 @@ class Pass:
             if not self.backfill.face(waiter) or not self._turn(waiter):
                 self._in_vain(waiter)
         self.backfill.close()
+        self._spare()
 
     def _in_vain(self, waiter: Waiter) -> None:
         """The job did not start: room is kept for it (R14), or it is held back by such room."""
@@ -170,6 +173,26 @@ class Pass:
             self.queue.fail(waiter)
         elif shorter:
             self.queue.put_back(waiter)
+
+    def _spare(self) -> None:
+        """Whoever need not give way after all stays, or goes on elsewhere (R18)."""
+        board = self.board
+        for chunk in spare(board):
+            for key in [key for key in self.preempts if key[0] == chunk.work.job.id]:
+                self._forget(key, chunk)
+        for work, taken in go_on_elsewhere(board):
+            board.start(work, taken)
+            for key in [key for key in self.preempts if key[0] == work.job.id]:
+                self.preempts[key] = replace(self.preempts[key], rule="R18")
+
+    def _forget(self, key: tuple[JobId, JobId | None], chunk: Chunk) -> None:
+        before = self.preempts[key]
+        workers = tuple(worker for worker in before.workers if worker not in chunk.workers)
+        if not workers:
+            del self.preempts[key]
+        else:
+            lost = before.lost_gpu_s - self.givers.lost(chunk)
+            self.preempts[key] = replace(before, workers=workers, lost_gpu_s=lost)
 
     def _hopeless(self, waiter: Waiter) -> bool:
         """Tell of a job that lacks GPUs, and could claim none, without trying it out (R9, R15)."""
@@ -195,7 +218,7 @@ class Pass:
             self.givers.add_fresh(work, taken.workers, core=not workers)
             self.backfill.started(work, taken.workers)
         elif (taken := self._move(work, more)) is not None or (
-            taken := self._claim(work, more)
+            taken := self._claim(work, more, grows=workers > 0)
         ) is not None:
             self.board.start(work, taken)
             self.backfill.started(work, taken.workers)
@@ -254,7 +277,12 @@ class Pass:
             after[mover.job.id] = None
         return Taken(cleared.taken.workers, tuple(after))
 
-    def _claim(self, work: Work, workers: int) -> Taken | None:
+    def _give_up(self, claim: Claim, taken: Taken) -> None:
+        for worker in taken.workers:
+            self.board.room.give_back(claim.work, worker)
+        claim.undo()
+
+    def _claim(self, work: Work, workers: int, *, grows: bool) -> Taken | None:
         """Take room that others hold or are leaving, if the job may (R15-R18)."""
         claim = Claim(self.board, self.givers, work, workers)
         if not claim.search():
@@ -266,6 +294,9 @@ class Pass:
             raise AssertionError("a claim that fits has places")
         victims = [paid.chunk for paid in claim.paid]
         after = dict.fromkeys(taken.after)
+        if grows and not after.keys() <= {chunk.work.job.id for chunk in victims}:
+            self._give_up(claim, taken)  # a growth holds no promise, so it waits for nobody else
+            return None
         for chunk in victims:
             self.board.give(chunk)
             self.queue.changed(chunk.work.branch.path)
@@ -312,14 +343,19 @@ class Pass:
             wake_s=self._wake_s(),
         )
 
-    def _wake_s(self) -> float | None:
-        next_s = self.board.next_change_s
-        return min(self.delayed_s if next_s is None else [*self.delayed_s, next_s], default=None)
-
     def _reasons(self) -> dict[JobId, Reason]:
         waiting = chain(self.queue.waiting(), self.backfill.waiting())
         reasons = reasons_of(self.board, self.givers, waiting)
         return reasons | self.backfill.reasons(reasons)
+
+    def _wake_s(self) -> float | None:
+        """Return when time alone may change the answer.
+
+        A protection ends, a job becomes long-running, a claim has waited long enough, or those who
+        were to end before a reservation have not.
+        """
+        known = [self.board.next_change_s, self.backfill.until_s, *self.delayed_s]
+        return min((at for at in known if at is not None), default=None)
 
     def _shares(self) -> dict[ProjectName, Share]:
         board, standing = self.board, self.standing

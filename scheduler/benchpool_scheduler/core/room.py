@@ -39,6 +39,7 @@ class Room:
         every: All ready nodes as a set of their orders. ``used``: those with any worker.
         by_free: For now and for soon: the nodes by how many whole GPUs are free.
         levels: The domains of the machine room.
+        homes: Where this pass has put the first worker of a job.
     """
 
     def __init__(self, nodes: Sequence[Node], topology: Sequence[str] = ()) -> None:
@@ -53,6 +54,7 @@ class Room:
         self._by_order = {n.order: n for n in self.nodes}
         self._allowed: dict[tuple[tuple[str, ...], bool], int] = {}
         self._indexes = Indexes(self.nodes)
+        self.homes: dict[JobId, NodeName] = {}
         self._cpus_bound = any(n.cpus_bound for n in self.nodes)
         self._memory_bound = any(n.memory_bound for n in self.nodes)
         self._shared = any(n.node.shared for n in self.nodes)
@@ -161,6 +163,11 @@ class Room:
             self._allowed[key] = set_of(n.order for n in nodes)
         return self._allowed[key]
 
+    def home(self, work: Work) -> NodeName | None:
+        """Return where the first worker of a job is, or will be by this pass; None for nowhere."""
+        held = work.job.held
+        return self.homes.get(work.job.id) or (held[0].node if held else None)
+
     def may_use(self, fit: Fit, node: NodeName) -> bool:
         """Tell whether a job of this fit may use the node at all, whatever is free."""
         room = self.by_name.get(node)
@@ -177,6 +184,13 @@ class Room:
             return sum(n.free_gpus(soon=soon) for n in self.nodes if nodes >> n.order & 1)
         return sum(
             gpus * (found & nodes).bit_count() for gpus, found in enumerate(self.by_free[soon])
+        )
+
+    def unclaimed(self) -> int:
+        """Return how many whole GPUs are being left that nobody was promised yet."""
+        now, soon = self.by_free[False], self.by_free[True]
+        return sum(
+            gpus * (soon[gpus].bit_count() - now[gpus].bit_count()) for gpus in range(len(now))
         )
 
     def most_free(self, fit: Fit) -> int:

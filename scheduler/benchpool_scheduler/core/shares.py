@@ -168,7 +168,8 @@ def _column(
     levels = [(tree.tops, total[resource] // grain)]
     for children, amount in levels:
         branches = [tree.branches[i] for i in children]
-        weights = bent_weights(branches, resource, usage_weight)
+        asking = [wanted[branch.index] > 0 for branch in branches]
+        weights = bent_weights(branches, asking, resource, usage_weight)
         claims = [
             Claim(
                 _whole_units(branch.quota[resource], grain),
@@ -208,14 +209,19 @@ def _climb(tree: Tree, wanted: list[int], resource: int, index: int) -> int:
     return wanted[index] if limit is None else min(wanted[index], limit)
 
 
-def bent_weights(branches: Sequence[Branch], resource: int, strength: float) -> list[float]:
+def bent_weights(
+    branches: Sequence[Branch], asking: Sequence[bool], resource: int, strength: float
+) -> list[float]:
     """Return the weights of siblings for a resource, bent by past use (R7).
 
-    With w a sibling's part of all weights and u its part of all past use, the bent weight is
-    ``max(0, w + strength * (w - u))``: who used more than its part gets less now.
+    With w a sibling's part of all weights and u its part of all past use, both among those that
+    ask for something (R6), the bent weight is ``max(0, w + strength * (w - u))``: who used more
+    than its part gets less now.
     """
     weights = [branch.weights[resource] for branch in branches]
-    whole, used = sum(weights), sum(branch.used_gpu_s for branch in branches)
+    among = [i for i, asks in enumerate(asking) if asks]
+    whole = sum(weights[i] for i in among)
+    used = sum(branches[i].used_gpu_s for i in among)
     if not strength or not used or not whole:
         return weights
     parts = [weight / whole for weight in weights]

@@ -71,6 +71,11 @@ class Work:
         self.queued = job.activity is Activity.QUEUED
         self.shape = (branch.index, self.fit, job.min_workers, job.preemptible, job.priority, long)
 
+    @property
+    def rank(self) -> tuple[int, bool]:
+        """Return who gives way last inside a project: the largest."""
+        return self.job.priority, not self.long
+
     def with_gpus(self, gpus: int) -> Work:
         """Return the same job as if it asked for other GPUs per worker, for advice (R22)."""
         return Work(

@@ -1,4 +1,4 @@
-"""``python -m benchpool_scheduler.measuring SHAPE NODES RUNS``: one row as JSON, for ``timing``."""
+"""``python -m benchpool_scheduler.measuring SHAPE NODES``: one row as JSON, for ``timing``."""
 
 import gc
 import json
@@ -8,5 +8,5 @@ from benchpool_scheduler.measuring.timing import COLLECTIONS, as_json, run
 
 if __name__ == "__main__":
     gc.set_threshold(*COLLECTIONS)
-    shape, nodes, runs = sys.argv[1:]
-    print(json.dumps(as_json(run(shape, int(nodes), int(runs)))))
+    shape, nodes = sys.argv[1:]
+    print(json.dumps(as_json(run(shape, int(nodes)))))

@@ -13,7 +13,7 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 
 from benchpool_scheduler.core.board import Board
@@ -22,9 +22,10 @@ from benchpool_scheduler.core.plan import decide, decide_on
 from benchpool_scheduler.errors import ServerFault
 from benchpool_scheduler.measuring.memory import peak_rss_mib
 from benchpool_scheduler.measuring.shapes import SHAPES, Built
-from benchpool_scheduler.measuring.tallies import tally
+from benchpool_scheduler.measuring.tallies import Tally, tally
 
-RUNS = 5
+RUNS, MOST_RUNS, ENOUGH_MS = 5, 25, 500.0
+"""At least five runs; quick ones are repeated until they took half a second in all."""
 
 COLLECTIONS = (10_000, 10, 1_000)
 """How often Python collects garbage in the new process: as in the service (``service.process``)."""
@@ -56,18 +57,23 @@ class Timed:
         return self.result.startswith("ok")
 
 
-def run(shape: str, nodes: int | None = None, runs: int = RUNS) -> Timed:
+def run(shape: str, nodes: int | None = None) -> Timed:
     """Build a shape and time it. Errors: InvalidInput for a size that it cannot have."""
     built = SHAPES[shape].build(nodes)
+    rest = _without(built.snapshot, built.ends)
     once = _whole_pass if built.ends is None else _after_an_end
     once(built)
-    measured = [once(built) for _ in range(max(RUNS, runs))]
-    times = [milliseconds for milliseconds, _ in measured]
+    times: list[float] = []
+    tallies: list[Tally] = []
+    while len(times) < RUNS or (sum(times) < ENOUGH_MS and len(times) < MOST_RUNS):
+        milliseconds, plan = once(built)
+        times.append(milliseconds)
+        tallies.append(tally(rest, plan))
     return Timed(
         shape=shape,
         nodes=len(built.snapshot.nodes),
         jobs=len(built.snapshot.jobs),
-        result=_result(built, [plan for _, plan in measured]),
+        result=result_of(built, tallies),
         ms_min=round(min(times), 3),
         ms_median=round(statistics.median(times), 3),
         ms_max=round(max(times), 3),
@@ -75,10 +81,19 @@ def run(shape: str, nodes: int | None = None, runs: int = RUNS) -> Timed:
     )
 
 
-def in_a_fresh_process(shape: str, nodes: int | None = None, runs: int = RUNS) -> Timed:
+def result_of(built: Built, tallies: Sequence[Tally]) -> str:
+    """Return the first plan that is not as expected, else what they all came to."""
+    for found in tallies:
+        wrong = built.expected(found)
+        if wrong is not None:
+            return f"FAIL: {found.text}; {wrong}"
+    return f"ok: {tallies[0].text}"
+
+
+def in_a_fresh_process(shape: str, nodes: int | None = None) -> Timed:
     """Do as ``run`` does, in a process of its own. Errors: InvalidInput, as ``run``."""
     size = SHAPES[shape].size(nodes)
-    words = [sys.executable, "-m", __package__, shape, str(size), str(runs)]
+    words = [sys.executable, "-m", __package__, shape, str(size)]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     if done.returncode:
         last = (done.stderr.strip().splitlines() or ["nothing was said"])[-1]
@@ -121,17 +136,6 @@ def _timed(work: Callable[[], Plan]) -> tuple[float, Plan]:
     begun = time.perf_counter()
     plan = work()
     return (time.perf_counter() - begun) * 1000, plan
-
-
-def _result(built: Built, plans: list[Plan]) -> str:
-    """Return the first plan that is not as expected, else what they all came to."""
-    snapshot = _without(built.snapshot, built.ends)
-    tallies = [tally(snapshot, plan) for plan in plans]
-    for found in tallies:
-        wrong = built.expected(found)
-        if wrong is not None:
-            return f"FAIL: {found.text}; {wrong}"
-    return f"ok: {tallies[0].text}"
 
 
 def _without(snapshot: Snapshot, ended: JobId | None) -> Snapshot:

@@ -78,7 +78,7 @@ class Engine:
         self.reconfiguration = Reconfiguration(
             self.ledger, site, configuration_file, self.want_pass
         )
-        self.whatifs = WhatIfs(self.ledger, site, self.reconfiguration)
+        self.whatifs = WhatIfs(self.ledger, site, self.board, self.reconfiguration)
         self.upkeep = Upkeep(self.ledger, site, runtime, self.leases, self.objects, self.want_pass)
         self.ledger.changed = self._jobs_changed
         self.ledger.dropped = self._job_dropped

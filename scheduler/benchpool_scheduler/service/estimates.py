@@ -30,7 +30,9 @@ FIRST_S = 0.2
 REST, LEAST_REST_S, MOST_REST_S = 20.0, 1.0, 600.0
 """After a forecast, so many times its duration belong to everything else, in these bounds."""
 BUDGET_S = 5.0
-"""A forecast that took longer looks less far the next time."""
+"""A forecast that took longer shares more ends in a pass the next time."""
+LONGEST_S = 20.0
+"""One that takes longer is broken off: what it knows by then is used."""
 LEAST_PASSES = 16
 QUICK_S = 0.05
 """A pool whose forecast takes no longer answers a preview with one."""
@@ -112,11 +114,13 @@ class Estimates:
         self, pool: Snapshot, live: Sequence[JobRecord], now: float
     ) -> dict[str, Estimate]:
         """Run in a thread: it reads records, which never change, and the learned run times."""
+        until = time.perf_counter() + LONGEST_S
         found = forecast(
             pool,
             self._expected(live, now),
             most_passes=self._most_passes,
             resumes=[JobId(job.id) for job in live if _resumes(job)],
+            go_on=lambda: time.perf_counter() < until,
         )
         return {str(job): estimate for job, estimate in found.items()}
 

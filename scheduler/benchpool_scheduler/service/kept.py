@@ -152,7 +152,7 @@ class KeptBoard:
                 self._put(self._board, name, look)
             return self._board
         if self._frame is None or self._frame.homes != frame.homes:
-            changed = list(self._ledger.catalogue.live)
+            changed = [*self._ledger.catalogue.live, *changed]
             self._jobs.clear()
         self._convert(changed, look)
         if self._board is not None:
@@ -188,6 +188,9 @@ class KeptBoard:
     def _seen(self, name: str, look: Look) -> tuple[Job, ...]:
         record = self._ledger.job(name)
         if record is None or self._stays_aside(record):
+            return ()
+        if record.project not in look.frame.homes:
+            # It came while this pass was on its way; the next one looks at it.
             return ()
         found = snapshots.jobs_of(self._ledger, record, look.frame.homes, look.now)
         for job in found[:1]:

@@ -280,9 +280,12 @@ class Pool(Administration):
         rights.require_same_user(caller, name)
         return self._engine.pool.quota(name, self._groups(caller, name))
 
-    def status(self, caller: Caller) -> contract.Status:
-        """Return the pool; names of other people's jobs and servers only for those who may."""
-        return self._engine.pool.status(caller)
+    def status(self, caller: Caller, *, gpus: bool = True) -> contract.Status:
+        """Return the pool; names of other people's jobs and servers only for those who may.
+
+        Without ``gpus`` the list of all GPUs is left out.
+        """
+        return self._engine.pool.status(caller, gpus=gpus)
 
     # ------------------------------------------------------------------ leases
 

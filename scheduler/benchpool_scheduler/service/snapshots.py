@@ -237,7 +237,7 @@ def _size(
         return held, held
     if held and attempt is not None and any(w.ended and not w.leaving for w in attempt.workers):
         return held, min(held, record.min_workers)
-    return max(held, record.workers - len(leaving), 1), min(record.min_workers, record.workers)
+    return max(held, record.workers - len(leaving), 1), record.min_workers
 
 
 def _activity(record: JobRecord, attempt: AttemptRecord | None) -> Activity:

@@ -35,14 +35,18 @@ class PoolViews:
 
     # ------------------------------------------------------------------ status
 
-    def status(self, caller: Caller) -> contract.Status:
-        """Return the pool; holders are named only to those who may see them."""
+    def status(self, caller: Caller, *, gpus: bool = True) -> contract.Status:
+        """Return the pool; holders are named only to those who may see them.
+
+        Args:
+            gpus: Name every GPU; the list is empty otherwise.
+        """
         counts, waiting = self.counts(), self.waiting()
         problems = list(self._site.problems.values())
         return contract.Status(
             text=sentence(counts, waiting),
             simulated=any(device.simulated for device in self._site.devices),
-            gpus=self._gpus(caller),
+            gpus=self._gpus(caller) if gpus else [],
             counts={state: counts[state] for state in GpuState},
             projects=self._projects(p.project for p in self._site.configuration.projects),
             queue_length=waiting,

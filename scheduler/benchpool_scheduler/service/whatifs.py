@@ -7,32 +7,77 @@ and change nothing.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 
 from benchpool_scheduler import contract, contract_whatif
 from benchpool_scheduler.core import whatif
 from benchpool_scheduler.core.expansion import with_nodes
-from benchpool_scheduler.core.model import Snapshot
+from benchpool_scheduler.core.model import Policy, Project, ProjectName, Snapshot
 from benchpool_scheduler.core.sentences import count
 from benchpool_scheduler.errors import InvalidInput, TooMany
 from benchpool_scheduler.service import reasons, snapshots, workloads
 from benchpool_scheduler.service.history import History, history
+from benchpool_scheduler.service.kept import KeptBoard
 from benchpool_scheduler.service.ledger import Ledger
 from benchpool_scheduler.service.reconfiguration import Reconfiguration
 from benchpool_scheduler.service.site import Site
+from benchpool_scheduler.service.snapshots import Ground
 from benchpool_scheduler.simulation.whatif import Replayed, Side, replay_both
 
 MOST_JOBS = 1000
 """Most jobs of one answer."""
 
 
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What another configuration makes of the pool.
+
+    Attributes:
+        moved: Jobs of these projects of the core are in others then.
+    """
+
+    ground: Ground
+    projects: tuple[Project, ...]
+    policy: Policy
+    moved: Mapping[ProjectName, ProjectName]
+
+
+@dataclass(frozen=True, slots=True)
+class Twins:
+    """The pool as it is, and what makes its twin: plain data, for another thread."""
+
+    before: Snapshot
+    question: contract_whatif.WhatIfQuestion
+    settings: Settings | None
+
+    def after(self) -> Snapshot:
+        """Return the pool as it would be."""
+        pool, asked, settings = self.before, self.question, self.settings
+        if settings is not None:
+            moved = settings.moved
+            pool = replace(
+                pool,
+                nodes=snapshots.nodes(settings.ground),
+                projects=settings.projects,
+                policy=settings.policy,
+                jobs=tuple(
+                    replace(job, project=moved[job.project]) if job.project in moved else job
+                    for job in pool.jobs
+                ),
+            )
+        return with_nodes(pool, asked.more_gpus, asked.gpu_model, asked.gpus_per_node)
+
+
 class WhatIfs:
     """Answers what would be otherwise."""
 
-    def __init__(self, ledger: Ledger, site: Site, reconfiguration: Reconfiguration) -> None:
+    def __init__(
+        self, ledger: Ledger, site: Site, board: KeptBoard, reconfiguration: Reconfiguration
+    ) -> None:
         self._ledger = ledger
         self._site = site
+        self._board = board
         self._reconfiguration = reconfiguration
         self._busy = asyncio.Lock()
 
@@ -54,8 +99,10 @@ class WhatIfs:
                 code="whatif-busy",
             )
         async with self._busy:
-            before, after = self._pools(question)
+            twins = await self._twins(question)
             past = self._past(question)
+            after = await asyncio.to_thread(twins.after)
+            before = twins.before
             found = await asyncio.to_thread(whatif.compare, before, after)
             replayed = (
                 None
@@ -71,16 +118,31 @@ class WhatIfs:
             )
             return self._answer(found, change, replayed)
 
-    def _pools(self, question: contract_whatif.WhatIfQuestion) -> tuple[Snapshot, Snapshot]:
-        """Return the pool as it is and as it would be, at one instant."""
-        now, site = self._site.clock.now(), self._site
-        before = snapshots.snapshot(self._ledger, site, now)
-        if question.config is not None:
-            new = self._reconfiguration.read(question.config)
-            site = replace(site, configuration=new)
-        after = snapshots.snapshot(self._ledger, site, now)
-        grown = with_nodes(after, question.more_gpus, question.gpu_model, question.gpus_per_node)
-        return before, grown
+    async def _twins(self, question: contract_whatif.WhatIfQuestion) -> Twins:
+        """Freeze what both pools are made of, at one instant."""
+        site = self._site
+        new = None if question.config is None else self._reconfiguration.read(question.config)
+        async with self._ledger.turn:
+            now = site.clock.now()
+            before = self._board.snapshot(now) or snapshots.snapshot(self._ledger, site, now)
+            if new is None:
+                return Twins(before, question, None)
+            other = replace(site, configuration=new)
+            names = self._ledger.census.projects()
+            homes = snapshots.homes(other, names)
+            entries = (self._ledger.census.entry(job) for job in self._board.aside)
+            blocked = frozenset(gpu for entry in entries if entry is not None for gpu in entry.gpus)
+            settings = Settings(
+                ground=snapshots.ground(self._ledger, other, blocked),
+                projects=snapshots.projects(other, homes.values()),
+                policy=new.policy,
+                moved={
+                    was: homes[name]
+                    for name, was in snapshots.homes(site, names).items()
+                    if was != homes[name]
+                },
+            )
+        return Twins(before, question, settings)
 
     def _past(self, question: contract_whatif.WhatIfQuestion) -> History | None:
         """Return the jobs to replay, None when nobody asks. Errors: InvalidInput for none."""
@@ -147,26 +209,35 @@ def sentence(found: whatif.Comparison) -> str:
     if not found.changed:
         return f"Now nothing would be otherwise: the same jobs would run and wait, on {held}."
     was = f"{found.allocated[0]} of {found.gpus[0]}"
-    return f"Now {', '.join(_parts(found))}; jobs would hold {held} instead of {was}."
+    first, *rest = _parts(found)
+    parts = f"{', '.join([first, *rest[:-1]])} and {rest[-1]}" if rest else first
+    return f"Now {parts}; jobs would hold {held} instead of {was}."
 
 
 def _parts(found: whatif.Comparison) -> Iterator[str]:
     waits = whatif.Fate.WAITS
-    start = [it for it in found.changed if it.before.fate is waits and it.after.fate is not waits]
-    stop = [it for it in found.changed if it.before.fate is not waits and it.after.fate is waits]
-    pay = [it for it in found.changed if it.after.preempted and not it.before.preempted]
-    spared = [it for it in found.changed if it.before.preempted and not it.after.preempted]
-    if start:
-        yield f"{count(len(start), 'waiting job')} would run"
-    if stop:
-        yield f"{count(len(stop), 'job')} would wait instead of running"
-    if pay:
-        lost = sum(it.after.lost_gpu_s for it in pay)
-        yield f"{count(len(pay), 'job')} would be paused or shrunk, at a loss of {lost:.0f} GPU s"
-    if spared:
-        yield f"{count(len(spared), 'job')} would be spared"
-    if not (start or stop or pay or spared):
-        yield f"{count(len(found.changed), 'job')} would have other GPUs"
+    jobs = found.changed
+    starts = [it for it in jobs if it.before.fate is waits and it.after.fate is not waits]
+    pays = [it for it in jobs if it.after.preempted and not it.before.preempted]
+    stays = [it for it in jobs if it.before.fate is not waits and it.after.fate is waits]
+    if starts:
+        yield f"{count(len(starts), 'waiting job')} would run"
+    if pays:
+        lost = sum(it.after.lost_gpu_s for it in pays)
+        yield f"{count(len(pays), 'job')} would be paused or shrunk at a loss of {lost:.0f} GPU s"
+    others = [
+        (sum(it not in pays for it in stays), "job", "would wait instead of starting"),
+        (
+            sum(it.before.preempted and not it.after.preempted for it in jobs),
+            "job",
+            "would not pay",
+        ),
+        (sum(it.after.moved and not it.before.moved for it in jobs), "job", "would move"),
+    ]
+    told = [f"{count(number, noun)} {would}" for number, noun, would in others if number]
+    yield from told
+    if not (starts or pays or told):
+        yield f"{count(len(jobs), 'job')} would have other GPUs"
 
 
 def _job_now(now: whatif.JobNow) -> contract_whatif.JobNow:

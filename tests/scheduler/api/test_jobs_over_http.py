@@ -98,3 +98,15 @@ def wait_for(read: object, id_: str, state: State, service: Served) -> Job:
             if job.id == id_ and job.state is state:
                 return job
     raise AssertionError
+
+
+def test_the_status_of_a_large_pool_can_be_had_without_the_list_of_its_gpus(
+    service: Served,
+) -> None:
+    headers = {"Authorization": "token susan"}
+    url = f"{service.url}/api/v1/status"
+    full, brief = (
+        httpx.get(url, headers=headers, params=params).json() for params in ({}, {"gpus": "false"})
+    )
+    assert (len(full["gpus"]), brief["gpus"]) == (5, [])
+    assert full["counts"] == brief["counts"]

@@ -59,7 +59,7 @@ def test_another_configuration_says_who_would_start_and_who_would_pay(borrowed: 
     assert waits.before.reason is not None
     assert (runs.after.state, runs.after.preempted, runs.user) == ("waits", True, "susan")
     assert runs.after.lost_gpu_s >= 3 * 60
-    assert answer.text.startswith("Now 1 waiting job would run, 1 job would wait instead")
+    assert answer.text.startswith("Now 1 waiting job would run and 1 job would be paused")
     assert [(it.name, it.before and it.before.fair_share, it.after and it.after.fair_share)
             for it in answer.projects] == [("vision", 2, 0), ("speech", 2, 4)]  # fmt: skip
     assert "guaranteed quota 2 → 0" in answer.changes[0]
@@ -168,3 +168,37 @@ def test_jobs_that_the_other_configuration_could_never_run_are_left_out(service:
     found = ask(service, config=capped, history_days=1).history
     assert found is not None
     assert (found.jobs, found.left_out) == (1, 1)
+
+
+def test_gpus_that_benches_would_not_need_go_to_the_pool(borrowed: Served) -> None:
+    answer = ask(borrowed, config=CONFIGURATION.replace("{susan: 1}", "{}"))
+    assert (answer.before.gpus, answer.after.gpus) == (4, 5)
+    more = CONFIGURATION.replace("{susan: 1}", "{susan: 3}")
+    answer = ask(borrowed, config=more)
+    assert (answer.after.gpus, answer.after.allocated) == (2, 0)
+    assert named(answer, "runs").after.preempted
+
+
+def test_jobs_of_a_project_that_would_go_away_are_told_as_paying_and_waiting(
+    borrowed: Served,
+) -> None:
+    text = CONFIGURATION.replace(
+        "  - {name: vision, quota: 2, members: [susan], leads: [jemma]}\n", ""
+    )
+    answer = ask(borrowed, config=text)
+    assert named(answer, "runs").after.preempted
+    gone = next(project for project in answer.projects if project.name == "vision")
+    assert gone.after is not None
+    assert (gone.after.quota, gone.after.limit, gone.after.waiting) == (0, 0, 1)
+    assert "1 of its jobs have not ended" in answer.warnings[0]
+
+
+def test_jobs_of_a_project_that_would_be_divided_are_followed(borrowed: Served) -> None:
+    text = CONFIGURATION.replace(
+        "policy:", "  - {name: children, parent: vision, quota: 2}\npolicy:"
+    )
+    answer = ask(borrowed, config=text)
+    assert named(answer, "runs").after.preempted
+    assert {it.name for it in answer.projects} == {
+        "vision", "speech", "children", "vision (before it was divided)",
+    }  # fmt: skip

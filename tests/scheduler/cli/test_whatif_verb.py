@@ -44,7 +44,7 @@ def test_another_configuration_is_told_by_project_and_job(
     said = benchpool("whatif", "--config", str(swapped), by="root")
     assert said.status == 0
     lines = said.out.splitlines()
-    assert lines[0].startswith("Now 1 waiting job would run, 1 job would wait instead of running")
+    assert lines[0].startswith("Now 1 waiting job would run and 1 job would be paused")
     rows = [line.split() for line in lines]
     assert ["speech", "2", "→", "4", "2", "→", "4", "0", "→", "4", "1", "→", "0", "0"] in rows
     assert any(row[1:] and row[1] == "runs" and "paused;" in row for row in rows)

@@ -220,13 +220,22 @@ def test_who_is_leaving_and_resumes_comes_after_those_before_it() -> None:
     assert back[JobId("c")].likely_s == 100 + 500 + 60
 
 
-def test_passes_are_bounded_and_then_nothing_is_said() -> None:
+def test_passes_are_bounded_and_few_still_look_as_far() -> None:
     jobs = [running(f"r{i}", i) for i in range(8)]
     pool = box(8, *jobs, waiting("all", 8))
     ends = {job.id: known(100.0 * (i + 1)) for i, job in enumerate(jobs)}
     assert forecast(pool, ends)[JobId("all")].likely_s == 800
-    assert forecast(pool, ends, most_passes=8) == {}
+    assert forecast(pool, ends, most_passes=1) == {}
+    assert forecast(pool, ends, most_passes=6)[JobId("all")].likely_s == 800
     assert forecast(pool, ends, horizon_s=799.0) == {}
+
+
+def test_a_forecast_that_is_broken_off_says_what_it_knows_by_then() -> None:
+    pool = box(1, running("a", 0), waiting("b"), waiting("c"))
+    ends = {JobId("a"): known(100), JobId("b"): known(50)}
+    asked = iter([True, True, False, False, False])
+    found = forecast(pool, ends, go_on=lambda: next(asked))
+    assert found == {JobId("b"): Estimate(100, 100, None, JobId("a"), 100)}
 
 
 def test_many_ends_share_passes_and_the_estimate_stays_close() -> None:
@@ -236,4 +245,4 @@ def test_many_ends_share_passes_and_the_estimate_stays_close() -> None:
     found = forecast(pool, ends)[JobId("all")]
     last = 100.0 + 3 * 399
     assert found.likely_s is not None
-    assert last <= found.likely_s <= last * 1.02
+    assert last <= found.likely_s <= last * 1.06

@@ -11,6 +11,7 @@ from benchpool_scheduler.core.plan import decide
 from benchpool_scheduler.errors import InvalidInput
 from benchpool_scheduler.measuring import run_shape, timing
 from benchpool_scheduler.measuring.shapes import SHAPES, Built
+from benchpool_scheduler.measuring.tallies import tally
 from benchpool_scheduler.service import process
 
 KEYS = ["shape", "nodes", "jobs", "result", "ms_min", "ms_median", "ms_max", "peak_rss_mib"]
@@ -151,9 +152,9 @@ def test_a_size_that_has_no_sense_is_refused_with_the_least() -> None:
 
 
 def test_a_plan_that_is_not_the_expected_one_is_a_failure() -> None:
-    built = SHAPES["drain"].build(20)
-    wrong = Built(built.snapshot, SHAPES["drain"].build(22).expected)
-    said = timing._result(wrong, [decide(built.snapshot)])
-    assert said == (
+    built, larger = SHAPES["drain"].build(20), SHAPES["drain"].build(22)
+    found = tally(built.snapshot, decide(built.snapshot))
+    assert timing.result_of(built, [found]) == "ok: 1 started, 80 preempted, 0 waiting"
+    assert timing.result_of(larger, [found]) == (
         "FAIL: 1 started, 80 preempted, 0 waiting; expected 1 started, 88 preempted, 0 waiting"
     )

@@ -11,28 +11,53 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from benchpool_scheduler.contract import JobSubmission, LeaseRequest, State
-from benchpool_scheduler.errors import BenchpoolError, Refused
-from benchpool_scheduler.runtime import EndedBy, WorkerId
-from benchpool_scheduler.service import Caller, Pool
+from benchpool_scheduler.contract import GpuState, JobSubmission, LeaseRequest, State
+from benchpool_scheduler.core.model import Plan, Start
+from benchpool_scheduler.core.plan import decide
+from benchpool_scheduler.errors import BenchpoolError, Refused, Unavailable
+from benchpool_scheduler.runtime import DeviceState, EndedBy, WorkerId, WorkerProgress
+from benchpool_scheduler.service import Caller, Pool, snapshots
+from benchpool_scheduler.service.census import Census
+from benchpool_scheduler.service.floor import Floor
+from benchpool_scheduler.service.kept import KeptBoard
 from benchpool_scheduler.testing.clocks import FakeClock
 from benchpool_scheduler.testing.pools import ADMIN, HUB, make_pool, sleeper, story
 from benchpool_scheduler.testing.scripted import ScriptedRuntime, devices
 
-CONFIGURATION = story(
+CONFIGURATIONS = (
     """
 version: 1
 build: {users: {susan: 2, joe: 1}}
 projects:
   - {name: susan, quota: 2, members: [susan]}
   - {name: joe, quota: 2, limit: 4, members: [joe]}
-policy: {preemptions_per_hour: 100}
-"""
+policy: {preemptions_per_hour: 3, min_runtime_s: 60}
+""",
+    """
+version: 1
+build: {users: {susan: 2, joe: 1}}
+projects:
+  - {name: both, quota: 5}
+  - {name: joe, parent: both, quota: 3, limit: 4, members: [joe]}
+  - {name: susan, parent: both, quota: 2, members: [susan]}
+policy: {usage_weight: 1, usage_half_life_h: 2}
+""",
 )
+CONFIGURATION = story(CONFIGURATIONS[0])
 GPUS = 8
 QUOTAS = {"susan": 2, "joe": 1}
 USERS = st.sampled_from(["susan", "joe"])
 ENDED = {State.SUCCEEDED, State.FAILED, State.CANCELLED}
+
+
+def seen(plan: Plan) -> object:
+    """Return a plan without costs, whose last digits depend on when times were taken."""
+    commands = [
+        (c.job, c.workers, c.after if isinstance(c, Start) else (c.claimant, c.rule))
+        for c in plan.commands
+    ]
+    codes = {job: reason.code for job, reason in plan.reasons.items()}
+    return commands, codes, plan.shares, plan.over_quota
 
 
 class PoolHistory(RuleBasedStateMachine):
@@ -92,14 +117,19 @@ class PoolHistory(RuleBasedStateMachine):
         user=USERS,
         gpus=st.integers(1, 4),
         workers=st.integers(1, 3),
+        spare=st.integers(0, 2),
         preemptible=st.booleans(),
         priority=st.sampled_from([50, 60]),
     )
-    def submit(self, user: str, gpus: int, workers: int, preemptible: bool, priority: int) -> None:
+    def submit(
+        self, user: str, gpus: int, workers: int, spare: int, preemptible: bool, priority: int
+    ) -> None:
         self.keys += 1
+        least = max(1, workers - spare)
         job = sleeper(
             gpus=gpus,
             workers=workers,
+            min_workers=least,
             preemptible=preemptible,
             priority=priority,
             key=str(self.keys),
@@ -107,7 +137,7 @@ class PoolHistory(RuleBasedStateMachine):
         try:
             accepted = self.wait(self.pool.submit(Caller(user), job))
         except BenchpoolError:
-            assert gpus * workers > 2
+            assert gpus * least > 2
             return
         self.accepted[accepted.id] = str(self.keys)
         self.repeat(user, job, accepted.id)
@@ -138,6 +168,8 @@ class PoolHistory(RuleBasedStateMachine):
             lease = self.wait(self.pool.reserve(HUB, request))
         except Refused:
             assert held + gpus > QUOTAS[user]
+        except Unavailable:
+            assert any(gpu.state is not DeviceState.USABLE for gpu in self.runtime.gpus)
         else:
             assert held + len(lease.gpus) <= QUOTAS[user]
         self.settle()
@@ -167,6 +199,26 @@ class PoolHistory(RuleBasedStateMachine):
     @rule(seconds=st.integers(1, 4000))
     def time_passes(self, seconds: int) -> None:
         self.clock.pass_s(seconds)
+        self.pool._engine.upkeep.count_use()
+
+    @rule(data=st.data())
+    def worker_saves(self, data: st.DataObject) -> None:
+        alive: list[WorkerId] = sorted(self.runtime.alive)
+        if alive:
+            worker, now = data.draw(st.sampled_from(alive)), self.clock.now()
+            self.runtime.say(WorkerProgress(worker, now, 0.5, None, checkpoint_at=now))
+            self.settle()
+
+    @rule(gpu=st.integers(0, GPUS - 1), state=st.sampled_from(DeviceState))
+    def gpu_changes(self, gpu: int, state: DeviceState) -> None:
+        self.runtime.mark(f"GPU-{gpu}", state)
+        self.wait(self.pool._engine.upkeep.look())
+        self.settle()
+
+    @rule(text=st.sampled_from(CONFIGURATIONS))
+    def configuration_changes(self, text: str) -> None:
+        self.wait(self.pool.apply_configuration(ADMIN, text))
+        self.settle()
 
     @rule()
     def service_restarts(self) -> None:
@@ -210,6 +262,44 @@ class PoolHistory(RuleBasedStateMachine):
         in_jobs = sum(len(self.runtime.launched[w].gpus) for w in self.runtime.alive)
         assert leased + in_jobs <= GPUS
         assert in_jobs <= GPUS - sum(QUOTAS.values())
+
+    @invariant()
+    def what_is_kept_is_what_a_count_over_all_records_says(self) -> None:
+        if not hasattr(self, "pool"):
+            return
+        engine = self.pool._engine
+        kept = engine.ledger.census
+        fresh = Census()
+        for job in engine.ledger.live():
+            fresh.see(job, engine.ledger.attempt(job.id, job.attempt))
+        for name in ("states", "by_state", "held", "held_of", "holders", "doubled", "odd"):
+            assert getattr(kept, name) == getattr(fresh, name), name
+        assert set(kept.promised) == set(fresh.promised)
+        assert set(kept.wishing) == set(fresh.wishing)
+        anew = Floor(engine.ledger, engine.site)
+        anew.refresh()
+        shown = {gpu.uuid: gpu.state for gpu in self.pool.status(ADMIN).gpus}
+        assert shown == anew.states
+        for state in GpuState:
+            assert engine.pool.counts()[state] == anew.counts[state]
+
+    @invariant()
+    def the_kept_board_decides_as_one_made_afresh(self) -> None:
+        if not hasattr(self, "pool"):
+            return
+        self.wait(self._compare_boards())
+
+    async def _compare_boards(self) -> None:
+        engine = self.pool._engine
+        # A pass may be under way in its thread; it has the turn as long as it looks at the board.
+        async with engine.ledger.turn:
+            kept = engine.board.decide(engine.board.look())
+            afresh = KeptBoard(engine.ledger, engine.site)
+            afresh.touch(engine.ledger.catalogue.live)
+            assert kept == afresh.decide(afresh.look())
+            now = engine.site.clock.now()
+            assert seen(kept) == seen(decide(snapshots.snapshot(engine.ledger, engine.site, now)))
+            assert engine.board.aside == {}
 
     def teardown(self) -> None:
         if hasattr(self, "pool"):

@@ -1,0 +1,148 @@
+"""A job that the core fails on is set aside with a sentence; the pool goes on without it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from benchpool_scheduler.contract import State
+from benchpool_scheduler.core.board import Board
+from benchpool_scheduler.core.model import JobId, Plan
+from benchpool_scheduler.core.plan import decide_on
+from benchpool_scheduler.core.states import JobState
+from benchpool_scheduler.errors import InvalidInput
+from benchpool_scheduler.runtime import WorkerId
+from benchpool_scheduler.service import Pool
+from benchpool_scheduler.store.records import AddJob, JobRecord
+from benchpool_scheduler.store.sqlite import SqliteStore
+from benchpool_scheduler.testing.pools import (
+    ADMIN,
+    JOE,
+    SUSAN,
+    decided,
+    make_pool,
+    opened,
+    reached,
+    sleeper,
+    until,
+)
+from benchpool_scheduler.testing.scripted import ScriptedRuntime, devices
+
+POISONED = ("a" * 26, "b" * 26)
+
+
+async def with_poison(folder: Path, *ids: str) -> Pool:
+    """Return a pool in whose store are jobs that no intake would have let in."""
+    store = SqliteStore(folder / "scheduler")
+    await store.open()
+    for job in ids:
+        record = JobRecord(
+            id=job,
+            name="poison",
+            project="susan",
+            user="susan",
+            state=JobState.QUEUED,
+            submitted=1.0,
+            queued_since=1.0,
+            workers=2,
+            min_workers=5,
+        )
+        await store.commit(AddJob(record, msgspec.json.encode(sleeper())))
+    await store.close()
+    return make_pool(folder, runtime=ScriptedRuntime(devices(9)))
+
+
+class Failing:
+    """The core, failing whenever one of these jobs is on the board."""
+
+    def __init__(self, *jobs: str) -> None:
+        self.jobs = {JobId(job) for job in jobs}
+        self.tried = 0
+
+    def __call__(self, board: Board, now_s: float) -> Plan:
+        self.tried += 1
+        if self.jobs & board.works.keys():
+            raise ZeroDivisionError("nobody thought of this")
+        return decide_on(board, now_s)
+
+
+@pytest.mark.parametrize("count", [1, 2])
+async def test_the_pool_goes_on_and_says_which_job_is_set_aside(tmp_path: Path, count: int) -> None:
+    async with opened(await with_poison(tmp_path, *POISONED[:count])) as pool:
+        other = await pool.submit(JOE, sleeper(gpus=2))
+        await reached(pool, other.id, State.RUNNING)
+        for job in POISONED[:count]:
+            shown = await decided(pool, job)
+            assert shown.reason is not None
+            assert shown.reason.code == "set-aside"
+            assert "5" in shown.reason.text
+            assert "the least must be between 1 and 2" in shown.reason.text
+        problems = pool.status(ADMIN).health.problems
+        assert len(problems) == 1
+        assert problems[0].count("goes on without it") == count
+
+        for job in POISONED[:count]:
+            await pool.cancel(SUSAN, job)
+        await reached(pool, POISONED[0], State.CANCELLED)
+        await pool._engine.passes.make()
+        assert pool.status(ADMIN).health.ok
+
+
+async def test_the_gpus_of_a_job_that_is_set_aside_stay_its_own(tmp_path: Path) -> None:
+    runtime = ScriptedRuntime(devices(9))
+    async with opened(make_pool(tmp_path, runtime=runtime)) as pool:
+        bad = await pool.submit(SUSAN, sleeper(gpus=2))
+        good = await pool.submit(JOE, sleeper(gpus=2))
+        for job in (bad, good):
+            await reached(pool, job.id, State.RUNNING)
+        pool._engine.board._decide = Failing(bad.id)
+        third = await pool.submit(JOE, sleeper(gpus=2))
+        await reached(pool, third.id, State.RUNNING)
+        held = [gpu for launch in runtime.launched.values() for gpu in launch.gpus]
+        assert len(held) == len(set(held)) == 6
+        assert list(pool._engine.board.aside) == [bad.id]
+        assert pool.metrics().breaches == {}
+
+        runtime.end(runtime_worker(runtime, bad.id))
+        await reached(pool, bad.id, State.SUCCEEDED)
+        await pool._engine.passes.make()
+        assert pool._engine.board.aside == {}
+
+
+async def test_the_cause_is_found_by_halving_among_those_that_changed(tmp_path: Path) -> None:
+    async with opened(make_pool(tmp_path, runtime=ScriptedRuntime(devices(9)))) as pool:
+        jobs = [(await pool.submit(SUSAN, sleeper(gpus=6))).id for _ in range(40)]
+        await decided(pool, jobs[-1])
+        failing = Failing()
+        pool._engine.board._decide = failing
+        new = [(await pool.submit(JOE, sleeper(gpus=6))).id for _ in range(3)]
+        failing.jobs = {JobId(new[1])}
+        failing.tried = 0
+        shown = await until(
+            pool, new[1], lambda now: now.reason is not None and now.reason.code == "set-aside"
+        )
+        assert shown.state is State.QUEUED
+        assert (await decided(pool, new[2])).reason is not None
+        assert shown.reason is not None
+        assert "nobody thought of this" in shown.reason.text
+
+
+async def test_a_fault_that_is_no_jobs_sets_none_aside_and_is_reported(tmp_path: Path) -> None:
+    def broken(board: Board, now_s: float) -> Plan:
+        raise InvalidInput("the tree is upside down")
+
+    async with opened(make_pool(tmp_path, runtime=ScriptedRuntime(devices(9)))) as pool:
+        await pool.submit(SUSAN, sleeper(gpus=1))
+        pool._engine.board._decide = broken
+        with pytest.raises(InvalidInput, match="upside down"):
+            await pool._engine.passes.make()
+        assert pool._engine.board.aside == {}
+        pool._engine.board._decide = decide_on
+        await pool._engine.passes.make()
+        assert pool.status(ADMIN).health.ok
+
+
+def runtime_worker(runtime: ScriptedRuntime, job: str) -> WorkerId:
+    return next(worker for worker in runtime.alive if worker.job == job)
