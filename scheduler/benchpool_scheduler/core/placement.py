@@ -93,6 +93,8 @@ def fits(work: Work, count: int, room: Room, *, soon: bool, only: NodeRoom | Non
     if only is not None and only.slots(work.fit, soon=soon) < count:
         return False
     nodes = _open(work, room, only, None, anywhere=False) & room.allowed(work.fit)
+    if work.fit.required is None and room.only_gpus_bind(work.fit):
+        return room.hold_all(work.fit.gpus, nodes, count, soon=soon)
     everywhere = _holding(room, work, nodes, soon=soon)
     return _required(work, count, room, everywhere) is not None
 

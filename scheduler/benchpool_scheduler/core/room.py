@@ -232,6 +232,18 @@ class Room:
             fit.part or (fit.cpus and self._cpus_bound) or (fit.memory and self._memory_bound)
         )
 
+    def hold_all(self, gpus: int, nodes: int, count: int, *, soon: bool) -> bool:
+        """Tell whether so many workers fit on these nodes, where whole GPUs alone decide."""
+        if not gpus:
+            return nodes != 0
+        buckets = self.by_free[soon]
+        for free in range(len(buckets) - 1, gpus - 1, -1):
+            if count <= 0:
+                break
+            if found := buckets[free] & nodes:
+                count -= found.bit_count() * (free // gpus)
+        return count <= 0
+
     def least_spoilt(self, fit: Fit, nodes: int) -> int:
         """Return those of the nodes that one more worker spoils least now (R12).
 

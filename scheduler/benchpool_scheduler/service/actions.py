@@ -12,9 +12,6 @@ from collections import deque
 from collections.abc import Callable, Coroutine
 from functools import partial
 
-import msgspec
-
-from benchpool_scheduler import contract
 from benchpool_scheduler.errors import BenchpoolError
 from benchpool_scheduler.runtime import EndedBy, Notice, Runtime, WorkerEnded, WorkerEvent, WorkerId
 from benchpool_scheduler.service.launching import Launcher, NoAccount
@@ -106,8 +103,7 @@ class Actions:
         if job is None or attempt is None:
             return
         try:
-            stored = self._ledger.store.submission(job.id) or b""
-            submission = msgspec.json.decode(stored, type=contract.JobSubmission)
+            submission = self._ledger.submission(job.id)
             launch = self._launcher.launch(job, attempt, worker.worker, submission)
             await self._runtime.start(launch)
         except (NoAccount, BenchpoolError) as error:

@@ -30,7 +30,7 @@ from benchpool_scheduler.service.past import HOUR_S
 from benchpool_scheduler.service.previews import Previews
 from benchpool_scheduler.service.reconfiguration import Reconfiguration
 from benchpool_scheduler.service.site import Site
-from benchpool_scheduler.service.status import PoolViews
+from benchpool_scheduler.service.status import PoolViews, sentence
 from benchpool_scheduler.service.tally import Tally
 from benchpool_scheduler.service.upkeep import Upkeep
 from benchpool_scheduler.service.views import JobViews
@@ -44,6 +44,8 @@ log = logging.getLogger(__name__)
 CLOSE_S = 5.0
 MANY = 2_000
 """When a pass changes the reasons of more jobs, readers of events are told to ask again."""
+SHIFTS_S = 2.0
+"""Reasons whose numbers alone change are told again at most so often."""
 POOL_S = 0.1
 """A burst of changes is one event about the pool."""
 
@@ -85,6 +87,8 @@ class Engine:
         self._tasks: list[asyncio.Task[None]] = []
         self._told = b""
         self._pool_soon: asyncio.TimerHandle | None = None
+        self._shifted: set[str] = set()
+        self._shifts_soon: asyncio.TimerHandle | None = None
 
     # ------------------------------------------------------------------ life
 
@@ -118,8 +122,9 @@ class Engine:
     async def close(self) -> None:
         """End what runs here; workers run on."""
         self.feed.close()
-        if self._pool_soon is not None:
-            self._pool_soon.cancel()
+        for timer in (self._pool_soon, self._shifts_soon):
+            if timer is not None:
+                timer.cancel()
         # What is not carried out in time is carried out by the next start.
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(CLOSE_S):
@@ -160,13 +165,14 @@ class Engine:
             if record is not None:
                 self.tally.see(record)
         self._tell(jobs)
+        self._tell_pool_soon()
+
+    def _tell_pool_soon(self) -> None:
         if self._pool_soon is None:
             self._pool_soon = asyncio.get_running_loop().call_later(POOL_S, self._tell_pool)
 
     def _tell_pool(self) -> None:
-        if self._pool_soon is not None:
-            self._pool_soon.cancel()
-            self._pool_soon = None
+        self._pool_soon = None
         told = self.pool_event()
         if told != self._told:
             self._told = told
@@ -184,18 +190,27 @@ class Engine:
     def _job_dropped(self, job: JobRecord) -> None:
         self.feed.add("deleted", job.id, job.user, job.project)
 
-    def _decided(self, jobs: Collection[str]) -> None:
+    def _decided(self, jobs: Collection[str], shifts: Collection[str]) -> None:
         self._tell(jobs)
         self.auditor.audit()
-        self._tell_pool()
+        self._tell_pool_soon()
+        self._shifted.update(shifts)
+        if self._shifted and self._shifts_soon is None:
+            loop = asyncio.get_running_loop()
+            self._shifts_soon = loop.call_later(SHIFTS_S, self._tell_shifts)
         self.estimates.want()
+
+    def _tell_shifts(self) -> None:
+        self._shifts_soon = None
+        shifted, self._shifted = self._shifted, set()
+        self._tell(shifted)
 
     def pool_event(self) -> bytes:
         """Return what everybody may know of the pool, as JSON."""
         status = self.pool
         counts = status.counts()
         body = {
-            "text": status.text(),
+            "text": sentence(counts, status.waiting()),
             "counts": {state.value: count for state, count in counts.items()},
             "queue_length": status.waiting(),
             "running": status.running(),

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -97,12 +97,12 @@ class Estimates:
             pool = self._board.snapshot(now)
         if pool is not None and self._ledger.census.states[JobState.QUEUED]:
             begun = time.perf_counter()
-            found = await asyncio.to_thread(self._forecast, pool, self._ledger.live(), now)
+            found = await asyncio.to_thread(self._forecast, pool, now)
             self.took_s = time.perf_counter() - begun
             self._adapt(self.took_s)
-        before, since = self.newest, self.at
+        # They may be many: neither is counted on the loop.
+        news = await asyncio.to_thread(_news, self.newest, self.at, found, now)
         self.newest, self.at = found, now
-        news = [job for job in {**before, **found} if _differ(before, since, found, now, job)]
         if news:
             self._changed(news)
 
@@ -110,10 +110,9 @@ class Estimates:
         part = BUDGET_S / max(took_s, 1e-3)
         self._most_passes = int(min(MOST_PASSES, max(LEAST_PASSES, self._most_passes * part)))
 
-    def _forecast(
-        self, pool: Snapshot, live: Sequence[JobRecord], now: float
-    ) -> dict[str, Estimate]:
+    def _forecast(self, pool: Snapshot, now: float) -> dict[str, Estimate]:
         """Run in a thread: it reads records, which never change, and the learned run times."""
+        live = self._ledger.live()
         until = time.perf_counter() + LONGEST_S
         found = forecast(
             pool,
@@ -167,6 +166,13 @@ class Estimates:
 
 def _resumes(job: JobRecord) -> bool:
     return job.wish is not None and job.wish.kind is Intent.PREEMPT
+
+
+def _news(
+    before: Mapping[str, Estimate], since: float, after: Mapping[str, Estimate], now: float
+) -> list[str]:
+    """Return the jobs whose estimates have changed noticeably."""
+    return [job for job in {**before, **after} if _differ(before, since, after, now, job)]
 
 
 def _differ(

@@ -15,6 +15,7 @@ from benchpool_scheduler.runtime import Device, DeviceState
 from benchpool_scheduler.service import benches
 from benchpool_scheduler.service.inventory import Inventory
 from benchpool_scheduler.service.ledger import Ledger
+from benchpool_scheduler.service.people import People
 from benchpool_scheduler.service.site import Site
 
 Held = tuple[float, str]
@@ -36,6 +37,7 @@ class Floor:
         self.counts: Counter[GpuState] = Counter()
         self.seen_anew: set[str] = set()
         self._inventory: Inventory | None = None
+        self._people: People | None = None
         self._kept: Mapping[str, int] = {}
         self._held: dict[str, list[Held]] = {}
         self._place: dict[str, tuple[str, Held]] = {}
@@ -44,6 +46,10 @@ class Floor:
         """Take over what has changed since the last look."""
         moved, self._ledger.census.moved = self._ledger.census.moved, set()
         inventory, before = self._site.inventory, self._inventory
+        people = self._site.people
+        if not moved and inventory is before and people is self._people:
+            return
+        self._people = people
         if before is None or before.configuration is not inventory.configuration:
             self._begin_again()
             moved = set(inventory.by_uuid)

@@ -80,6 +80,7 @@ class Intake:
             await self._ledger.commit(AddJob(record, body, needed))
         finally:
             self._coming[caller.name] -= 1
+        self._ledger.submissions.put(record.id, submission)
         self.accepted += 1
         self._want_pass()
         return record

@@ -14,10 +14,12 @@ from dataclasses import dataclass, field
 
 import msgspec
 
+from benchpool_scheduler.contract import JobSubmission
 from benchpool_scheduler.runtime import Notice, WorkerId
 from benchpool_scheduler.service.catalogue import Catalogue
 from benchpool_scheduler.service.census import Census
 from benchpool_scheduler.service.learned import Learned
+from benchpool_scheduler.service.recent import Recent
 from benchpool_scheduler.store import Store
 from benchpool_scheduler.store.records import (
     AddJob,
@@ -66,6 +68,7 @@ class Ledger:
         self.learned = Learned()
         self.leased: dict[str, LeaseRecord] = {}
         self.saved_use: tuple[UseRecord, ...] = ()
+        self.submissions = Recent()
         self._attempts: dict[str, dict[int, AttemptRecord]] = {}
         self._preemptions: dict[str, dict[tuple[int, float], PreemptionRecord]] = {}
         self._leases: dict[str, LeaseRecord] = {}
@@ -101,7 +104,8 @@ class Ledger:
 
     def live(self) -> list[JobRecord]:
         """Return the jobs that have not ended, oldest first."""
-        return [self.catalogue.jobs[job] for job in self.catalogue.live]
+        # Copied at once: another thread may ask while jobs come.
+        return [self.catalogue.jobs[job] for job in list(self.catalogue.live)]
 
     def live_of(self, user: str) -> int:
         """Return how many jobs of a user have not ended."""
@@ -126,6 +130,14 @@ class Ledger:
     def lease(self, lease: str) -> LeaseRecord | None:
         """Return one lease."""
         return self._leases.get(lease)
+
+    def submission(self, job: str) -> JobSubmission:
+        """Return what was submitted. Errors: msgspec's, for one that cannot be read."""
+        known = self.submissions.get(job)
+        if known is not None:
+            return known
+        stored = self.store.submission(job) or b""
+        return msgspec.json.decode(stored, type=JobSubmission)
 
     def by_key(self, user: str, key: str) -> JobRecord | None:
         """Return the job that a user submitted with an idempotency key."""

@@ -13,7 +13,7 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -46,20 +46,24 @@ class Decided:
     """What the thread of passes hands back.
 
     Attributes:
-        news: Jobs whose reason, or being over quota, is another than before.
+        news: Jobs that have their first reason, wait for another one, or are over quota anew or
+            no more.
+        shifts: Jobs whose reason is the same with other numbers.
     """
 
     plan: Plan
     draft: Draft
     changes: tuple[Change, ...]
-    news: tuple[str, ...]
+    news: Collection[str]
+    shifts: Collection[str]
 
 
 class Passes:
     """The loop of passes.
 
     Args:
-        decided: Called after each pass with the ids of jobs whose reason changed.
+        decided: Called after each pass with the ids of jobs whose reason changed, and of those
+            where only its numbers did.
     """
 
     def __init__(
@@ -69,7 +73,7 @@ class Passes:
         actions: Actions,
         outcome: Outcome,
         board: KeptBoard,
-        decided: Callable[[Collection[str]], None],
+        decided: Callable[[Collection[str], Collection[str]], None],
     ) -> None:
         self._ledger = ledger
         self._site = site
@@ -139,18 +143,17 @@ class Passes:
         self._outcome.passes += 1
         self._outcome.last_pass_s = time.perf_counter() - begun
         self._outcome.pass_s += self._outcome.last_pass_s
-        self._decided(found.news)
+        self._decided(found.news, found.shifts)
 
     def _decide(self, look: Look) -> Decided:
         """Decide and draft: in the thread of passes, with the ledger's turn."""
         plan = self._board.decide(look)
         draft = Draft(self._ledger)
         apply(draft, self._site, plan, look.now)
-        news = (
-            *changed_reasons(self._outcome.reasons, plan.reasons),
-            *(job for job in plan.over_quota ^ self._outcome.over_quota if job not in plan.reasons),
-        )
-        return Decided(plan, draft, draft.changes(), news)
+        news, shifts = changed_reasons(self._outcome.reasons, plan.reasons)
+        over = plan.over_quota ^ self._outcome.over_quota
+        news += [job for job in over if job not in plan.reasons]
+        return Decided(plan, draft, draft.changes(), news, shifts)
 
     def _remember(self, plan: Plan) -> None:
         self._wake = plan.wake_s
@@ -161,21 +164,28 @@ class Passes:
         self._site.report("aside", " ".join(self._outcome.aside.values()) or None)
 
 
-def changed_reasons(before: Mapping[JobId, Reason], now: Mapping[JobId, Reason]) -> Iterable[JobId]:
-    """Yield the jobs whose reason is new or another one.
+def changed_reasons(
+    before: Mapping[JobId, Reason], now: Mapping[JobId, Reason]
+) -> tuple[list[str], list[str]]:
+    """Return the jobs whose reason is new or another one, and those with only other numbers.
 
     Jobs of one shape share a reason, so that few reasons are compared however many jobs wait.
     """
-    same: dict[tuple[int, int], bool] = {}
+    news: list[str] = []
+    shifts: list[str] = []
+    seen: dict[tuple[int, int], list[str] | None] = {}
     for job, reason in now.items():
         known = before.get(job)
         if known is reason:
             continue
         pair = (id(known), id(reason))
-        if pair not in same:
-            same[pair] = known == reason
-        if not same[pair]:
-            yield job
+        if pair not in seen:
+            alike = known is not None and known.code is reason.code
+            seen[pair] = None if known == reason else shifts if alike else news
+        found = seen[pair]
+        if found is not None:
+            found.append(job)
+    return news, shifts
 
 
 # --------------------------------------------------------------------------- applying a plan
