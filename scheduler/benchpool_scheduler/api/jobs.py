@@ -27,7 +27,7 @@ async def submit(request: Request) -> Answer:
 
 async def preview(request: Request) -> Answer:
     """Answer what would happen now."""
-    return Answer(request.pool.preview(request.caller, request.body))
+    return Answer(await request.pool.preview(request.caller, request.body))
 
 
 async def list_jobs(request: Request) -> Answer:

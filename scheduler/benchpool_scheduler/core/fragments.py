@@ -1,9 +1,9 @@
 """Least future fragmentation: what a worker here would spoil for the workers that are usual (R12).
 
 Free GPUs can be of no use: too few of them together, too small a part of one, or no CPUs or memory
-left beside them. How much of a node is of use depends on who comes. So the *usual* workers are
-counted, from what runs in the pool, and a node is worth, on average over them, the GPUs that it
-could fill with workers like that. A worker goes where this worth falls least.
+left beside them. How much of a node is of use depends on who comes. So the *usual* kinds of workers
+are those that hold GPUs in the pool, and a node is worth, on average over the kinds, the GPUs that
+it could fill with workers of that kind alone. A worker goes where this worth falls least.
 
 The idea of measuring fragmentation against the typical workload is from Weng et al., "Beware of
 Fragmentation: Scheduling GPU-Sharing Workloads with Fragmentation Gradient Descent" (USENIX ATC
@@ -21,32 +21,38 @@ from benchpool_scheduler.core.node_room import NodeRoom
 from benchpool_scheduler.core.sharing import Part
 from benchpool_scheduler.core.works import Fit
 
-MOST_KINDS = 32
+MOST_KINDS = 64
 """Kinds of workers that are looked at: the most frequent."""
-
-MOST_REMEMBERED = 200_000
-"""Nodes' states of which the worth is remembered."""
 
 Kind = tuple[int, int, int, int, int, tuple[str, ...]]
 """GPUs, part, project of the part, CPUs, memory and models of one worker."""
 
+ALWAYS: Kind = (1, 0, -1, 0, 0, ())
+"""A kind that is usual in every pool: a whole GPU, so that parts do not open one without need."""
+
+MOST_REMEMBERED = 200_000
+"""Nodes' states of which the worth is remembered."""
+
 State = tuple[str | None, bool, int, tuple[Part, ...], int | None, int | None]
 """Model, shared, whole GPUs free, rests of GPUs in use in parts, CPUs and memory free."""
 
+Shape = tuple[int, int, int]
+"""GPUs, part and project of the part of one worker."""
+
 
 class Usual:
-    """The workers of the pool by kind, and what nodes are worth to them.
+    """The kinds of workers in the pool, and what nodes are worth to them.
 
-    A kind weighs as much as its number has binary digits: the rare count too, and the weights
-    seldom change.
+    All kinds weigh the same: a rare kind that finds no place loses as much as a frequent one, and
+    what is worth most does not change with every start.
     """
 
     def __init__(self) -> None:
         self._counts: Counter[Kind] = Counter()
         self._stale = False
         self._version = 0
-        self._kinds: tuple[tuple[int, Kind], ...] = ()
-        self._open: dict[tuple[str | None, bool], list[tuple[int, Kind]]] = {}
+        self._kinds = [ALWAYS]
+        self._open: dict[tuple[str | None, bool], dict[Shape, list[tuple[int, int]]]] = {}
         self._worth: dict[State, int] = {}
 
     def note(self, fit: Fit, workers: int) -> None:
@@ -60,14 +66,20 @@ class Usual:
             self._counts[kind] = after
         else:
             del self._counts[kind]
-        self._stale |= before.bit_length() != after.bit_length()
+        if len(self._counts) > MOST_KINDS:
+            self._stale |= before.bit_length() != after.bit_length()
+        else:
+            self._stale |= not before or not after
 
     def version(self) -> int:
-        """Bring the weights up to date; return how often any of them has changed."""
+        """Bring the kinds up to date; return how often any has come or gone.
+
+        Of too many kinds those go in whose number has the most binary digits.
+        """
         if self._stale:
             self._stale = False
-            weights = ((count.bit_length(), kind) for kind, count in self._counts.items())
-            kinds = tuple(sorted(weights, key=lambda kind: (-kind[0], kind[1]))[:MOST_KINDS])
+            digits = sorted((-count.bit_length(), kind) for kind, count in self._counts.items())
+            kinds = sorted({ALWAYS, *(kind for _, kind in digits[:MOST_KINDS])})
             if kinds != self._kinds:
                 self._kinds = kinds
                 self._version += 1
@@ -116,34 +128,34 @@ class Usual:
         return worth
 
     def _work_out(self, state: State) -> int:
-        """Return the sum, over the usual kinds, of weight times the GPUs that it could fill."""
+        """Return the sum, over the usual kinds, of the GPUs that each alone could fill."""
         model, shared, free, rests, cpus, memory = state
         worth = 0
-        for weight, (gpus, part, owner, need_cpus, need_memory, _) in self._usual(model, shared):
-            if part:
-                each, fill = part, free * WHOLE_GPU
-                for project, rest in rests:
-                    if rest >= part and project == owner:
-                        fill += rest
-            else:
-                each, fill = gpus * WHOLE_GPU, free // gpus * gpus * WHOLE_GPU
-            if cpus is not None and need_cpus:
-                fill = min(fill, cpus * each // need_cpus)
-            if memory is not None and need_memory:
-                fill = min(fill, memory * each // need_memory)
-            if fill > 0:
-                worth += weight * fill
+        for (gpus, part, owner), needs in self._usual(model, shared).items():
+            each = part or gpus * WHOLE_GPU
+            most = free * WHOLE_GPU if part else free // gpus * each
+            for project, rest in rests if part else ():
+                if rest >= part and project == owner:
+                    most += rest
+            for need_cpus, need_memory in needs if most else ():
+                fill = most
+                if cpus is not None and need_cpus:
+                    fill = min(fill, cpus * each // need_cpus)
+                if memory is not None and need_memory:
+                    fill = min(fill, memory * each // need_memory)
+                if fill > 0:
+                    worth += fill
         return worth
 
-    def _usual(self, model: str | None, shared: bool) -> list[tuple[int, Kind]]:
-        """Return the usual kinds that may use a node."""
+    def _usual(self, model: str | None, shared: bool) -> dict[Shape, list[tuple[int, int]]]:
+        """Return the CPUs and memory of the usual kinds that may use a node, by their GPUs."""
         key = (model, shared)
         if key not in self._open:
-            self._open[key] = [
-                (weight, kind)
-                for weight, kind in self._kinds
-                if (shared or not kind[1]) and (not kind[5] or model in kind[5])
-            ]
+            kinds: dict[Shape, list[tuple[int, int]]] = {}
+            for gpus, part, owner, cpus, memory, models in self._kinds:
+                if (shared or not part) and (not models or model in models):
+                    kinds.setdefault((gpus, part, owner), []).append((cpus, memory))
+            self._open[key] = kinds
         return self._open[key]
 
 

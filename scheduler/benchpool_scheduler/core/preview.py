@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from benchpool_scheduler.core.amounts import WHOLE_GPU
+from benchpool_scheduler.core.board import Board
 from benchpool_scheduler.core.feasibility import possible
-from benchpool_scheduler.core.model import Activity, Job, Plan, Reason, Snapshot, Start
-from benchpool_scheduler.core.plan import decide
+from benchpool_scheduler.core.model import Activity, Job, Node, Plan, Reason, Snapshot, Start
+from benchpool_scheduler.core.plan import decide_on
 from benchpool_scheduler.core.room import Room
 from benchpool_scheduler.core.tree import Tree
 from benchpool_scheduler.core.works import work_of
@@ -51,41 +54,53 @@ def preview(snapshot: Snapshot, job: Job) -> PreviewOutcome:
     >>> preview(pool, Job(JobId("new"), ProjectName("susan"), gpus=3)).starts
     'never'
     """
+    return preview_on(Board.of(snapshot), job, snapshot.now_s)
+
+
+def preview_on(board: Board, job: Job, now_s: float) -> PreviewOutcome:
+    """Say what would come of a job that is not on a kept board; the board stays as it was.
+
+    Raises:
+        InvalidInput: As ``preview``.
+    """
     queued = replace(job, activity=Activity.QUEUED, held=(), earmarked=False, promised=())
-    plan = decide(replace(snapshot, jobs=(*snapshot.jobs, queued)))
-    within = _covered(snapshot, queued)
-    reason = plan.reasons.get(job.id)
+    board.put(queued)
+    try:
+        plan = decide_on(board, now_s)
+    finally:
+        board.drop(queued.id)
+    within = _covered(board, queued)
     return PreviewOutcome(
-        starts=_starts(snapshot, queued, plan),
+        starts=_starts(board, queued, plan),
         within_quota=within,
         over_quota=job.gpus * job.workers - within,
-        reason=reason,
+        reason=plan.reasons.get(job.id),
     )
 
 
-def _starts(snapshot: Snapshot, job: Job, plan: Plan) -> Starts:
+def _starts(board: Board, job: Job, plan: Plan) -> Starts:
     for command in plan.commands:
         if isinstance(command, Start) and command.job == job.id:
             return "after-reclaim" if command.after else "now"
-    return "waits" if could_ever_run(snapshot, job) else "never"
+    ever = _could_run_on(board.nodes, board.topology, board.tree, job)
+    return "waits" if ever else "never"
 
 
 def could_ever_run(snapshot: Snapshot, job: Job) -> bool:
     """Tell whether the job could run if the pool were empty and all of its nodes ready."""
-    tree = Tree(snapshot.projects)
-    empty = Room([replace(node, ready=True) for node in snapshot.nodes], snapshot.topology)
+    return _could_run_on(snapshot.nodes, snapshot.topology, Tree(snapshot.projects), job)
+
+
+def _could_run_on(nodes: Sequence[Node], topology: Sequence[str], tree: Tree, job: Job) -> bool:
+    empty = Room([replace(node, ready=True) for node in nodes], topology)
     return possible(work_of(job, 0, tree), empty, tree)
 
 
-def _covered(snapshot: Snapshot, job: Job) -> int:
+def _covered(board: Board, job: Job) -> int:
     """Return how many of the job's GPUs the quota covers beside what its project holds."""
     asked = job.gpus * job.workers
-    quota = next(p.quota for p in snapshot.projects if p.name == job.project)
+    branch = board.tree.of(job.project)
+    quota = branch.quota[0]
     if quota is None:
         return asked
-    held = sum(
-        other.gpus * len(other.held)
-        for other in snapshot.jobs
-        if other.project == job.project and other.activity is Activity.RUNNING
-    )
-    return min(asked, max(0, quota - held))
+    return min(asked, max(0, quota - board.ledger.held[branch.index].gpus) // WHOLE_GPU)

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from benchpool_scheduler.core.bits import members, set_of
+from benchpool_scheduler.core.buckets import Buckets
 from benchpool_scheduler.core.domains import Levels
 from benchpool_scheduler.core.fragments import Usual
 from benchpool_scheduler.core.indexes import Indexes
@@ -61,11 +62,11 @@ class Room:
         self._mixed = self._shared or self._cpus_bound or self._memory_bound
         self._usual = Usual()
 
-    def _buckets(self, most: int) -> list[int]:
+    def _buckets(self, most: int) -> Buckets:
         orders: list[list[int]] = [[] for _ in range(most + 1)]
         for node in self.nodes:
             orders[node.now].append(node.order)
-        return [set_of(found) for found in orders]
+        return Buckets(set_of(found) for found in orders)
 
     # ----------------------------------------------------------------- facts
 
@@ -179,19 +180,11 @@ class Room:
 
     def free(self, fit: Fit, *, soon: bool = False) -> int:
         """Return how many whole GPUs are free, now or soon, on the nodes that this fit may use."""
-        nodes = self.allowed(fit)
-        if len(self.nodes) < len(self.by_free[soon]):  # a few large nodes
-            return sum(n.free_gpus(soon=soon) for n in self.nodes if nodes >> n.order & 1)
-        return sum(
-            gpus * (found & nodes).bit_count() for gpus, found in enumerate(self.by_free[soon])
-        )
+        return self.by_free[soon].gpus(self.allowed(fit))
 
     def unclaimed(self) -> int:
         """Return how many whole GPUs are being left that nobody was promised yet."""
-        now, soon = self.by_free[False], self.by_free[True]
-        return sum(
-            gpus * (soon[gpus].bit_count() - now[gpus].bit_count()) for gpus in range(len(now))
-        )
+        return self.by_free[True].gpus(self.every) - self.by_free[False].gpus(self.every)
 
     def most_free(self, fit: Fit) -> int:
         """Return how many GPUs are free now on the node of this fit where most are."""
@@ -263,10 +256,11 @@ class Room:
         if not gpus:
             return {PLENTY: self.every}
         sets: dict[int, int] = {}
-        for free, found in enumerate(self.by_free[soon]):
-            if found and free >= gpus:
+        buckets = self.by_free[soon]
+        for free in sorted(buckets.filled):
+            if free >= gpus:
                 slots = free // gpus
-                sets[slots] = sets.get(slots, 0) | found
+                sets[slots] = sets.get(slots, 0) | buckets[free]
         return sets
 
     # ----------------------------------------------------------------- inside
@@ -283,13 +277,9 @@ class Room:
         node.settle()
         bit = 1 << node.order
         if node.now != now:
-            buckets = self.by_free[False]
-            buckets[now] ^= bit
-            buckets[node.now] |= bit
+            self.by_free[False].move(bit, now, node.now)
         if node.soon != soon:
-            buckets = self.by_free[True]
-            buckets[soon] ^= bit
-            buckets[node.soon] |= bit
+            self.by_free[True].move(bit, soon, node.soon)
         if node.workers:
             self.used |= bit
         else:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from benchpool_scheduler.core.amounts import NOTHING, WHOLE_GPU
 from benchpool_scheduler.core.board import Board, Decided
-from benchpool_scheduler.core.chunks import Chunk, goes_after
+from benchpool_scheduler.core.chunks import Chunk
 from benchpool_scheduler.core.model import JobId
 from benchpool_scheduler.core.placement import find
 from benchpool_scheduler.core.room import Taken
@@ -31,7 +31,7 @@ def spare(board: Board) -> Iterator[Chunk]:
             for entry in board.decided.values()
             if any(chunk.work.job.id in part.after for part in entry.parts)
         ]
-        rightful = all(_indifferent(entry.work, chunk.work) for entry in claimants)
+        rightful = all(_indifferent(board, entry, chunk.work) for entry in claimants)
         if rightful and _placed_without(board, chunk, claimants):
             yield chunk
 
@@ -41,11 +41,16 @@ def _stopped(board: Board, chunk: Chunk) -> bool:
     return not chunk.core and any(c.core and c.work is chunk.work for c in board.given)
 
 
-def _indifferent(claimant: Work, victim: Work) -> bool:
-    """Tell whether sparing leaves the claim as rightful as it was (R15)."""
-    if claimant.branch.index == victim.branch.index:
-        return goes_after(victim, claimant, by_youth=True)
-    return claimant.branch.path[0] != victim.branch.path[0]
+def _indifferent(board: Board, entry: Decided, victim: Work) -> bool:
+    """Tell whether sparing leaves the claim as rightful as it was (R15).
+
+    What the claimant's own side gives may entitle it to the rest.
+    """
+    claimant = entry.work
+    if claimant.branch.path[0] != victim.branch.path[0]:
+        return True
+    leaving = [board.works[job] for part in entry.parts for job in part.after]
+    return all(work.branch.index == claimant.branch.index for work in leaving)
 
 
 def _placed_without(board: Board, chunk: Chunk, claimants: list[Decided]) -> bool:

@@ -33,6 +33,9 @@ MOST_NODES_TRIED = 64
 MOST_NODES_COMPARED = 8
 """So many nodes are looked at alone, where a wider look stops several jobs."""
 
+FEW = 16
+"""Where more chunks than these pay, no other way is looked for."""
+
 
 class Claim:
     """One job's claim on room that others hold.
@@ -87,7 +90,7 @@ class Claim:
         if not best and self._alone_on_a_node():
             return self._pay_on_one_node(MOST_NODES_TRIED, best=False)
         if self._pay(payers):
-            if best and len(self.paid) > 1:
+            if best and 1 < len(self.paid) <= FEW:
                 self._look_for_less()
             return True
         if self._payable and self._pay(Payers(self.entitled, smallest=True)):
@@ -116,6 +119,7 @@ class Claim:
 
     def _pay(self, payers: Payers) -> bool:
         """Let chunks go until the claimant fits; without that, nothing has happened."""
+        paid = None
         while not self.fits():
             paid = payers.next()
             if paid is None:
@@ -123,7 +127,7 @@ class Claim:
                 return False
             self._take(paid)
             payers.taken(paid)
-        self._spare()
+        self._spare(paid)
         return True
 
     def _take(self, paid: Paid) -> None:
@@ -143,8 +147,11 @@ class Claim:
         chunk.paying = False
         self.board.hold_again(chunk)
 
-    def _spare(self) -> None:
-        """Let every chunk that is not needed hold again, the last to pay first (R18)."""
+    def _spare(self, last: Paid | None) -> None:
+        """Let every chunk that is not needed hold again, the last to pay first (R18).
+
+        The very last is needed: with all others gone the claimant did not fit.
+        """
         stopped = {paid.chunk.work.age for paid in self.paid if paid.chunk.core}
         grounds = Counter((paid.ground, paid.level) for paid in self.paid)
         kept: list[Paid] = []
@@ -154,6 +161,9 @@ class Claim:
             chunk, ground = paid.chunk, (paid.ground, paid.level)
             if not chunk.core and chunk.work.age in stopped:
                 kept.append(paid)  # the whole job goes, its surplus with it
+                continue
+            if paid is last:
+                kept.append(paid)
                 continue
             self._hold_again(chunk)
             grounds[ground] -= 1

@@ -74,7 +74,7 @@ class Engine:
         self.watcher, self.actions = watcher, actions
         self.passes = Passes(self.ledger, site, actions, self.outcome, self.board, self._decided)
         self.intake = Intake(self.ledger, site, self.objects, self.want_pass)
-        self.previews = Previews(self.ledger, site, self.intake, self.estimates)
+        self.previews = Previews(self.ledger, site, self.board, self.intake, self.estimates)
         self.commands = Commands(self.ledger, site, actions, self.want_pass)
         self.leases = Leases(self.ledger, site, self.want_pass)
         self.reconfiguration = Reconfiguration(

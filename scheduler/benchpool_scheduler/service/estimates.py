@@ -94,7 +94,8 @@ class Estimates:
         now = self._site.clock.now()
         found: Mapping[str, Estimate] = {}
         async with self._ledger.turn:
-            pool = self._board.snapshot(now)
+            await asyncio.to_thread(self._renew, now)
+            pool = await self._board.snapshot(now)
         if pool is not None and self._ledger.census.states[JobState.QUEUED]:
             begun = time.perf_counter()
             found = await asyncio.to_thread(self._forecast, pool, now)
@@ -105,6 +106,18 @@ class Estimates:
         self.newest, self.at = found, now
         if news:
             self._changed(news)
+
+    def _renew(self, now: float) -> None:
+        """Let the next pass know of jobs that run longer than was expected (R14)."""
+        ledger = self._ledger
+        late = [
+            job.id
+            for job in ledger.live()
+            if job.state is JobState.RUNNING
+            and ledger.learned.renew(job, ledger.attempts(job.id), now)
+        ]
+        if late:
+            self._board.touch(late)
 
     def _adapt(self, took_s: float) -> None:
         part = BUDGET_S / max(took_s, 1e-3)
@@ -151,10 +164,13 @@ class Estimates:
         passed = self._site.clock.now() - self.at
         return waits_for(estimate, other.project, passed)
 
+    @property
+    def quick(self) -> bool:
+        """Whether a forecast takes so little that a preview may have one."""
+        return self.took_s <= QUICK_S
+
     def preview(self, pool: Snapshot, job: Job, record: JobRecord) -> Estimate | None:
-        """Return when a job would start that is not submitted yet; None where that takes long."""
-        if self.took_s > QUICK_S:
-            return None
+        """Return when a job would start that is not submitted yet."""
         expected = self._expected(self._ledger.live(), pool.now_s)
         found = self._ledger.learned.expectation(record, (), None)
         if found is not None:

@@ -7,6 +7,7 @@ aside with a sentence and the pool goes on without it.
 
 from __future__ import annotations
 
+import asyncio
 import heapq
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -24,6 +25,7 @@ from benchpool_scheduler.core.model import (
     UserUse,
 )
 from benchpool_scheduler.core.plan import decide_on
+from benchpool_scheduler.core.preview import PreviewOutcome, preview_on
 from benchpool_scheduler.core.states import JobState
 from benchpool_scheduler.service import process, snapshots
 from benchpool_scheduler.service.ledger import Ledger
@@ -212,7 +214,18 @@ class KeptBoard:
             return 2 * number
         return 2 * self._ledger.catalogue.numbers[snapshots.job_of_leaving(job)] + 1
 
-    def snapshot(self, now: float) -> Snapshot | None:
+    def preview(self, look: Look, job: Job) -> PreviewOutcome:
+        """Say what would come of a job that was not accepted yet: as ``decide``, in the thread.
+
+        Errors: whatever the core raises.
+        """
+        try:
+            return preview_on(self._followed(look), job, look.now)
+        except Exception:
+            self._board = self._frame = None
+            raise
+
+    async def snapshot(self, now: float) -> Snapshot | None:
         """Return the pool as the newest pass saw it; None before the first.
 
         The caller holds the ledger's turn: then no pass is under way.
@@ -220,10 +233,11 @@ class KeptBoard:
         frame = self._frame
         if self._board is None or frame is None:
             return None
+        jobs = await asyncio.to_thread(sorted, self._jobs.values(), key=lambda it: self._age(it.id))
         return Snapshot(
             nodes=self._board.nodes,
             projects=frame.projects,
-            jobs=tuple(sorted(self._jobs.values(), key=lambda job: self._age(job.id))),
+            jobs=tuple(jobs),
             policy=frame.policy,
             users=frame.users,
             now_s=now,

@@ -61,14 +61,26 @@ class Learned:
         self._facts.pop(job, None)
 
     def facts(self, job: JobRecord, attempts: Sequence[AttemptRecord]) -> Facts:
-        """Return what the core is told of a job. It changes only with the job's attempts."""
-        ended = attempts[-1].ended if attempts else None
+        """Return what the core is told of a job. It changes with its attempts and by ``renew``."""
         known = self._facts.get(job.id)
-        if known is None or known[0] != (job.attempt, ended):
-            found = self.expectation(job, attempts, None)
-            facts = Facts(None if found is None else found.likely_s, ran_s(attempts, None))
-            known = self._facts[job.id] = (job.attempt, ended), facts
+        if known is None or known[0] != (job.attempt, _last_end(attempts)):
+            return self._remember(job, attempts, None)
         return known[1]
+
+    def renew(self, job: JobRecord, attempts: Sequence[AttemptRecord], now: float) -> bool:
+        """Expect more of a job that has run longer than was expected; tell whether that was so."""
+        before = self.facts(job, attempts)
+        if before.expected_run_s is None or ran_s(attempts, now) <= before.expected_run_s:
+            return False
+        return self._remember(job, attempts, now) != before
+
+    def _remember(
+        self, job: JobRecord, attempts: Sequence[AttemptRecord], now: float | None
+    ) -> Facts:
+        found = self.expectation(job, attempts, now)
+        facts = Facts(None if found is None else found.likely_s, ran_s(attempts, None))
+        self._facts[job.id] = (job.attempt, _last_end(attempts)), facts
+        return facts
 
     def expectation(
         self, job: JobRecord, attempts: Sequence[AttemptRecord], now: float | None
@@ -86,6 +98,10 @@ class Learned:
         if any(attempt.started is not None for attempt in attempts):
             seconds = ran_s(attempts, None)
             self.run_times.learn(job.user, job.project, job.name, job.total_gpus, seconds)
+
+
+def _last_end(attempts: Sequence[AttemptRecord]) -> float | None:
+    return attempts[-1].ended if attempts else None
 
 
 def ran_s(attempts: Sequence[AttemptRecord], now: float | None) -> float:

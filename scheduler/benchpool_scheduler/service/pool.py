@@ -112,12 +112,12 @@ class Pool(Administration):
         record, new = await whole(self._engine.intake.submit(caller, submission))
         return self._engine.jobs.job(self._now(record)), new
 
-    def preview(self, caller: Caller, submission: contract.JobSubmission) -> contract.Preview:
+    async def preview(self, caller: Caller, submission: contract.JobSubmission) -> contract.Preview:
         """Say what would happen to this submission now; objects need not be there yet.
 
         Errors: those of ``submit``.
         """
-        return self._engine.previews.preview(caller, submission)
+        return await self._engine.previews.preview(caller, submission)
 
     def jobs(
         self,

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from benchpool_scheduler import contract
-from benchpool_scheduler.core.preview import Starts, preview
+from benchpool_scheduler.core.forecast import Estimate
+from benchpool_scheduler.core.preview import Starts
 from benchpool_scheduler.service import reasons, snapshots
 from benchpool_scheduler.service.caller import Caller
 from benchpool_scheduler.service.estimates import Estimates, on_the_clock
 from benchpool_scheduler.service.intake import Intake
+from benchpool_scheduler.service.kept import KeptBoard
 from benchpool_scheduler.service.ledger import Ledger
 from benchpool_scheduler.service.site import Site
 
@@ -15,19 +19,29 @@ from benchpool_scheduler.service.site import Site
 class Previews:
     """Answers the dialog before anything is sent."""
 
-    def __init__(self, ledger: Ledger, site: Site, intake: Intake, estimates: Estimates) -> None:
+    def __init__(
+        self, ledger: Ledger, site: Site, board: KeptBoard, intake: Intake, estimates: Estimates
+    ) -> None:
         self._ledger = ledger
+        self._board = board
         self._site = site
         self._intake = intake
         self._estimates = estimates
 
-    def preview(self, caller: Caller, submission: contract.JobSubmission) -> contract.Preview:
+    async def preview(self, caller: Caller, submission: contract.JobSubmission) -> contract.Preview:
         """Say what would happen. Errors: those of a submission, except missing contents."""
         record = self._intake.checked(caller, submission)
         now, asked = self._site.clock.now(), snapshots.candidate(record)
-        pool = snapshots.snapshot(self._ledger, self._site, now)
-        found = preview(pool, asked)
-        starts = None if found.starts == "never" else self._estimates.preview(pool, asked, record)
+        async with self._ledger.turn:
+            found = await asyncio.to_thread(self._board.preview, self._board.look(), asked)
+            wanted = found.starts == "waits" and self._estimates.quick
+            pool = await self._board.snapshot(now) if wanted else None
+        starts = {
+            "now": Estimate(0.0, 0.0, 0.0),
+            "after-reclaim": Estimate(0.0, 0.0, self._site.configuration.policy.grace_s),
+        }.get(found.starts)
+        if pool is not None:
+            starts = await asyncio.to_thread(self._estimates.preview, pool, asked, record)
         core_reason = found.reason
         reason = None if core_reason is None else reasons.from_core(core_reason)
         why = "" if core_reason is None else core_reason.text.rstrip(".")

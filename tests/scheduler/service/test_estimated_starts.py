@@ -137,17 +137,17 @@ async def test_the_remedy_names_what_it_waits_for_by_id_and_project_only(tmp_pat
 async def test_a_preview_says_when_it_would_start(tmp_path: Path) -> None:
     lab = Lab(tmp_path)
     async with opened(lab.pool) as pool:
-        now = pool.preview(SUSAN, sleeper()).estimated_start
+        now = (await pool.preview(SUSAN, sleeper())).estimated_start
         assert now is not None
         assert now.latest is not None
         assert now.latest.timestamp() == lab.clock.now()
         await lab.start(SUSAN, sleeper(time_limit_s=600))
-        waits = pool.preview(SUSAN, sleeper())
+        waits = await pool.preview(SUSAN, sleeper())
         assert waits.starts == "waits"
         assert waits.estimated_start is not None
         assert waits.estimated_start.latest is not None
         assert waits.estimated_start.latest.timestamp() == lab.clock.now() + 600
-        assert pool.preview(SUSAN, sleeper(time_limit_s=60)).estimated_start is not None
+        assert (await pool.preview(SUSAN, sleeper(time_limit_s=60))).estimated_start is not None
 
 
 async def test_a_paused_attempt_counts_as_done(tmp_path: Path) -> None:
@@ -166,3 +166,30 @@ async def test_a_paused_attempt_counts_as_done(tmp_path: Path) -> None:
             pool._engine.ledger.attempts(of_joe.id),
         )
         assert facts == (100.0, 70.0)
+
+
+async def test_who_runs_longer_than_expected_is_expected_to_go_on(tmp_path: Path) -> None:
+    lab = Lab(tmp_path)
+    async with opened(lab.pool) as pool:
+        for number, run_s in enumerate([100, 100, 100, 100, 100, 900, 900, 900, 900]):
+            await lab.run(SUSAN, sleeper(name=f"train-{number}"), float(run_s))
+        running = await lab.start(SUSAN, sleeper(name="train-9"))
+        waiting = await pool.submit(SUSAN, sleeper())
+        assert await expected_of(pool, running.id) == 100
+        lab.clock.pass_s(150)
+        await pool._engine.estimates.make()
+        assert await expected_of(pool, running.id) == 900
+        start = pool.why(SUSAN, waiting.id).estimated_start
+        assert start is not None
+        assert start.likely is not None
+        assert start.likely.timestamp() - lab.clock.now() == 750
+
+
+async def expected_of(pool: Pool, job: str) -> float | None:
+    """Return how long the newest pass expected a job to run."""
+    engine = pool._engine
+    await engine.passes.make()
+    async with engine.ledger.turn:
+        found = await engine.board.snapshot(engine.site.clock.now())
+    assert found is not None
+    return next(it.expected_run_s for it in found.jobs if it.id == job)

@@ -169,7 +169,7 @@ async def test_one_user_cannot_fill_the_queue_for_all(
 
 
 async def test_a_preview_says_what_would_happen_and_keeps_nothing(pool: Pool) -> None:
-    now = pool.preview(SUSAN, script(gpus=4, files=[SnapshotFile("train.py", A, 1)]))
+    now = await pool.preview(SUSAN, script(gpus=4, files=[SnapshotFile("train.py", A, 1)]))
     assert (now.project, now.gpus, now.within_quota, now.over_quota) == ("susan", 4, 2, 2)
     assert (now.starts, now.reason) == ("now", None)
     assert now.text == (
@@ -178,15 +178,15 @@ async def test_a_preview_says_what_would_happen_and_keeps_nothing(pool: Pool) ->
     )
     assert pool.jobs(SUSAN) == []
     with pytest.raises(InvalidInput, match="can never run"):
-        pool.preview(SUSAN, sleeper(gpus=7))
+        await pool.preview(SUSAN, sleeper(gpus=7))
 
 
 async def test_a_preview_tells_of_a_reclaim_and_of_waiting(pool: Pool) -> None:
     await pool.submit(SUSAN, sleeper(gpus=6))
     runtime: ScriptedRuntime = pool._engine.runtime  # type: ignore[assignment]
     await runtime.until_launched(1)
-    assert pool.preview(JOE, sleeper(gpus=2)).starts == "after-reclaim"
-    more = pool.preview(SUSAN, sleeper(gpus=1))
+    assert (await pool.preview(JOE, sleeper(gpus=2))).starts == "after-reclaim"
+    more = await pool.preview(SUSAN, sleeper(gpus=1))
     assert more.starts == "waits"
     assert more.reason is not None
     assert more.text.startswith("Waits for 1 GPU: 0 of 6 are free")

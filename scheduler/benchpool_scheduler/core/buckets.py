@@ -1,0 +1,41 @@
+"""Nodes by how many whole GPUs are free on them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+
+class Buckets(list[int]):
+    """A set of nodes for each number of free GPUs, from none to the most that a node has.
+
+    Attributes:
+        filled: The numbers whose set is not empty: few, however many GPUs a node has.
+    """
+
+    __slots__ = ("filled",)
+
+    def __init__(self, sets: Iterable[int]) -> None:
+        super().__init__(sets)
+        self.filled = {free for free, found in enumerate(self) if found}
+
+    def move(self, bit: int, before: int, after: int) -> None:
+        """Let a node have another number of free GPUs.
+
+        >>> buckets = Buckets([0b00, 0b11])
+        >>> buckets.move(0b01, 1, 0)
+        >>> buckets, sorted(buckets.filled)
+        ([1, 2], [0, 1])
+        """
+        self[before] ^= bit
+        if not self[before]:
+            self.filled.discard(before)
+        self[after] |= bit
+        self.filled.add(after)
+
+    def gpus(self, nodes: int) -> int:
+        """Return how many GPUs are free on these nodes.
+
+        >>> Buckets([0b001, 0b010, 0b100]).gpus(0b110)
+        3
+        """
+        return sum(free * (self[free] & nodes).bit_count() for free in self.filled)

@@ -1,0 +1,227 @@
+"""What a waiting job is told is true: worked out a second time, and the advice applied (R22)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+from hypothesis import HealthCheck, given, note, settings
+from hypothesis import strategies as st
+
+from benchpool_scheduler.core.model import Activity, Job, Reason, ReasonCode, Snapshot
+from benchpool_scheduler.core.plan import decide
+from benchpool_scheduler.testing.plans import at_rest, preempts, starts
+from benchpool_scheduler.testing.reference.holdings import (
+    GPUS,
+    booked,
+    bounds,
+    changed,
+    held,
+    job_named,
+    named,
+    need,
+    over_bounds,
+    times,
+)
+from benchpool_scheduler.testing.reference.places import (
+    Space,
+    possible,
+    room_for,
+    spaces,
+    startable,
+)
+from benchpool_scheduler.testing.reference.shares import fair_shares
+from benchpool_scheduler.testing.snapshots import busy_snapshots
+from benchpool_scheduler.testing.wide_snapshots import PLAIN, Breadth, wide_snapshots
+from benchpool_scheduler.testing.written import as_case
+
+quiet = Breadth(leaving=False, past=False)
+gpus_only = replace(quiet, resources=False)
+
+
+def unmoved(pool: Snapshot) -> Snapshot:
+    """Return the pool with work that cannot move, so that free GPUs stay where they are."""
+    return replace(pool, jobs=tuple(replace(job, checkpoints=False) for job in pool.jobs))
+
+
+scattered = wide_snapshots(PLAIN, nodes=5, running=10, waiting=4).map(unmoved)
+pools = st.one_of(
+    scattered, wide_snapshots(quiet, running=10, waiting=6), busy_snapshots(elastic=True)
+)
+many = settings(max_examples=100, suppress_health_check=list(HealthCheck))
+NEVER = {ReasonCode.LARGER_THAN_NODE, ReasonCode.LARGER_THAN_POOL, ReasonCode.NO_SUCH_MODEL}
+OF_THE_ROOM = {
+    ReasonCode.POOL_FULL,
+    ReasonCode.FAIR_SHARE_REACHED,
+    ReasonCode.GANG_INCOMPLETE,
+    ReasonCode.FRAGMENTED,
+    ReasonCode.VICTIMS_PROTECTED,
+}
+RESOURCES = ["GPUs", "CPUs", "memory"]
+
+
+def told(pool: Snapshot) -> Iterator[tuple[Job, Reason]]:
+    """Yield every waiting job of a pool at rest, with what it is told."""
+    plan = decide(pool)
+    if not plan.commands:
+        note(as_case(pool))
+        for name, reason in plan.reasons.items():
+            yield job_named(pool, name), reason
+
+
+def usable(pool: Snapshot, job: Job) -> list[Space]:
+    """Return the free space of the nodes whose model the job accepts."""
+    return [s for s in spaces(pool) if not job.gpu_models or s.node.gpu_model in job.gpu_models]
+
+
+def all_ready(pool: Snapshot) -> Snapshot:
+    return replace(pool, nodes=tuple(replace(node, ready=True) for node in pool.nodes))
+
+
+@many
+@given(pools)
+def test_a_limit_or_guarantee_that_is_named_really_binds_at_the_level_named(
+    pool: Snapshot,
+) -> None:
+    """R8: the lowest level that binds, what it holds, and that the job would pass it."""
+    pool = at_rest(pool)
+    kinds = {
+        ReasonCode.PROJECT_LIMIT: "limit",
+        ReasonCode.NON_PREEMPTIBLE_OVER_QUOTA: "quota",
+    }
+    for job, reason in told(pool):
+        over = over_bounds(pool, job, job.min_workers)
+        if reason.code not in kinds:
+            if reason.code not in NEVER | {ReasonCode.NO_NODE_READY}:
+                assert over == []
+            continue
+        kind = kinds[reason.code]
+        resource = RESOURCES.index(str(reason.numbers["resource"]))
+        level = str(reason.numbers["level"])
+        assert (kind, level, resource) in over
+        if possible(all_ready(pool), job):
+            assert (kind, level, resource) == over[0]
+        now = booked(pool, firm=kind == "quota")[named(pool, level).name][resource]
+        asked = times(need(job), job.min_workers)[resource]
+        bound = bounds(named(pool, level), kind)[resource]
+        assert bound is not None
+        assert now + asked > bound
+        assert reason.numbers["held"] == now
+        assert reason.numbers["asked"] == asked
+        assert reason.numbers[kind] == bound
+
+
+@many
+@given(pools)
+def test_only_what_can_never_run_is_told_so(pool: Snapshot) -> None:
+    pool = at_rest(pool)
+    for job, reason in told(pool):
+        if reason.code in NEVER:
+            assert not possible(all_ready(pool), job)
+        elif reason.code is ReasonCode.NO_NODE_READY:
+            assert not possible(pool, job)
+            assert possible(all_ready(pool), job)
+        elif reason.code in OF_THE_ROOM:
+            assert possible(pool, job)
+
+
+@many
+@given(pools)
+def test_the_numbers_of_the_room_are_those_of_the_pool(pool: Snapshot) -> None:
+    """Free, total, held, quota and fair share, counted again."""
+    pool = at_rest(pool)
+    total = sum(max(0, len(n.gpus) - n.kept) for n in pool.nodes if n.ready)
+    now, shares = held(pool), fair_shares(pool).of
+    for job, reason in told(pool):
+        if reason.code not in OF_THE_ROOM:
+            continue
+        numbers = reason.numbers
+        by_level = reason.code is ReasonCode.FAIR_SHARE_REACHED
+        project = named(pool, str(numbers["level" if by_level else "project"]))
+        assert numbers["asked"] == times(need(job), job.min_workers)[GPUS]
+        assert numbers["total"] == total
+        assert numbers["held"] == now[project.name][GPUS]
+        assert numbers["quota"] == project.quota
+        assert numbers["fair_share"] == shares[project.name][GPUS]
+        if job.required_level is None:
+            assert numbers["free"] == sum(space.gpus for space in usable(pool, job))
+
+
+@many
+@given(pools)
+def test_the_form_of_the_free_room_is_as_told(pool: Snapshot) -> None:
+    """Enough is free, yet on too many nodes, or for some of the workers, or without CPUs."""
+    pool = at_rest(pool)
+    for job, reason in told(pool):
+        if reason.code not in OF_THE_ROOM:
+            continue
+        assert not startable(pool, job, job.min_workers)
+        free = [space.gpus for space in usable(pool, job)]
+        asked = times(need(job), job.min_workers)[GPUS]
+        if reason.code is ReasonCode.FRAGMENTED and job.required_level is None:
+            assert reason.numbers["most_on_one_node"] == max(free)
+            assert max(free) < job.gpus <= asked <= sum(free)
+        if reason.code is ReasonCode.GANG_INCOMPLETE:
+            assert sum(free) >= asked
+            assert reason.numbers["workers"] == job.min_workers > 1
+            if job.required_level is None:
+                assert 0 < room_for(pool, job) == reason.numbers["workers_that_fit"]
+        if "on the node of its GPUs" in reason.text:
+            assert job.cpus or job.memory_gib
+            assert any(gpus >= job.gpus for gpus in free)
+
+
+@many
+@given(st.one_of(wide_snapshots(gpus_only, running=10, waiting=6), busy_snapshots(elastic=True)))
+def test_a_share_that_is_named_would_really_be_passed(pool: Snapshot) -> None:
+    """R15: with the job the project named would pass both its share and its quota of GPUs."""
+    pool = at_rest(pool)
+    shares, now = fair_shares(pool).of, held(pool)
+    for job, reason in told(pool):
+        if reason.code is ReasonCode.FAIR_SHARE_REACHED:
+            level = named(pool, str(reason.numbers["level"]))
+            after = now[level.name][GPUS] + times(need(job), job.min_workers)[GPUS]
+            assert after > shares[level.name][GPUS]
+            assert level.quota is not None
+            assert after > level.quota
+
+
+@many
+@given(st.one_of(wide_snapshots(quiet, running=12, waiting=2), busy_snapshots(elastic=True)))
+def test_where_protection_is_the_reason_somebody_gives_way_without_it(pool: Snapshot) -> None:
+    """R19."""
+    pool = at_rest(pool)
+    for _, reason in told(pool):
+        if reason.code is ReasonCode.VICTIMS_PROTECTED:
+            assert any(job.activity is Activity.RUNNING for job in pool.jobs)
+            jobs = [replace(job, ran_s=1e6, preemptions_last_hour=0) for job in pool.jobs]
+            assert preempts(decide(replace(pool, jobs=tuple(jobs))))
+
+
+@many
+@given(pools)
+def test_the_advice_holds_when_it_is_followed(pool: Snapshot) -> None:
+    """A smaller job starts at once, or can run at all, as the remedy says."""
+    pool = at_rest(pool)
+    for job, reason in told(pool):
+        if (smaller := reason.numbers.get("would_start_with")) is not None:
+            follows = changed(pool, replace(job, gpus=int(smaller)))
+            assert job.id in starts(decide(follows))
+            larger = changed(pool, replace(job, gpus=int(smaller) + 1))
+            assert not startable(larger, job_named(larger, job.id), job.min_workers)
+        if reason.code is ReasonCode.LARGER_THAN_NODE and (
+            most := re.search(r"at most (\d+) GPU", reason.remedy)
+        ):
+            fits = replace(job, gpus=int(most[1]))
+            assert possible(all_ready(pool), fits)
+            assert not possible(all_ready(pool), replace(fits, gpus=fits.gpus + 1))
+        if reason.code is ReasonCode.LARGER_THAN_POOL and (
+            most := re.search(r"at most (\d+) worker", reason.remedy)
+        ):
+            workers = int(most[1])
+            fewer = replace(job, workers=workers, min_workers=workers)
+            assert workers == 0 or possible(all_ready(pool), fewer)
+            assert not possible(
+                all_ready(pool), replace(fewer, workers=workers + 1, min_workers=workers + 1)
+            )
