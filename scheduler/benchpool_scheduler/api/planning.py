@@ -22,5 +22,5 @@ async def whatif(request: Request) -> Answer:
 
 async def history(request: Request) -> Answer:
     """Answer what ran and ended, as a trace."""
-    text = request.pool.history(request.caller, request.query.days)
+    text = await request.pool.history(request.caller, request.query.days)
     return Answer(text.encode(), headers={"Content-Type": "text/csv; charset=utf-8"})

@@ -185,6 +185,11 @@ class Chunks:
         """Return all that a running job could give, its core last."""
         return self._of.get(work.age, [])
 
+    @property
+    def long_running(self) -> bool:
+        """Tell whether anything that could be given has run long."""
+        return any(not band.young for bands in self.bands.values() for band in bands)
+
     def _protected_until_s(self, work: Work) -> float:
         job, policy = work.job, self.policy
         if job.preemptions_last_hour >= policy.preemptions_per_hour:

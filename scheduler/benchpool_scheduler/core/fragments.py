@@ -87,23 +87,28 @@ class Usual:
                 self._worth.clear()
         return self._version
 
-    def loss(self, node: NodeRoom, fit: Fit) -> int | None:
-        """Return what one worker would spoil; None where it does not fit."""
-        if node.slots(fit, soon=False) < 1:
-            return None
-        return min(loss for loss, _ in self._ways(node, fit))
+    def loss(self, state: State, fit: Fit) -> int | None:
+        """Return what one worker would spoil on a node; None where it does not fit now."""
+        return min((loss for loss, _ in self._ways(state, fit)), default=None)
 
-    def rest(self, node: NodeRoom, fit: Fit) -> int:
+    def rest(self, state: State, fit: Fit) -> int | None:
         """Return of which GPU a part is best taken: of one with so much left now."""
-        return min(self._ways(node, fit))[1]
+        return min(self._ways(state, fit), default=(0, None))[1]
 
-    def _ways(self, node: NodeRoom, fit: Fit) -> Iterator[tuple[int, int]]:
+    def _ways(self, state: State, fit: Fit) -> Iterator[tuple[int, int]]:
         """Yield what each way to place a worker spoils, and what is left of the GPU it takes."""
-        state = state_of(node)
         model, shared, free, rests, cpus, memory = state
+        if free < fit.gpus or (fit.part and not shared):
+            return
+        if cpus is not None and fit.cpus:
+            if cpus < fit.cpus:
+                return
+            cpus -= fit.cpus
+        if memory is not None and fit.memory:
+            if memory < fit.memory:
+                return
+            memory -= fit.memory
         before = self._worth_of(state)
-        cpus = None if cpus is None else cpus - fit.cpus
-        memory = None if memory is None else memory - fit.memory
         if not fit.part:
             after = self._worth_of((model, shared, free - fit.gpus, rests, cpus, memory))
             yield 2 * (before - after), WHOLE_GPU

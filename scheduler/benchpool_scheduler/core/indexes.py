@@ -8,8 +8,9 @@ costs the same whatever number of indexes there are, and a question costs what h
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
 
 from benchpool_scheduler.core.bits import members, set_of
 from benchpool_scheduler.core.node_room import NodeRoom
@@ -17,16 +18,16 @@ from benchpool_scheduler.core.node_room import NodeRoom
 MOST_INDEXES = 256
 """Indexes that are remembered at one time; the one not asked for longest is forgotten."""
 
-Number = Callable[[NodeRoom], int | None]
-"""A node's number; None where it is to be left out."""
+Number = TypeVar("Number", bound=Hashable)
+"""A node's number, or anything else that can be compared; None where a node is to be left out."""
 
 
 @dataclass(slots=True)
-class _Index:
+class _Index(Generic[Number]):
     """The numbers by the node's order, and the sets by number, as of a place in the log."""
 
-    of: list[int | None]
-    sets: dict[int, int]
+    of: list[Number | None]
+    sets: dict[Number, int]
     read: int
 
 
@@ -37,7 +38,7 @@ class Indexes:
         self._nodes = nodes
         self._by_order = {node.order: node for node in nodes}
         self._log: list[int] = []
-        self._known: dict[Hashable, _Index] = {}
+        self._known: dict[Hashable, _Index[Any]] = {}
 
     def changed(self, node: NodeRoom) -> None:
         """Write down that a node has changed."""
@@ -48,16 +49,20 @@ class Indexes:
                 self._known.clear()
 
     def sets(
-        self, key: Hashable, number: Number, among: Callable[[], int] | None = None
-    ) -> dict[int, int]:
+        self,
+        key: Hashable,
+        number: Callable[[NodeRoom], Number | None],
+        at_first: Callable[[], dict[Number, int]] | None = None,
+    ) -> dict[Number, int]:
         """Return the nodes by their number; of one key the number is always the same.
 
         Args:
-            among: Returns the only nodes that have a number at the moment.
+            at_first: Returns the same for all nodes, where that costs less than node by node.
         """
-        index = self._known.pop(key, None)
+        index: _Index[Number] | None = self._known.pop(key, None)
         if index is None:
-            index = self._made(number, self._nodes if among is None else self._in(among()))
+            sets = self._node_by_node(number) if at_first is None else at_first()
+            index = self._made(sets)
             if len(self._known) >= MOST_INDEXES:
                 del self._known[next(iter(self._known))]
         elif index.read < len(self._log):
@@ -65,20 +70,25 @@ class Indexes:
         self._known[key] = index
         return index.sets
 
-    def _in(self, nodes: int) -> Iterator[NodeRoom]:
-        return (self._by_order[order] for order in members(nodes))
+    def among(self, nodes: int, number: Callable[[NodeRoom], Number | None]) -> dict[Number, int]:
+        """Return these nodes by their number, without remembering it."""
+        orders: dict[Number, list[int]] = {}
+        for order in members(nodes):
+            if (found := number(self._by_order[order])) is not None:
+                orders.setdefault(found, []).append(order)
+        return {found: set_of(some) for found, some in orders.items()}
 
-    def _made(self, number: Number, nodes: Iterable[NodeRoom]) -> _Index:
-        of: list[int | None] = [None] * (max(self._by_order, default=-1) + 1)
-        orders: dict[int, list[int]] = {}
-        for node in nodes:
-            found = of[node.order] = number(node)
-            if found is not None:
-                orders.setdefault(found, []).append(node.order)
-        sets = {found: set_of(some) for found, some in orders.items()}
+    def _node_by_node(self, number: Callable[[NodeRoom], Number | None]) -> dict[Number, int]:
+        return self.among(set_of(self._by_order), number)
+
+    def _made(self, sets: dict[Number, int]) -> _Index[Number]:
+        of: list[Number | None] = [None] * (max(self._by_order, default=-1) + 1)
+        for found, some in sets.items():
+            for order in members(some):
+                of[order] = found
         return _Index(of, sets, len(self._log))
 
-    def _read(self, index: _Index, number: Number) -> None:
+    def _read(self, index: _Index[Number], number: Callable[[NodeRoom], Number | None]) -> None:
         sets = index.sets
         for order in set(self._log[index.read :]):
             found, before = number(self._by_order[order]), index.of[order]

@@ -50,11 +50,11 @@ class OverQuota:
 
     def _over(self, index: int, lost: Mapping[JobId, int]) -> frozenset[JobId]:
         board, quota = self.board, self.board.tree.branches[index].quota[0] or 0
+        if board.ledger.held[index].gpus <= quota:
+            return frozenset()
         works = set(board.running[index])
         works.update(e.work for e in board.decided.values() if e.work.branch.index == index)
         holding = [(work, self._gpus_after(work, lost)) for work in works]
-        if sum(gpus for _, gpus in holding) <= quota:
-            return frozenset()
         covered = 0
         over: list[JobId] = []
         for work, gpus in sorted(holding, key=lambda entry: _worth(entry[0])):
@@ -65,11 +65,11 @@ class OverQuota:
 
     def _gpus_after(self, work: Work, lost: Mapping[JobId, int]) -> int:
         """Return what the job holds; workers that wait for others to leave do not run yet."""
-        decided = self.board.decided.get(work.job.id)
-        held = len(work.job.held) if work.job.activity is Activity.RUNNING else 0
-        parts = decided.starts() if decided is not None else ()
-        started = sum(len(part.workers) for part in parts if not part.after)
-        return work.need.gpus * (held + started - lost.get(work.job.id, 0))
+        job = work.job
+        workers = len(job.held) if job.activity is Activity.RUNNING else 0
+        if (decided := self.board.decided.get(job.id)) is not None:
+            workers += sum(len(part.workers) for part in decided.starts() if not part.after)
+        return work.need.gpus * (workers - lost.get(job.id, 0))
 
 
 def _worth(work: Work) -> tuple[bool, int, bool, int]:

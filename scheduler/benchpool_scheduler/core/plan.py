@@ -79,8 +79,7 @@ def decide_on(board: Board, now_s: float, *, explain: bool = True) -> Plan:
 
     Args:
         now_s: The instant, on the clock of the jobs' ``as_of_s``, in seconds.
-        explain: Give the reasons of those who wait (R22) and who is above quota; without them a
-            pass is shorter.
+        explain: Say why others wait (R22) and who runs over quota; without it a pass is shorter.
     """
     try:
         return _decide(board, now_s, explain=explain)

@@ -259,8 +259,12 @@ class Explanation:
 
     def _delayed_for(self, work: Work) -> float | None:
         """Return how long its claim on long-running work still has to wait; None without one."""
+        if not self.board.chunks.long_running:
+            return None
         claim = Claim(self.board, self.givers, work, work.job.min_workers)
-        if claim.search():
+        if not claim.is_patient():
+            return None
+        if claim.search(best=False):
             claim.undo()
         until_s = claim.delayed_until_s
         return None if until_s is None else until_s - self.givers.now_s

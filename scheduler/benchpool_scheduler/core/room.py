@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from benchpool_scheduler.core.bits import members, set_of
 from benchpool_scheduler.core.buckets import Buckets
 from benchpool_scheduler.core.domains import Levels
-from benchpool_scheduler.core.fragments import Usual
+from benchpool_scheduler.core.fragments import Usual, state_of
 from benchpool_scheduler.core.indexes import Indexes
 from benchpool_scheduler.core.model import JobId, Node, NodeName, Worker
 from benchpool_scheduler.core.node_room import PLENTY, NodeRoom
@@ -108,9 +108,9 @@ class Room:
         fit = work.fit
         for node in places:
             rest = None
-            if fit.part and node.slots(fit, soon=False):
+            if fit.part:
                 self._usual.version()
-                rest = self._usual.rest(node, fit)
+                rest = self._usual.rest(state_of(node), fit)
             worker = node.choose(fit, rest)
             after.update(dict.fromkeys(node.give(work.fit, worker)))
             self._changed(node)
@@ -207,10 +207,11 @@ class Room:
         if self.only_gpus_bind(fit):
             sets = self._by_gpus(fit.gpus, soon=soon)
         else:
+            slots_of = _slots_of(fit, soon=soon)
             sets = self._indexes.sets(
                 (*_need(fit), soon),
-                _slots_of(fit, soon=soon),
-                lambda: self._with(fit.gpus, soon=soon),
+                slots_of,
+                lambda: self._indexes.among(self._with(fit.gpus, soon=soon), slots_of),
             )
         return {slots: some for slots, found in sets.items() if (some := found & nodes)}
 
@@ -244,11 +245,21 @@ class Room:
         """
         if not self._mixed:
             return nodes
-        usual = self._usual
-        key = (*_need(fit), "loss", usual.version())
-        sets = self._indexes.sets(key, lambda node: usual.loss(node, fit))
-        for loss in sorted(sets):
-            if best := sets[loss] & nodes:
+        usual, indexes = self._usual, self._indexes
+
+        def loss(node: NodeRoom) -> int | None:
+            return usual.loss(state_of(node), fit)
+
+        def by_state() -> dict[int, int]:
+            sets: dict[int, int] = {}
+            for state, some in indexes.sets("states", state_of).items():
+                if (found := usual.loss(state, fit)) is not None:
+                    sets[found] = sets.get(found, 0) | some
+            return sets
+
+        sets = indexes.sets((*_need(fit), "loss", usual.version()), loss, by_state)
+        for spoilt in sorted(sets):
+            if best := sets[spoilt] & nodes:
                 return best
         return 0
 

@@ -66,7 +66,7 @@ class Claim:
             return False
         if not self.entitled.rightful() or not self.entitled.enough():
             return False
-        patient = self._is_patient()
+        patient = self.is_patient()
         if not self._makes_room(best=best):
             return False
         if patient and any(paid.chunk.work.long for paid in self.paid):
@@ -76,7 +76,7 @@ class Claim:
             return False
         return True
 
-    def _is_patient(self) -> bool:
+    def is_patient(self) -> bool:
         """Tell whether it shall first see if room comes free, before it stops long-running work.
 
         Only beyond quota: a claim within it never waits (R21).

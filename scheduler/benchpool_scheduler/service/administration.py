@@ -43,7 +43,7 @@ class Administration:
         rights.require_admin(caller, "ask what if")
         return await self._engine.whatifs.ask(question)
 
-    def history(self, caller: Caller, days: float) -> str:
+    async def history(self, caller: Caller, days: float) -> str:
         """Return what ran and ended in the last ``days`` as a trace (formats, section 2).
 
         Errors: Forbidden for others than administrators.
@@ -51,6 +51,5 @@ class Administration:
         rights.require_admin(caller, "read the recorded history")
         policy = self._site.configuration.policy
         now = self._site.clock.now()
-        return history.as_csv(
-            history.history(self._engine.ledger, now, days, policy.restart_s).jobs
-        )
+        found = await history.history(self._engine.ledger, now, days, policy.restart_s)
+        return history.as_csv(found.jobs)

@@ -78,7 +78,7 @@ class Engine:
         self.commands = Commands(self.ledger, site, actions, self.want_pass)
         self.leases = Leases(self.ledger, site, self.want_pass)
         self.reconfiguration = Reconfiguration(
-            self.ledger, site, configuration_file, self.want_pass
+            self.ledger, site, configuration_file, self._reconfigured
         )
         self.whatifs = WhatIfs(self.ledger, site, self.board, self.reconfiguration)
         self.upkeep = Upkeep(self.ledger, site, runtime, self.leases, self.objects, self.want_pass)
@@ -143,6 +143,10 @@ class Engine:
     def want_pass(self) -> None:
         """Ask for a pass."""
         self.passes.want()
+
+    def _reconfigured(self) -> None:
+        self.board.renew()
+        self.want_pass()
 
     def _begin(self, work: Coroutine[None, None, None]) -> asyncio.Task[None]:
         task = asyncio.create_task(work)

@@ -10,9 +10,10 @@ length nobody could replay.
 
 from __future__ import annotations
 
+import asyncio
 import csv
 import io
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from benchpool_scheduler.service.ledger import Ledger
@@ -41,18 +42,23 @@ class History:
     costs: Costs
 
 
-def history(ledger: Ledger, now: float, days: float, restart_s: float) -> History:
+async def history(ledger: Ledger, now: float, days: float, restart_s: float) -> History:
     """Return the jobs that ran and ended in the last ``days``; see the module.
+
+    What has ended does not change any more, so it is read beside the loop.
 
     Args:
         now: Epoch seconds.
         restart_s: What one restart costs by the policy in force.
     """
-    ended = [
-        record
-        for record in ledger.jobs()
-        if record.ended is not None and record.ended >= now - days * DAY_S
-    ]
+    records = list(ledger.jobs())
+    return await asyncio.to_thread(_history, ledger, records, now - days * DAY_S, restart_s)
+
+
+def _history(
+    ledger: Ledger, records: Sequence[JobRecord], since: float, restart_s: float
+) -> History:
+    ended = [it for it in records if it.ended is not None and it.ended >= since]
     ended.sort(key=lambda record: record.submitted)
     lost = [lost_s for record in ended for lost_s in _lost_s(ledger, record, restart_s)]
     rows = tuple(

@@ -95,6 +95,7 @@ class KeptBoard:
         self._jobs: dict[JobId, Job] = {}
         self._fading: list[tuple[float, str]] = []
         self._fades: dict[str, float] = {}
+        self._anew = False
         self.aside: dict[str, Aside] = {}
         self.rebuilt = 0
 
@@ -105,13 +106,15 @@ class KeptBoard:
         self._touched.update(dict.fromkeys(jobs))
 
     def renew(self) -> None:
-        """Have the next ``decide`` make the board from nothing, and try again what is aside."""
-        self.aside.clear()
-        self._frame = None
+        """Have the next look make the board from nothing, and try again what is aside."""
+        self._anew = True
 
     def look(self) -> Look:
         """Return what the next ``decide`` must know; with the ledger's turn."""
         site = self._site
+        if self._anew:
+            self._anew, self._frame = False, None
+            self.aside.clear()
         homes = snapshots.homes(site, self._ledger.census.projects())
         touched, self._touched = self._touched, {}
         frame = Frame(

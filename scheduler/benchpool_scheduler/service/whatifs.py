@@ -100,7 +100,7 @@ class WhatIfs:
             )
         async with self._busy:
             twins = await self._twins(question)
-            past = self._past(question)
+            past = await self._past(question)
             after = await asyncio.to_thread(twins.after)
             before = twins.before
             found = await asyncio.to_thread(whatif.compare, before, after)
@@ -144,12 +144,13 @@ class WhatIfs:
             )
         return Twins(before, question, settings)
 
-    def _past(self, question: contract_whatif.WhatIfQuestion) -> History | None:
+    async def _past(self, question: contract_whatif.WhatIfQuestion) -> History | None:
         """Return the jobs to replay, None when nobody asks. Errors: InvalidInput for none."""
         if question.history_days is None:
             return None
         restart_s = self._site.configuration.policy.restart_s
-        found = history(self._ledger, self._site.clock.now(), question.history_days, restart_s)
+        now = self._site.clock.now()
+        found = await history(self._ledger, now, question.history_days, restart_s)
         if not found.jobs:
             raise InvalidInput(
                 f"No job ran and ended in the last {question.history_days:g} days, so there is no "

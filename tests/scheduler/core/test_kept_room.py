@@ -12,7 +12,7 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from benchpool_scheduler.core.fragments import Usual
+from benchpool_scheduler.core.fragments import state_of
 from benchpool_scheduler.core.model import GpuId, Job, JobId, Node, NodeName, Project, ProjectName
 from benchpool_scheduler.core.model import Worker as Held
 from benchpool_scheduler.core.placement import NODE_LEVEL, domain_of, find, fits
@@ -264,7 +264,7 @@ class Plain:
         return self.count == 1 and plain and mixed and not self.soon
 
     def spoilt(self, node: NodeRoom) -> int:
-        loss = Usual.loss(self.room._usual, node, self.work.fit)
+        loss = self.room._usual.loss(state_of(node), self.work.fit)
         assert loss is not None
         return loss
 

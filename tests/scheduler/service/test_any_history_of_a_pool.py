@@ -276,9 +276,9 @@ class PoolHistory(RuleBasedStateMachine):
             assert getattr(kept, name) == getattr(fresh, name), name
         assert set(kept.promised) == set(fresh.promised)
         assert set(kept.wishing) == set(fresh.wishing)
+        shown = {gpu.uuid: gpu.state for gpu in self.pool.status(ADMIN).gpus}
         anew = Floor(engine.ledger, engine.site)
         anew.refresh()
-        shown = {gpu.uuid: gpu.state for gpu in self.pool.status(ADMIN).gpus}
         assert shown == anew.states
         for state in GpuState:
             assert engine.pool.counts()[state] == anew.counts[state]

@@ -20,6 +20,7 @@ from benchpool_scheduler.store.sqlite import SqliteStore
 from benchpool_scheduler.testing.pools import (
     ADMIN,
     JOE,
+    STORY,
     SUSAN,
     decided,
     make_pool,
@@ -127,6 +128,21 @@ async def test_the_cause_is_found_by_halving_among_those_that_changed(tmp_path: 
         assert (await decided(pool, new[2])).reason is not None
         assert shown.reason is not None
         assert "nobody thought of this" in shown.reason.text
+
+
+async def test_a_job_that_is_aside_is_tried_again_with_a_new_configuration(tmp_path: Path) -> None:
+    async with opened(make_pool(tmp_path, runtime=ScriptedRuntime(devices(9)))) as pool:
+        failing = Failing()
+        pool._engine.board._decide = failing
+        async with pool._engine.ledger.turn:
+            job = await pool.submit(SUSAN, sleeper(gpus=2))
+            failing.jobs = {JobId(job.id)}
+        await until(
+            pool, job.id, lambda now: now.reason is not None and now.reason.code == "set-aside"
+        )
+        failing.jobs = set()
+        await pool.apply_configuration(ADMIN, STORY)
+        await reached(pool, job.id, State.RUNNING)
 
 
 async def test_a_fault_that_is_no_jobs_sets_none_aside_and_is_reported(tmp_path: Path) -> None:

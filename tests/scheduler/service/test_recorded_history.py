@@ -37,7 +37,7 @@ def recorded(folder: Path, changes: Sequence[Change], days: float = 7) -> Histor
         await first.store.close()
         again = Ledger(SqliteStore(folder))
         await again.open()
-        found = history(again, NOW, days, RESTART_S)
+        found = await history(again, NOW, days, RESTART_S)
         await again.store.close()
         return found
 
