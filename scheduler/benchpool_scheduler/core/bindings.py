@@ -81,6 +81,8 @@ def impossible(board: Board, work: Work) -> Reason:
     if (over := beyond_quota(work, board.tree)) is not None:
         return guarantee_reached(board, work, *over)
     everything = board.whole
+    if work.fit.part and not any(node.shared for node in board.nodes):
+        return _no_shared_gpus(work)
     if not everything.allowed(work.fit) and work.job.gpu_models:
         return _no_such_model(board, work)
     if not everything.holds(work.fit):
@@ -99,6 +101,16 @@ def _no_such_model(board: Board, work: Work) -> Reason:
         f"asks for the GPU model {wanted}; the pool has {have}",
         {"asked": wanted, "models": have},
         "submit it with a model that the pool has, or without naming one",
+    )
+
+
+def _no_shared_gpus(work: Work) -> Reason:
+    asked = plain(work.need.gpus, 0)
+    return Reason(
+        ReasonCode.LARGER_THAN_NODE,
+        f"asks for {measured(work.need.gpus, 0)}; no node of the pool gives out parts of a GPU",
+        {"asked": asked, "shared_nodes": 0},
+        "submit it with a whole GPU, or ask your administrator for nodes that share theirs",
     )
 
 

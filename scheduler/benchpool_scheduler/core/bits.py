@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+FEW = 8
+"""Up to so many members are found one by one; more by writing the set out."""
+
 
 def lowest(bits: int) -> int:
     """Return the smallest member of a set that is not empty.
@@ -24,6 +27,11 @@ def members(bits: int) -> Iterator[int]:
     >>> list(members(0b10110))
     [1, 2, 4]
     """
+    if bits.bit_count() <= FEW:
+        while bits:
+            yield (bits & -bits).bit_length() - 1
+            bits &= bits - 1
+        return
     text = bin(bits)[:1:-1]
     at = text.find("1")
     while at >= 0:

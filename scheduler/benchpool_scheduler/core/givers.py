@@ -32,6 +32,7 @@ class Givers:
         self._sources: dict[int, _Source] = {}
         self._fresh: dict[int, list[tuple[Order, Chunk]]] = {}
         self._by_project: dict[NodeName, dict[int, int]] = {}
+        self._freest: dict[tuple[str, ...], list[NodeRoom]] = {}
 
     def projects(self, where: NodeName | None = None) -> list[int]:
         """Return the projects that could give something, on a node or anywhere."""
@@ -58,9 +59,13 @@ class Givers:
             giving = self.on_nodes()
             yield from (n for n in room.freest(fit, soon=True) if n.node.name in giving)
             return
-        names = (name for name in self._protected_nodes if room.may_use(fit, name))
-        nodes = [room.by_name[name] for name in names]
-        yield from sorted(nodes, key=lambda node: (-node.free_gpus(soon=True), node.order))
+        known = self._freest.get(fit.models)
+        if known is None:  # between two explanations nothing changes
+            names = (name for name in self._protected_nodes if room.may_use(fit, name))
+            nodes = [room.by_name[name] for name in names]
+            nodes.sort(key=lambda node: (-node.free_gpus(soon=True), node.order))
+            known = self._freest[fit.models] = nodes
+        yield from known
 
     @cached_property
     def _protected_nodes(self) -> set[NodeName]:

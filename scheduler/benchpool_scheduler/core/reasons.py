@@ -54,6 +54,7 @@ class Explanation:
         self.givers = givers
         self.standing = board.standing
         self.set_aside = self._set_aside()
+        self._protected_in_vain: dict[tuple[object, ...], list[tuple[int, int]]] = {}
 
     @cached_property
     def unprotected(self) -> Givers:
@@ -243,10 +244,19 @@ class Explanation:
         None when the claim would fail without any protection too.
         """
         board, chunks = self.board, self.board.chunks
-        if not chunks.protected:
-            return None
         claim = Claim(board, self.unprotected, work, work.job.min_workers)
+        if not any(
+            claim.entitled.lawful(next(iter(held))) is not None
+            for held in chunks.protected.values()
+        ):
+            return None
+        fit = work.fit
+        alike = (work.branch.index, work.job.priority, work.job.min_workers, work.job.preemptible)
+        failed = self._protected_in_vain.setdefault((*alike, fit._replace(cpus=0, memory=0)), [])
+        if any(cpus <= fit.cpus and memory <= fit.memory for cpus, memory in failed):
+            return None
         if not claim.search(best=False):
+            failed.append((fit.cpus, fit.memory))
             return None
         ends = [
             paid.chunk.protected_until_s
