@@ -225,4 +225,6 @@ def _policy(item: Item) -> Policy:
         usage_half_life_h=number("usage_half_life_h", usual.usage_half_life_h, least=0.001),
         usage_weight=number("usage_weight", usual.usage_weight),
         restart_s=number("restart_s", usual.restart_s),
+        long_run_s=number("long_run_s", usual.long_run_s),
+        claim_delay_s=number("claim_delay_s", usual.claim_delay_s),
     )

@@ -45,7 +45,7 @@ class Backfill:
 
     def needs_turn(self, work: Work) -> bool:
         """Tell of a job without hope whether it must have its turn: room may be kept for it."""
-        return self._looking and large(work)
+        return self._looking and large(work) and not work.long
 
     def barred_gpus(self) -> int:
         """Return how many free GPUs are hidden from the present turn."""
@@ -73,7 +73,7 @@ class Backfill:
         It is the only one that is tried, so that a pass pays for one trial at most.
         """
         work = waiter.work
-        if not self._looking or waiter.workers or not large(work):
+        if not self._looking or waiter.workers or not large(work) or work.long:
             return
         if self.board.ledger.bound(work, work.core, soon=False) is not None:
             return

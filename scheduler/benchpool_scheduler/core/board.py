@@ -8,6 +8,7 @@ room always agree.
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -120,6 +121,8 @@ class Board:
         self.over_quota = OverQuota(self)
         self._capacity = _capacity(self.nodes)
         self._standing: Standing | None = None
+        self._ageing: list[tuple[float, int, Work]] = []
+        self._puts = 0
 
     @classmethod
     def of(cls, snapshot: Snapshot) -> Board:
@@ -152,13 +155,45 @@ class Board:
             age = before.age
         elif age is None:
             age = self._youngest + 1
-        work = work_of(job, age, self.tree)
+        work = work_of(job, age, self.tree, self.policy.long_run_s)
         if before is not None:
             self._forget(before)
         self._youngest = max(self._youngest, age)
         self.works[job.id] = work
         self._standing = None
         self._enter(work)
+        if job.activity is Activity.RUNNING and job.checkpoints and not work.long:
+            self._will_age(work)
+
+    def _will_age(self, work: Work) -> None:
+        """Remember when a running job will have run long."""
+        job, long_run_s = work.job, self.policy.long_run_s
+        if long_run_s > 0:
+            self._puts += 1
+            at_s = job.as_of_s - job.attained_at(job.as_of_s) + long_run_s
+            heapq.heappush(self._ageing, (at_s, self._puts, work))
+
+    def pass_time(self, now_s: float) -> None:
+        """Let come true what time alone brings: protections end, jobs become long-running."""
+        self.chunks.release(now_s)
+        while self._ageing and self._ageing[0][0] <= now_s:
+            work = heapq.heappop(self._ageing)[2]
+            if self.works.get(work.job.id) is work:
+                self._forget(work)
+                older = Work(work.job, work.age, work.branch, long=True)
+                self.works[work.job.id] = older
+                self._enter(older)
+                self._standing = None
+
+    @property
+    def next_change_s(self) -> float | None:
+        """Return when time alone changes something next; None for never."""
+        while self._ageing and self.works.get(self._ageing[0][2].job.id) is not self._ageing[0][2]:
+            heapq.heappop(self._ageing)
+        changes = [self._ageing[0][0]] if self._ageing else []
+        if (release_s := self.chunks.next_release_s) is not None:
+            changes.append(release_s)
+        return min(changes, default=None)
 
     def drop(self, job: JobId) -> None:
         """The job has ended, or does not want to run now. One that is not here is no error."""
@@ -243,7 +278,14 @@ class Board:
         """Return how every project stands; its shares are those of the facts."""
         if self._standing is None:
             total = self.total
-            shares = fair_shares(self.tree, total, self.ledger.demands, self.policy.usage_weight)
+            demands, young = self.ledger.demands, self.ledger.young
+            shares = fair_shares(
+                self.tree,
+                total,
+                demands,
+                self.policy.usage_weight,
+                None if young == demands else young,
+            )
             self._standing = Standing(self.tree, shares, total, self.ledger)
         return self._standing
 

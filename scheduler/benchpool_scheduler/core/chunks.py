@@ -68,6 +68,7 @@ class Band(NamedTuple):
 
     priority: int
     core: bool
+    young: bool
     size: int
 
 
@@ -171,14 +172,23 @@ class Chunks:
         for position, (_, _, _, chunk) in enumerate(band):
             yield order_of(chunk, self.lost(chunk, now_s), position), chunk
 
+    def gives_below(self, work: Work, *, by_youth: bool) -> bool:
+        """Tell whether the job's project could give something that goes after it."""
+        priority = work.job.priority
+        by_youth = by_youth and not work.long
+        return any(
+            band.priority < priority or (by_youth and band.priority == priority and not band.young)
+            for band in self.bands.get(work.branch.index, ())
+        )
+
     def of(self, work: Work) -> list[Chunk]:
         """Return all that a running job could give, its core last."""
         return self._of.get(work.age, [])
 
-    def lowest_priority(self, index: int) -> int | None:
-        """Return the lowest job priority of which the project could give, or None."""
-        bands = self.bands.get(index)
-        return min(bands).priority if bands else None
+    @property
+    def long_running(self) -> bool:
+        """Tell whether anything that could be given has run long."""
+        return any(not band.young for bands in self.bands.values() for band in bands)
 
     def _protected_until_s(self, work: Work) -> float:
         job, policy = work.job, self.policy
@@ -206,12 +216,29 @@ class Chunks:
                 del self.bands[chunk.work.branch.index]
 
 
-Order = tuple[int, bool, float, int, int]
+Order = tuple[int, bool, bool, int, float, int, int]
 
 
 def order_of(chunk: Chunk, lost: float, position: int = 0) -> Order:
-    """Return what is given up first inside a project: the smallest."""
-    return chunk.work.job.priority, chunk.core, lost, -chunk.work.age, position
+    """Return what is given up first inside a project: the smallest.
+
+    Of long-running jobs the largest goes first: room for many is made by pausing one (R18).
+    """
+    work = chunk.work
+    large = chunk.amounts.gpus if work.long and chunk.core else 0
+    return work.job.priority, chunk.core, not work.long, -large, lost, -work.age, position
+
+
+def goes_after(one: Work, other: Work, *, by_youth: bool) -> bool:
+    """Tell whether a job gives way to another of its project: by priority, then by youth (R15).
+
+    Args:
+        by_youth: The project is above its quota, so that what has run long is below younger work
+            of its own priority.
+    """
+    if one.job.priority != other.job.priority:
+        return one.job.priority < other.job.priority
+    return by_youth and one.long and not other.long
 
 
 def chunks_of(
@@ -233,7 +260,7 @@ def chunks_of(
 
 
 def _band(chunk: Chunk) -> Band:
-    return Band(chunk.work.job.priority, chunk.core, chunk.amounts.gpus)
+    return Band(chunk.work.job.priority, chunk.core, not chunk.work.long, chunk.amounts.gpus)
 
 
 def _entry(chunk: Chunk, position: int) -> Entry:

@@ -8,7 +8,9 @@ gone (R15). Between projects the two branches are compared below the point where
 - *by quota*: the claimant's side stays within its guaranteed quota at every level, and the paying
   branch is above its quota.
 
-Inside a project only lower job priority pays.
+Inside a project only lower job priority pays, and at equal priority, as long as the project is
+above its quota, what has run long for what has not (``Policy.long_run_s``). A claimant that has run
+long itself has only its quota to stand on.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from dataclasses import dataclass
 
 from benchpool_scheduler.core.amounts import NOTHING, WHOLE_GPU
 from benchpool_scheduler.core.board import Board
-from benchpool_scheduler.core.chunks import Chunk
+from benchpool_scheduler.core.chunks import Chunk, goes_after
 from benchpool_scheduler.core.givers import Givers
 from benchpool_scheduler.core.works import Work
 
@@ -55,12 +57,21 @@ class Entitlement:
         return (
             self.holds(BY_SHARE, depth)
             or self.holds(BY_QUOTA, depth)
-            or self.givers.gives_below(self.work)
+            or self.givers.gives_below(self.work, by_youth=self._over_quota())
         )
+
+    def in_quota(self) -> bool:
+        """Tell whether the claimant keeps within the quotas at every level (R21)."""
+        return self.holds(BY_QUOTA, 0)
+
+    def _over_quota(self) -> bool:
+        return self.standing.above_quota(self.path[-1], self.wanted)
 
     def holds(self, ground: int, level: int) -> bool:
         """Tell whether the claimant's side is entitled from a level of the tree downwards."""
         standing = self.standing
+        if ground == BY_SHARE and self.work.long:
+            return False
         within = standing.within_share if ground == BY_SHARE else standing.within_quota
         return ground == BY_PRIORITY or all(
             within(index, self.wanted) for index in self.path[level:]
@@ -70,7 +81,7 @@ class Entitlement:
         """Return the ground on which the chunk may be taken now, if there is one (R15)."""
         mine, theirs = self.path, chunk.work.branch.path
         if mine == theirs:
-            lower = chunk.work.job.priority < self.work.job.priority
+            lower = goes_after(chunk.work, self.work, by_youth=self._over_quota())
             return Paid(chunk, BY_PRIORITY, len(mine)) if lower else None
         level = next(i for i, (a, b) in enumerate(zip(mine, theirs, strict=False)) if a != b)
         standing, wanted = self.standing, self.wanted
@@ -128,7 +139,8 @@ class Entitlement:
         total = 0
         for index in siblings:
             if index == self.path[-1]:
-                total += self.givers.most(index, below=self.work.job.priority)
+                by_youth = not self.work.long and self._over_quota()
+                total += self.givers.most(index, below=self.work.job.priority + by_youth)
             elif index in self.path:
                 total += self._most_given(tree.branches[index].children)
             elif not tree.gpus_alone:

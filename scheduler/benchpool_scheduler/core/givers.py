@@ -12,7 +12,7 @@ from functools import cached_property
 from math import gcd
 
 from benchpool_scheduler.core.amounts import WHOLE_GPU
-from benchpool_scheduler.core.chunks import Chunk, Chunks, Order, order_of
+from benchpool_scheduler.core.chunks import Chunk, Chunks, Order, goes_after, order_of
 from benchpool_scheduler.core.model import NodeName, Worker
 from benchpool_scheduler.core.room import NodeRoom, Room
 from benchpool_scheduler.core.works import Fit, Work
@@ -32,6 +32,7 @@ class Givers:
         self._sources: dict[int, _Source] = {}
         self._fresh: dict[int, list[tuple[Order, Chunk]]] = {}
         self._by_project: dict[NodeName, dict[int, int]] = {}
+        self._freest: dict[tuple[str, ...], list[NodeRoom]] = {}
 
     def projects(self, where: NodeName | None = None) -> list[int]:
         """Return the projects that could give something, on a node or anywhere."""
@@ -58,9 +59,13 @@ class Givers:
             giving = self.on_nodes()
             yield from (n for n in room.freest(fit, soon=True) if n.node.name in giving)
             return
-        names = (name for name in self._protected_nodes if room.may_use(fit, name))
-        nodes = [room.by_name[name] for name in names]
-        yield from sorted(nodes, key=lambda node: (-node.free_gpus(soon=True), node.order))
+        known = self._freest.get(fit.models)
+        if known is None:  # between two explanations nothing changes
+            names = (name for name in self._protected_nodes if room.may_use(fit, name))
+            nodes = [room.by_name[name] for name in names]
+            nodes.sort(key=lambda node: (-node.free_gpus(soon=True), node.order))
+            known = self._freest[fit.models] = nodes
+        yield from known
 
     @cached_property
     def _protected_nodes(self) -> set[NodeName]:
@@ -109,14 +114,12 @@ class Givers:
         entries = self._fresh[chunk.work.branch.index]
         entries[:] = [entry for entry in entries if entry[1] is not chunk]
 
-    def gives_below(self, work: Work) -> bool:
-        """Tell whether the job's project could give something of lower priority."""
-        index, priority = work.branch.index, work.job.priority
-        lowest = self.chunks.lowest_priority(index)
-        if lowest is not None and lowest < priority:
+    def gives_below(self, work: Work, *, by_youth: bool) -> bool:
+        """Tell whether the job's project could give something that goes after it."""
+        if self.chunks.gives_below(work, by_youth=by_youth):
             return True
-        fresh = self._fresh.get(index)
-        return fresh is not None and len(fresh) > 0 and fresh[0][1].work.job.priority < priority
+        fresh = self._fresh.get(work.branch.index, ())
+        return any(goes_after(chunk.work, work, by_youth=by_youth) for _, chunk in fresh)
 
     def reader(
         self,

@@ -19,7 +19,8 @@ class Ledger:
         leaving: Of jobs that are giving up their workers.
         firm: The part of ``held`` that non-preemptible jobs hold; ``leaving_firm`` of ``leaving``.
         by_user: Thousandths of a GPU that each user holds in a project.
-        demands: Held plus asked for, of each project that holds jobs (R6).
+        demands: Held plus asked for, of each project that holds jobs (R6); ``young`` without that
+            of long-running jobs.
     """
 
     def __init__(self, tree: Tree) -> None:
@@ -31,6 +32,7 @@ class Ledger:
         self.leaving_firm = [NOTHING] * size
         self.by_user: dict[tuple[int, str], int] = {}
         self.demands = [NOTHING] * size
+        self.young = [NOTHING] * size
 
     def add(self, work: Work, amounts: Amounts) -> None:
         """Book amounts that the job now holds."""
@@ -68,6 +70,8 @@ class Ledger:
         """Book what the job holds and asks for in all."""
         index = work.branch.index
         self.demands[index] = self.demands[index] + amounts
+        if not work.long:
+            self.young[index] = self.young[index] + amounts
 
     def over_limit(self, work: Work, amounts: Amounts, *, soon: bool) -> tuple[int, int] | None:
         """Return project and resource whose limit the amounts would pass, the lowest level first.

@@ -158,6 +158,10 @@ class Job:
             return self.ran_at(now_s)
         return self.since_checkpoint_s + now_s - self.as_of_s
 
+    def attained_at(self, now_s: float) -> float:
+        """Return how long it has run by an instant, in all its attempts."""
+        return self.done_s + (self.ran_at(now_s) if self.held else 0.0)
+
     def waited_at(self, now_s: float) -> float:
         """Return the time since it was queued at an instant."""
         return self.waits_s + now_s - self.as_of_s
@@ -174,6 +178,12 @@ class Policy:
         usage_half_life_h: Half-life of the memory of past use (R7).
         usage_weight: Strength of that memory; 0 is off (R7).
         restart_s: Cost of one restart, for the choice of victims (R18).
+        long_run_s: A job that has run so long in all its attempts is *long-running*: the surplus is
+            divided among younger work first (R5), its own project's younger jobs of its priority
+            go before it and take its GPUs above the quota (R11, R15), it gives way first, the
+            largest first (R18), and it takes room back only within quota (R15). 0 is off.
+        claim_delay_s: So long a job waits before it stops long-running work for GPUs beyond its
+            quota: often room comes free by itself (R19).
     """
 
     grace_s: float = 30.0
@@ -182,6 +192,8 @@ class Policy:
     usage_half_life_h: float = 168.0
     usage_weight: float = 0.0
     restart_s: float = 60.0
+    long_run_s: float = 7200.0
+    claim_delay_s: float = 45.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,6 +276,10 @@ class ReasonCode(StrEnum):
     """Too little is free, and the project would pass both its quota and its share (R15)."""
     VICTIMS_PROTECTED = "victims-protected"
     """Jobs that would give way have just started, or were preempted too often lately (R19)."""
+    CLAIM_DELAYED = "claim-delayed"
+    """Long-running jobs give way to it in a moment, unless room comes free by itself (R19)."""
+    LONG_RUNNING = "long-running"
+    """It has run long already, so beyond the quota it goes on when room comes free (R15)."""
     GANG_INCOMPLETE = "gang-incomplete"
     """Some of its workers would fit, but not all at once (R10)."""
     FRAGMENTED = "fragmented"

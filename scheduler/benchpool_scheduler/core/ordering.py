@@ -15,7 +15,7 @@ from benchpool_scheduler.core.waiting import Line, Shape
 from benchpool_scheduler.core.works import Work
 
 Turn = tuple[bool, bool, int, float, int, float, int]
-Tier = tuple[int, bool]
+Tier = tuple[int, bool, bool]
 
 PastUse = Mapping[tuple[int, str], float]
 """Decayed past use by project age and user (R7)."""

@@ -16,7 +16,8 @@ class OverQuota:
     """Names the jobs that hold GPUs above their project's quota.
 
     A project's quota covers its jobs in the order in which it would keep them: non-preemptible,
-    then priority, then age. What is known of a project stands until its running jobs change.
+    then priority, then what has not run long, then age. What is known of a project stands until its
+    running jobs change.
     """
 
     def __init__(self, board: Board) -> None:
@@ -71,5 +72,5 @@ class OverQuota:
         return work.need.gpus * (workers - lost.get(job.id, 0))
 
 
-def _worth(work: Work) -> tuple[bool, int, int]:
-    return work.job.preemptible, -work.job.priority, work.age
+def _worth(work: Work) -> tuple[bool, int, bool, int]:
+    return work.job.preemptible, -work.job.priority, work.long, work.age

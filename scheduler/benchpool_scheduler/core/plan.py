@@ -99,7 +99,7 @@ class Pass:
     """The steps of one pass over a board."""
 
     def __init__(self, board: Board, now_s: float) -> None:
-        board.chunks.release(now_s)
+        board.pass_time(now_s)
         self.board = board
         self.standing = board.standing
         self.now_s = now_s
@@ -108,6 +108,7 @@ class Pass:
         self.leaves: set[int] = set()
         self.immovable: set[tuple[Fit, int]] = set()
         self.queue = Turns(self.standing, board.past, self._hopeless)
+        self.delayed_s: list[float] = []
         self.backfill = Backfill(board, now_s)
 
     def benches(self) -> None:
@@ -202,7 +203,10 @@ class Pass:
         if self.backfill.needs_turn(work):
             return False
         most = self.standing.most_to_claim(work.branch.index)
-        return asked > most and not self.givers.gives_below(work)
+        if asked <= most:
+            return False
+        by_youth = self.standing.above_quota(work.branch.index, work.core)
+        return not self.givers.gives_below(work, by_youth=by_youth)
 
     def _turn(self, waiter: Waiter) -> bool:
         """Start or grow the job, plainly or by a claim; tell whether it did."""
@@ -281,6 +285,8 @@ class Pass:
         """Take room that others hold or are leaving, if the job may (R15-R18)."""
         claim = Claim(self.board, self.givers, work, workers)
         if not claim.search():
+            if claim.delayed_until_s is not None:
+                self.delayed_s.append(claim.delayed_until_s)
             return None
         taken = self._take(work, workers, soon=True)
         if taken is None:
@@ -342,8 +348,12 @@ class Pass:
         return reasons | self.backfill.reasons(reasons)
 
     def _wake_s(self) -> float | None:
-        """Return when a protection ends, or those who were to end before a reservation have not."""
-        known = [self.board.chunks.next_release_s, self.backfill.until_s]
+        """Return when time alone may change the answer.
+
+        A protection ends, a job becomes long-running, a claim has waited long enough, or those who
+        were to end before a reservation have not.
+        """
+        known = [self.board.next_change_s, self.backfill.until_s, *self.delayed_s]
         return min((at for at in known if at is not None), default=None)
 
     def _shares(self) -> dict[ProjectName, Share]:

@@ -54,6 +54,7 @@ class Explanation:
         self.givers = givers
         self.standing = board.standing
         self.set_aside = self._set_aside()
+        self._protected_in_vain: dict[tuple[object, ...], list[tuple[int, int]]] = {}
 
     @cached_property
     def unprotected(self) -> Givers:
@@ -190,6 +191,22 @@ class Explanation:
                 numbers | {"protected_for_s": seconds or None},
                 "nothing to do: it is looked at again when the protection ends",
             )
+        if (seconds := self._delayed_for(work)) is not None:
+            return Reason(
+                ReasonCode.CLAIM_DELAYED,
+                f"{opening}; long-running jobs give way to it in {seconds:.0f} s",
+                numbers | {"delayed_for_s": seconds},
+                "nothing to do: it starts then, or as soon as room comes free",
+            )
+        if work.long and not self._within_quota(work):
+            hours = work.job.attained_at(self.givers.now_s) / 3600
+            return Reason(
+                ReasonCode.LONG_RUNNING,
+                f"{opening}; it has run {hours:.1f} h already, so beyond the guaranteed quota it "
+                "takes no room from others",
+                numbers | {"ran_h": round(hours, 3)},
+                self._remedy(work, numbers),
+            )
         if (over := self._over_share(work)) is not None:
             return self._share_reached(work, over, numbers)
         return Reason(
@@ -227,10 +244,19 @@ class Explanation:
         None when the claim would fail without any protection too.
         """
         board, chunks = self.board, self.board.chunks
-        if not chunks.protected:
-            return None
         claim = Claim(board, self.unprotected, work, work.job.min_workers)
+        if not any(
+            claim.entitled.lawful(next(iter(held))) is not None
+            for held in chunks.protected.values()
+        ):
+            return None
+        fit = work.fit
+        alike = (work.branch.index, work.job.priority, work.job.min_workers, work.job.preemptible)
+        failed = self._protected_in_vain.setdefault((*alike, fit._replace(cpus=0, memory=0)), [])
+        if any(cpus <= fit.cpus and memory <= fit.memory for cpus, memory in failed):
+            return None
         if not claim.search(best=False):
+            failed.append((fit.cpus, fit.memory))
             return None
         ends = [
             paid.chunk.protected_until_s
@@ -240,6 +266,21 @@ class Explanation:
         claim.undo()
         waits = [end - self.givers.now_s for end in ends if end < float("inf")]
         return max(0.0, *waits) if waits else 0.0 if ends else None
+
+    def _delayed_for(self, work: Work) -> float | None:
+        """Return how long its claim on long-running work still has to wait; None without one."""
+        if not self.board.chunks.long_running:
+            return None
+        claim = Claim(self.board, self.givers, work, work.job.min_workers)
+        if not claim.is_patient():
+            return None
+        if claim.search(best=False):
+            claim.undo()
+        until_s = claim.delayed_until_s
+        return None if until_s is None else until_s - self.givers.now_s
+
+    def _within_quota(self, work: Work) -> bool:
+        return all(self.standing.within_quota(index, work.core) for index in work.branch.path)
 
     def _remedy(self, work: Work, numbers: dict[str, Number]) -> str:
         """Return advice that holds: with what it would start now, else that it must wait."""

@@ -27,6 +27,7 @@ class Claim:
     Attributes:
         quota: Guaranteed units, None for unlimited. ``limit``: the most it may hold.
         weight: Its part of the surplus; 0 for none. ``demand``: units held plus asked for.
+        young: The part of the demand that is not long-running; None for all of it.
     """
 
     quota: int | None
@@ -34,18 +35,25 @@ class Claim:
     weight: float
     priority: int
     demand: int
+    young: int | None = None
 
     @property
     def most(self) -> int:
         """Return the most it can use: its demand within its limit."""
         return self.demand if self.limit is None else min(self.demand, self.limit)
 
+    @property
+    def most_young(self) -> int:
+        """Return the most it can use without its long-running work."""
+        return self.most if self.young is None else min(self.young, self.most)
+
 
 def divide(total: int, claims: Sequence[Claim]) -> tuple[list[int], int]:
     """Divide ``total`` units; return the shares in order and the rest that is nobody's share.
 
     Guarantees may exceed the total: each is served in full, and nothing is left over (R4). The
-    surplus goes by priority bucket, inside a bucket by weight (R5).
+    surplus goes by priority bucket, inside a bucket by weight (R5): first for what is young in the
+    demands, then for what is long-running.
 
         >>> a = Claim(quota=2, limit=None, weight=1, priority=0, demand=6)
         >>> b = Claim(quota=2, limit=None, weight=3, priority=0, demand=6)
@@ -53,6 +61,8 @@ def divide(total: int, claims: Sequence[Claim]) -> tuple[list[int], int]:
         ([3, 5], 0)
         >>> divide(15, [a, b])
         ([6, 6], 3)
+        >>> divide(8, [Claim(quota=2, limit=None, weight=1, priority=0, demand=6, young=1), b])
+        ([2, 6], 0)
     """
     most = [claim.most for claim in claims]
     if sum(most) <= total and all(claim.weight > 0 for claim in claims):
@@ -64,6 +74,9 @@ def divide(total: int, claims: Sequence[Claim]) -> tuple[list[int], int]:
     rest = max(0, total - sum(shares))
     for priority in sorted({c.priority for c in claims}, reverse=True) if rest else ():
         bucket = [i for i, c in enumerate(claims) if c.priority == priority and c.weight > 0]
+        if any(claims[i].young is not None for i in bucket):
+            first = [max(share, claims[i].most_young) for i, share in enumerate(shares)]
+            rest = _serve(rest, bucket, claims, first, shares)
         rest = _serve(rest, bucket, claims, most, shares)
     return shares, rest
 
@@ -116,7 +129,11 @@ def _round(
 
 
 def fair_shares(
-    tree: Tree, total: Amounts, demands: Sequence[Amounts], usage_weight: float = 0.0
+    tree: Tree,
+    total: Amounts,
+    demands: Sequence[Amounts],
+    usage_weight: float = 0.0,
+    young: Sequence[Amounts] | None = None,
 ) -> list[Amounts]:
     """Return the fair share of every project, by age.
 
@@ -124,9 +141,10 @@ def fair_shares(
         total: What the pool has: ready nodes, less what is kept for benches.
         demands: Held plus asked for, of each leaf; of a parent it is worked out here.
         usage_weight: Strength of the memory of past use (R7); 0 is off.
+        young: The demands without that of long-running jobs; None where nothing runs long.
     """
     columns = [
-        _column(tree, total, demands, resource, usage_weight)
+        _column(tree, total, demands, young, resource, usage_weight)
         if any(demand[resource] for demand in demands)
         else [0] * len(tree.branches)
         for resource in range(3)
@@ -135,13 +153,17 @@ def fair_shares(
 
 
 def _column(
-    tree: Tree, total: Amounts, demands: Sequence[Amounts], resource: int, usage_weight: float
+    tree: Tree,
+    total: Amounts,
+    demands: Sequence[Amounts],
+    young: Sequence[Amounts] | None,
+    resource: int,
+    usage_weight: float,
 ) -> list[int]:
     """Return the shares of one resource, by age."""
     grain = GRAIN[resource]
-    wanted = [-(-demand[resource] // grain) for demand in demands]
-    for top in tree.tops:
-        _climb(tree, wanted, resource, top)
+    wanted = _wanted(tree, demands, resource)
+    early = None if young is None else _wanted(tree, young, resource)
     shares = [0] * len(tree.branches)
     levels = [(tree.tops, total[resource] // grain)]
     for children, amount in levels:
@@ -155,6 +177,7 @@ def _column(
                 weight,
                 branch.priority,
                 wanted[branch.index],
+                None if early is None else early[branch.index],
             )
             for branch, weight in zip(branches, weights, strict=True)
         ]
@@ -163,6 +186,14 @@ def _column(
             if tree.branches[child].children:
                 levels.append((tree.branches[child].children, share))
     return shares
+
+
+def _wanted(tree: Tree, demands: Sequence[Amounts], resource: int) -> list[int]:
+    """Return what every project asks for in whole units; a parent asks for its children."""
+    wanted = [-(-demand[resource] // GRAIN[resource]) for demand in demands]
+    for top in tree.tops:
+        _climb(tree, wanted, resource, top)
+    return wanted
 
 
 def _whole_units(bound: int | None, grain: int) -> int | None:

@@ -42,6 +42,7 @@ class Claim:
 
     Attributes:
         paid: What was let go for it so far.
+        delayed_until_s: When it may stop long-running work, where only that holds it up (R19).
     """
 
     def __init__(self, board: Board, givers: Givers, work: Work, workers: int) -> None:
@@ -52,6 +53,7 @@ class Claim:
         self.entitled = Entitlement(board, givers, work, workers)
         self.wanted = self.entitled.wanted
         self.paid: list[Paid] = []
+        self.delayed_until_s: float | None = None
         self._payable: dict[int, int] = {}
 
     def search(self, *, best: bool = True) -> bool:
@@ -64,6 +66,25 @@ class Claim:
             return False
         if not self.entitled.rightful() or not self.entitled.enough():
             return False
+        patient = self.is_patient()
+        if not self._makes_room(best=best):
+            return False
+        if patient and any(paid.chunk.work.long for paid in self.paid):
+            job = self.work.job
+            self.delayed_until_s = job.as_of_s - job.waits_s + self.board.policy.claim_delay_s
+            self.undo()
+            return False
+        return True
+
+    def is_patient(self) -> bool:
+        """Tell whether it shall first see if room comes free, before it stops long-running work.
+
+        Only beyond quota: a claim within it never waits (R21).
+        """
+        waited_s = self.work.job.waited_at(self.givers.now_s)
+        return waited_s < self.board.policy.claim_delay_s and not self.entitled.in_quota()
+
+    def _makes_room(self, *, best: bool) -> bool:
         payers = Payers(self.entitled)
         self._payable = {index: self.entitled.most_from(index) for index in payers.projects}
         if not best and self._alone_on_a_node():
@@ -176,7 +197,7 @@ class Claim:
         """Several chunks pay: see whether one alone, or a node alone, loses less (R18)."""
         grounds, lost = max(paid.ground for paid in self.paid), self.lost
         payers = {paid.chunk.work.branch.index for paid in self.paid}
-        top = max(paid.chunk.work.job.priority for paid in self.paid)
+        top = max(paid.chunk.work.rank for paid in self.paid)
         so_far = self.paid
         self.undo()
         if len(payers) == 1 and self._pay_with_one(next(iter(payers)), top, lost):
@@ -184,7 +205,7 @@ class Claim:
         if self._alone_on_a_node() and self._pay_on_one_node(MOST_NODES_COMPARED, best=True):
             fair = max(paid.ground for paid in self.paid) <= grounds
             same = {paid.chunk.work.branch.index for paid in self.paid} <= payers
-            lower = max(paid.chunk.work.job.priority for paid in self.paid) <= top
+            lower = max(paid.chunk.work.rank for paid in self.paid) <= top
             if fair and same and lower and self.lost < lost:
                 return
             self.undo()
@@ -192,12 +213,12 @@ class Claim:
             self._let_go(paid.chunk)
         self.paid = so_far
 
-    def _pay_with_one(self, index: int, top: int, most: float) -> bool:
+    def _pay_with_one(self, index: int, top: tuple[int, bool], most: float) -> bool:
         """Try to take one job alone that loses less than so much; of each size the cheapest."""
         found: tuple[float, Paid] | None = None
         for chunk in self.givers.cheapest(index):
             lost = self.givers.lost(chunk)
-            if lost >= (most if found is None else found[0]) or chunk.work.job.priority > top:
+            if lost >= (most if found is None else found[0]) or chunk.work.rank > top:
                 continue
             if (paid := self.entitled.lawful(chunk)) is None:
                 continue

@@ -19,14 +19,15 @@ class Line:
     """Waiting jobs of one shape and user, by age.
 
     Attributes:
-        tier: Priority negated, and whether this is a job that could grow; the smallest goes first.
+        tier: Priority negated, whether this is a job that could grow, and whether it has run long;
+            the smallest goes first.
         workers: How many workers each has: none, or those of the job that could grow.
     """
 
     __slots__ = ("ages", "shape", "tier", "user", "workers", "works")
 
     def __init__(self, work: Work, workers: int = 0) -> None:
-        self.tier = (-work.job.priority, workers > 0)
+        self.tier = (-work.job.priority, workers > 0, work.long)
         self.user = work.user
         self.shape: Shape = (work.age, "grows") if workers else work.shape
         self.workers = workers

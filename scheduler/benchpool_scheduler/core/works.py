@@ -43,12 +43,14 @@ class Work:
         user: Whose turn it is, inside the project (R7).
         queued: It waits for its first worker.
         fit: What decides where its workers could go.
+        long: It has run long (``Policy.long_run_s``): younger work goes before it. Never where a
+            pause would lose all of its progress.
         shape: What decides whether it can start: jobs of one shape fare alike in a pass.
     """
 
-    __slots__ = ("age", "branch", "core", "fit", "job", "need", "queued", "shape", "user")
+    __slots__ = ("age", "branch", "core", "fit", "job", "long", "need", "queued", "shape", "user")
 
-    def __init__(self, job: Job, age: int, branch: Branch) -> None:
+    def __init__(self, job: Job, age: int, branch: Branch, *, long: bool = False) -> None:
         self.job = job
         self.age = age
         self.branch = branch
@@ -65,12 +67,20 @@ class Work:
         )
         self.core = self.need if job.min_workers == 1 else self.need.times(job.min_workers)
         self.user = job.user or job.project
+        self.long = long
         self.queued = job.activity is Activity.QUEUED
-        self.shape = (branch.index, self.fit, job.min_workers, job.preemptible, job.priority)
+        self.shape = (branch.index, self.fit, job.min_workers, job.preemptible, job.priority, long)
+
+    @property
+    def rank(self) -> tuple[int, bool]:
+        """Return who gives way last inside a project: the largest."""
+        return self.job.priority, not self.long
 
     def with_gpus(self, gpus: int) -> Work:
         """Return the same job as if it asked for other GPUs per worker, for advice (R22)."""
-        return Work(replace(self.job, gpus=gpus, fraction=None), self.age, self.branch)
+        return Work(
+            replace(self.job, gpus=gpus, fraction=None), self.age, self.branch, long=self.long
+        )
 
 
 @lru_cache(maxsize=4096)
@@ -92,8 +102,11 @@ def _asked(
     return need, Fit(whole, part, millicores, mib, models, required, preferred, spread, owner)
 
 
-def work_of(job: Job, age: int, tree: Tree) -> Work:
-    """Return a job with its place in the tree.
+def work_of(job: Job, age: int, tree: Tree, long_run_s: float = 0.0) -> Work:
+    """Return a job with its place in the tree, as it was at its ``as_of_s``.
+
+    Args:
+        long_run_s: After how long it counts as long-running; 0 for never.
 
     Raises:
         InvalidInput: It names no project that may hold jobs, or has impossible numbers.
@@ -114,4 +127,5 @@ def work_of(job: Job, age: int, tree: Tree) -> Work:
             f"job {job.id} asks for {job.fraction} thousandths of a GPU for {job.workers} workers; "
             f"a part is between 1 and {WHOLE_GPU - 1}, for a single worker"
         )
-    return Work(job, age, branch)
+    long = job.checkpoints and 0 < long_run_s <= job.attained_at(job.as_of_s)
+    return Work(job, age, branch, long=long)

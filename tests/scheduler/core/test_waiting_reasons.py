@@ -141,6 +141,25 @@ def test_a_job_beyond_the_fair_share_reads_what_its_project_holds() -> None:
             ReasonCode.RESERVED_FOR_OTHERS,
             "waits for 1 GPU: 0 of 3 are free, and 1 more is promised to jobs that go first",
         ),
+        (
+            box(
+                3,
+                [project("a", 1), project("b", 1)],
+                [running("r", "b", 2, ran_s=8000.0), running("s", "a"), queued("w", "a")],
+            ),
+            ReasonCode.CLAIM_DELAYED,
+            "waits for 1 GPU: 0 of 3 are free; long-running jobs give way to it in 45 s",
+        ),
+        (
+            box(
+                3,
+                [project("a", 1), project("b", 1)],
+                [running("r", "b", 2), running("s", "a"), queued("w", "a", done_s=9000.0)],
+            ),
+            ReasonCode.LONG_RUNNING,
+            "waits for 1 GPU: 0 of 3 are free; it has run 2.5 h already, so beyond the guaranteed "
+            "quota it takes no room from others",
+        ),
     ],
     ids=lambda value: value.value if isinstance(value, ReasonCode) else "",
 )

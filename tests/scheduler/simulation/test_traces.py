@@ -90,7 +90,7 @@ def test_load_brings_submissions_and_the_window_closer() -> None:
     selection = Selection(window=(1, 3), load=2)
     jobs = selection.of([job(DAY), job(2 * DAY)])
     assert [j.submit_s for j in jobs] == [DAY / 2, DAY]
-    assert selection.span_s(jobs, 0) == (DAY / 2, 1.5 * DAY)
+    assert selection.window_s == (DAY / 2, 1.5 * DAY)
 
 
 def test_a_sample_is_the_same_for_the_same_seed() -> None:

@@ -18,10 +18,17 @@ from benchpool_scheduler.core.model import (
     Worker,
 )
 from benchpool_scheduler.core.plan import decide_on
+from benchpool_scheduler.core.run_times import RunTimes
 from benchpool_scheduler.simulation.replay.engine import Clock, Run
 from benchpool_scheduler.simulation.replay.pools import Pool
+from benchpool_scheduler.simulation.replay.trace import TraceJob
 
 HOUR_S = 3600.0
+
+
+def _kind(trace: TraceJob) -> tuple[str, str, str, int]:
+    """Return what a job is to those who learn run times; a trace knows no names of jobs."""
+    return trace.user or trace.project, trace.project, "", trace.gpus
 
 
 class Guaranteed:
@@ -37,6 +44,7 @@ class Guaranteed:
         self.wake_s: float | None = None
         self._jobs: dict[JobId, Job] = {}
         self._runs: dict[JobId, Run] = {}
+        self._run_times = RunTimes()
         self._queued = 0
         self._paused_at: dict[JobId, list[float]] = {}
         self._forgetting: list[tuple[float, JobId]] = []
@@ -59,13 +67,15 @@ class Guaranteed:
             priority=50 if trace.priority is None else trace.priority,
             time_limit_s=trace.time_limit_s,
             as_of_s=now_s,
+            expected_run_s=self._expected_s(trace),
         )
         self._runs[job.id] = run
         self._queued += 1
         self._put(job)
 
     def ended(self, run: Run, now_s: float) -> None:
-        """Take it off the board."""
+        """Take it off the board, and learn how long such jobs run."""
+        self._run_times.learn(*_kind(run.job), run.job.duration_s)
         job = JobId(str(run.index))
         self.board.drop(job)
         del self._jobs[job], self._runs[job]
@@ -83,6 +93,11 @@ class Guaranteed:
         self.wake_s = plan.wake_s
         if self._forgetting and (self.wake_s is None or self._forgetting[0][0] < self.wake_s):
             self.wake_s = self._forgetting[0][0]
+
+    def _expected_s(self, trace: TraceJob) -> float | None:
+        """Return how long it will run, by those of its kind that have ended (R14)."""
+        expected = self._run_times.expect(*_kind(trace), time_limit_s=trace.time_limit_s)
+        return None if expected is None else expected.likely_s
 
     def _put(self, job: Job) -> None:
         self._jobs[job.id] = job

@@ -6,7 +6,7 @@ import csv
 import json as codec
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from benchpool_scheduler.core.model import Policy
@@ -72,21 +72,23 @@ def run(options: ReplayOptions, echo: Echo = print) -> int:
     return 0
 
 
-def replay(options: ReplayOptions) -> tuple[Summary, list[Run]]:
+def replay(options: ReplayOptions, policy: Policy | None = None) -> tuple[Summary, list[Run]]:
     """Replay a trace; return the figures and every job's run, by submission.
+
+    Args:
+        policy: The settings of ``guaranteed``, for comparisons; those of a new pool by default.
 
     Raises:
         InvalidInput: An option, the trace or the quotas cannot be used.
     """
     begin = time.perf_counter()
-    pool, selection = _pool(options), _selection(options)
-    jobs = selection.of(trace.read(options.trace))
+    given = prepared(options)
+    jobs, pool = given.jobs, given.pool
     runs = [Run.of(index, job, pool.workers_of(job)) for index, job in enumerate(jobs)]
-    window_s = selection.span_s(jobs, jobs[-1].submit_s) if selection.window else None
-    meter = Meter(*(window_s or (jobs[0].submit_s, None)))
+    meter = Meter(*(given.window_s or (jobs[0].submit_s, None)))
     clock = Clock(Costs(options.restart_s, options.lost_progress_s), meter)
-    play(runs, _decider(options, pool, runs, _quotas(options, jobs, pool.gpus, window_s)), clock)
-    span_s = selection.span_s(jobs, max(run.end_s for run in runs))
+    play(runs, _decider(options, given, runs, policy or Policy()), clock)
+    span_s = given.window_s or (jobs[0].submit_s, max(run.end_s for run in runs))
     wall_s = time.perf_counter() - begin
     figures = summarise(
         runs, clock, gpus=pool.gpus, policy=options.policy, span_s=span_s, wall_s=wall_s
@@ -116,18 +118,18 @@ def prepared(options: ReplayOptions) -> Prepared:
     """
     pool, selection = _pool(options), _selection(options)
     jobs = selection.of(trace.read(options.trace))
-    window_s = selection.span_s(jobs, jobs[-1].submit_s) if selection.window else None
+    window_s = selection.window_s
     return Prepared(jobs, pool, _quotas(options, jobs, pool.gpus, window_s), window_s)
 
 
 def _decider(
-    options: ReplayOptions, pool: Pool, runs: Sequence[Run], parts: quotas.Quotas
+    options: ReplayOptions, given: Prepared, runs: Sequence[Run], policy: Policy
 ) -> Decider:
     if options.policy == "fifo":
-        return Fifo(pool)
+        return Fifo(given.pool)
     if options.policy == "static":
-        return Static(pool, parts, runs)
-    return Guaranteed(pool, parts, Policy(restart_s=options.restart_s))
+        return Static(given.pool, given.quotas, runs)
+    return Guaranteed(given.pool, given.quotas, replace(policy, restart_s=options.restart_s))
 
 
 def _quotas(

@@ -211,12 +211,10 @@ class Selection:
             )
         return [replace(job, submit_s=job.submit_s / self.load) for job in jobs]
 
-    def span_s(self, jobs: Sequence[TraceJob], end_s: float) -> tuple[float, float]:
-        """Return between which instants utilisation is measured.
-
-        The window, else from the first submission to ``end_s``, when the last job has ended.
-        """
+    @property
+    def window_s(self) -> tuple[float, float] | None:
+        """Return the window in seconds of the replay; None without one."""
         if self.window is None:
-            return jobs[0].submit_s, end_s
+            return None
         first, last = self.window
         return first * DAY_S / self.load, last * DAY_S / self.load

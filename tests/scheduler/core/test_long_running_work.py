@@ -1,0 +1,152 @@
+"""Work that has run long gives way to younger work, where it is above quota (R5, R15, R18, R19).
+
+The rules themselves are shown as data in ``cases/own-long-running.yaml``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from benchpool_scheduler.core.board import Board
+from benchpool_scheduler.core.effects import after
+from benchpool_scheduler.core.model import Activity, JobId, Policy, Preempt, Snapshot, Start
+from benchpool_scheduler.core.plan import decide, decide_on
+from benchpool_scheduler.core.shares import Claim, divide
+from benchpool_scheduler.testing.boxes import box, project, queued, running
+from benchpool_scheduler.testing.snapshots import busy_snapshots
+
+LONG_S = Policy().long_run_s
+DELAY_S = Policy().claim_delay_s
+
+
+def above_quota(now_s: float, waits_s: float = DELAY_S) -> Snapshot:
+    """Return a pool in which susan's job has just not run long at 0, and her young one waits."""
+    jobs = [
+        running("long", "susan", 2, ran_s=LONG_S - 1),
+        replace(queued("young", "susan"), waits_s=waits_s),
+    ]
+    return replace(box(2, [project("susan", 1)], jobs), now_s=now_s)
+
+
+def test_a_job_becomes_long_running_by_time_alone_and_the_plan_says_when() -> None:
+    board = Board.of(above_quota(0))
+    plan = decide_on(board, 0)
+    assert (plan.commands, plan.wake_s) == ((), 1)
+    assert decide_on(board, 0.9).commands == ()
+    assert [type(command) for command in decide_on(board, 1).commands] == [Preempt, Start]
+
+
+def test_a_claim_beyond_quota_says_when_its_delay_is_over() -> None:
+    pool = above_quota(1, waits_s=0)
+    plan = decide(pool)
+    assert (plan.commands, plan.wake_s) == ((), DELAY_S)
+    assert plan.reasons[JobId("young")].numbers["delayed_for_s"] == DELAY_S - 1
+    assert decide(replace(pool, now_s=DELAY_S)).commands
+
+
+def test_earlier_attempts_count_so_a_resumed_job_is_still_long_running() -> None:
+    pool = above_quota(0)
+    resumed = replace(pool.jobs[0], ran_s=5.0, done_s=LONG_S)
+    plan = decide(replace(pool, jobs=(resumed, pool.jobs[1])))
+    assert [command.job for command in plan.commands] == ["long", "young"]
+
+
+def test_a_paused_long_running_job_waits_behind_younger_ones_of_its_project() -> None:
+    older = replace(queued("long", "susan"), done_s=LONG_S)
+    plan = decide(box(1, [project("susan", 0)], [older, queued("young", "susan")]))
+    assert [command.job for command in plan.commands] == ["young"]
+
+
+def test_a_paused_long_running_job_still_gets_its_projects_quota_back_at_once() -> None:
+    older = replace(queued("long", "susan"), done_s=LONG_S)
+    jobs = [running("other", "joe", 2), older]
+    plan = decide(box(2, [project("susan", 1), project("joe", 1)], jobs))
+    assert [command.job for command in plan.commands] == ["other", "long"]
+
+
+def test_what_is_over_quota_is_the_long_running_work_of_a_project() -> None:
+    jobs = [running("long", "susan", 2, ran_s=LONG_S), running("young", "susan", 2)]
+    assert decide(box(4, [project("susan", 2)], jobs)).over_quota == {"long"}
+
+
+# --------------------------------------------------------------------------- always
+
+claims = st.lists(
+    st.builds(
+        Claim,
+        quota=st.integers(0, 8),
+        limit=st.none() | st.integers(0, 12),
+        weight=st.integers(0, 3).map(float),
+        priority=st.integers(0, 1),
+        demand=st.integers(0, 12),
+        young=st.none() | st.integers(0, 12),
+    ),
+    min_size=1,
+    max_size=5,
+)
+
+
+def ageless(claim: Claim) -> Claim:
+    return replace(claim, young=None)
+
+
+@given(st.integers(0, 30), claims)
+def test_youth_moves_surplus_and_neither_makes_nor_loses_any(total: int, some: list[Claim]) -> None:
+    shares, rest = divide(total, some)
+    plain, plain_rest = divide(total, [ageless(claim) for claim in some])
+    assert (sum(shares), rest) == (sum(plain), plain_rest)
+    for claim, share in zip(some, shares, strict=True):
+        assert min(claim.quota or 0, claim.most) <= share <= claim.most
+
+
+@given(st.integers(0, 30), claims, st.integers(0, 4))
+def test_more_young_work_never_makes_a_share_smaller(
+    total: int, some: list[Claim], which: int
+) -> None:
+    index = which % len(some)
+    claim = some[index]
+    younger = replace(claim, young=min(claim.demand, (claim.young or 0) + 1))
+    if claim.young is None:
+        return
+    before = divide(total, some)[0][index]
+    after_that = divide(total, [*some[:index], younger, *some[index + 1 :]])[0][index]
+    assert after_that >= before
+
+
+@settings(deadline=None)
+@given(busy_snapshots(), st.integers(0, 9), st.lists(st.integers(0, 12_000), max_size=14))
+def test_a_board_on_which_time_passes_decides_as_a_new_one_would(
+    pool: Snapshot, steps: int, ran: list[int]
+) -> None:
+    """Jobs that turn long-running on the kept board are those of a snapshot made later."""
+    aged = tuple(
+        replace(job, ran_s=float(seconds)) if job.held else job
+        for job, seconds in zip(pool.jobs, [*ran, *[0] * len(pool.jobs)], strict=False)
+    )
+    pool = replace(pool, jobs=aged)
+    board = Board.of(pool)
+    for now_s in (0.0, steps * 800.0, steps * 1600.0):
+        kept = decide_on(board, now_s)
+        fresh = decide(replace(pool, now_s=now_s))
+        assert (kept.commands, kept.shares, kept.over_quota) == (
+            (fresh.commands, fresh.shares, fresh.over_quota)
+        )
+
+
+@settings(deadline=None)
+@given(busy_snapshots(), st.lists(st.integers(0, 12_000), max_size=14))
+def test_in_quota_work_never_pays_for_youth(pool: Snapshot, ran: list[int]) -> None:
+    """Whoever loses GPUs was above quota, in its project or one above it, or lower in priority."""
+    aged = tuple(
+        replace(job, ran_s=float(seconds)) if job.held else job
+        for job, seconds in zip(pool.jobs, [*ran, *[0] * len(pool.jobs)], strict=False)
+    )
+    pool = replace(pool, jobs=aged, now_s=0.0)
+    for _ in range(3):
+        pool = after(pool, decide(pool))
+    last = decide(pool)
+    assert not [c for c in last.commands if isinstance(c, Preempt)]  # R20: it comes to rest
+    assert all(job.activity is not Activity.RUNNING or job.held for job in pool.jobs)
