@@ -48,7 +48,7 @@ def test_all_jobs_end_and_evicted_ones_begin_again_from_zero() -> None:
     figures = driving.drive(SMALL, "virtual", "eager")
     assert figures.evictions > 0
     assert figures.latency_s.keys() == {"small", "large"}
-    assert figures.latency_s["large"] < 0.5 < figures.latency_s["small"]
+    assert figures.latency_s["large"] < figures.latency_s["small"]
     # 520 unit-seconds on 40 units.
     assert figures.makespan_s > 13.0
     assert figures.useful_utilisation == pytest.approx(13.0 / figures.makespan_s, abs=0.001)
