@@ -101,7 +101,8 @@ def fill(nodes: Sequence[Node], pods: Sequence[Job], seed: int) -> tuple[float, 
     """Let the pods arrive; return the GPUs in use in percent, and milliseconds of every pass."""
     total = sum(len(node.gpus) for node in nodes) * WHOLE_GPU
     board = Board.of(Snapshot(tuple(nodes), (Project(PROJECT, quota=None),), ()))
-    held, passes = 0, []
+    held: dict[GpuId, int] = {}
+    passes = []
     for job in arrivals(pods, total, seed):
         begin = time.perf_counter()
         board.put(job)
@@ -110,11 +111,13 @@ def fill(nodes: Sequence[Node], pods: Sequence[Job], seed: int) -> tuple[float, 
         for start in started:
             board.put(replace(job, activity=Activity.RUNNING, held=start.workers))
         passes.append((time.perf_counter() - begin) * 1000)
-        if started:
-            held += asked(job)
-        else:
+        if not started:
             board.drop(job.id)
-    return 100 * held / total, passes
+        for gpu in (gpu for start in started for worker in start.workers for gpu in worker.gpus):
+            held[gpu] = held.get(gpu, 0) + (job.fraction or WHOLE_GPU)
+    if max(held.values()) > WHOLE_GPU:
+        raise AssertionError("a GPU was given out twice")
+    return 100 * sum(held.values()) / total, passes
 
 
 def main() -> None:
