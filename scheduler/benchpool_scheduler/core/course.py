@@ -7,6 +7,7 @@ who gives way leaves at once, and that its progress is kept as far as it would b
 from __future__ import annotations
 
 import heapq
+import math
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 
@@ -84,21 +85,33 @@ def left_s(job: Job, expected: Expectation | None, now_s: float, quantile: float
     ran = job.ran_at(now_s)
     limit = None if job.time_limit_s is None else max(0.0, job.time_limit_s - ran)
     if expected is None:
-        return None if limit is None else limit * _between(quantile, 0.25, 0.5, 1.0)
-    total = _between(quantile, expected.low_s, expected.likely_s, expected.high_s)
-    left = max(0.0, total - job.done_s - ran)
+        return None if limit is None else limit * _part(quantile)
+    left = max(0.0, _total_s(expected, quantile) - job.done_s - ran)
     return left if limit is None else min(left, limit)
 
 
-def _between(quantile: float, low: float, likely: float, high: float) -> float:
-    """Return a quantile from those of 25, 50 and 90 %: on straight lines, and none above.
+def _part(quantile: float) -> float:
+    """Return which part of the time up to a limit is used.
 
-    >>> [round(_between(q, 100.0, 200.0, 1000.0)) for q in (0.05, 0.25, 0.5, 0.7, 0.95)]
-    [20, 100, 200, 600, 1000]
+    >>> [round(_part(quantile), 2) for quantile in (0.1, 0.5, 0.7, 0.95)]
+    [0.1, 0.5, 0.75, 1.0]
     """
     if quantile <= LIKELY:
-        return likely - (likely - low) * (LIKELY - quantile) / (LIKELY - LOW)
-    return likely + (high - likely) * min(1.0, (quantile - LIKELY) / (HIGH - LIKELY))
+        return quantile
+    return min(1.0, LIKELY + (1 - LIKELY) * (quantile - LIKELY) / (HIGH - LIKELY))
+
+
+def _total_s(expected: Expectation, quantile: float) -> float:
+    """Return a quantile of a run time from those that are known: run times differ by factors.
+
+    >>> known = Expectation(100.0, 200.0, 1800.0)
+    >>> [round(_total_s(known, quantile)) for quantile in (0.125, 0.25, 0.5, 0.7, 0.95)]
+    [71, 100, 200, 600, 1800]
+    """
+    low, likely, high = (max(s, 1e-6) for s in (expected.low_s, expected.likely_s, expected.high_s))
+    if quantile <= LIKELY:
+        return likely * math.pow(low / likely, (LIKELY - quantile) / (LIKELY - LOW))
+    return likely * math.pow(high / likely, min(1.0, (quantile - LIKELY) / (HIGH - LIKELY)))
 
 
 @dataclass(frozen=True, slots=True)

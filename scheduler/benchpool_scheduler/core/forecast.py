@@ -77,7 +77,7 @@ def forecast(
     ...         Job(JobId("b"), project),
     ...     ),
     ... )
-    >>> forecast(pool, {JobId("a"): Expectation(70.0, 90.0, 600.0)})
+    >>> forecast(pool, {JobId("a"): Expectation(60.0, 90.0, 600.0)})
     {'b': Estimate(earliest_s=0.0, likely_s=30.0, latest_s=540.0, waits_for='a', \
 ends_within_s=540.0)}
     >>> forecast(pool, {})
