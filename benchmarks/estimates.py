@@ -26,7 +26,7 @@ from benchpool_scheduler.simulation.replay.pools import Pool
 from benchpool_scheduler.simulation.replay.report import ReplayOptions, prepared
 
 HOUR_S = 3600.0
-PASSES = 128
+PASSES = 256
 
 
 class Asking(Guaranteed):

@@ -5,9 +5,8 @@ estimate is the range of its starts in them, and their median. A job whose end n
 ends here, so that an estimate may lack its late bound, or be missing altogether.
 
 What the forecast does not know: jobs that are still to be submitted, and jobs that users will
-cancel. Its cost is bounded by ``MOST_PASSES`` passes for each course, most of them shared by many
-ends: with all of them an estimate is late by 6 % at most for that, with 16 it may be twice as late.
-Keep it off the hot path.
+cancel. Its cost is bounded by ``MOST_PASSES`` passes for each course, the later ones shared by many
+ends. Keep it off the hot path.
 """
 
 from __future__ import annotations
