@@ -16,13 +16,14 @@ export PATH := $(BIN):$(PATH)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export BENCHPOOL_NODE_HOME := $(NODE_HOME)
 
-.PHONY: help up test check docs build bench clean format test-fast screenshots
+.PHONY: help up test check docs build bench clean format test-fast screenshots soak
 
 help:
 	@echo "make up      set up what is needed and start benchpool on this machine (ARGS=... goes to benchpool up)"
 	@echo "make test    all tests, a real browser included"
 	@echo "make check   lint, types, import rules, front end, docs, stale references"
 	@echo "make docs    build the documentation into docs/_build/html"
+	@echo "make soak    property tests of the core with new random examples (ARGS=\"--minutes 10\")"
 	@echo "make build   build the wheel and prove it in an empty environment"
 	@echo "make bench   print the measured figures of docs/performance.md"
 	@echo "make format  format Python and TypeScript"
@@ -56,6 +57,9 @@ build: $(STAMPS)/install $(STAMPS)/dev
 	rm -rf dist
 	$(BIN)/python -m build --no-isolation --outdir dist .
 	$(BIN)/python tests/packaging/prove_wheel.py dist
+
+soak: $(STAMPS)/install $(STAMPS)/dev
+	$(BIN)/python tests/scheduler/soak.py $(ARGS)
 
 bench: $(STAMPS)/install $(STAMPS)/proxy $(STAMPS)/dev
 	$(BIN)/python benchmarks/run.py $(ARGS)

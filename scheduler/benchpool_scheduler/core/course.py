@@ -1,6 +1,6 @@
 """One way in which the next hours of a pool may go: passes and ends of jobs in virtual time.
 
-The decisions are the core's own. What is assumed beside them: when each job ends (``Pace``), that
+The decisions are the core's own. What is assumed beside them: when each job ends (``Luck``), that
 who gives way leaves at once, and that its progress is kept as far as it would be now.
 """
 
@@ -22,7 +22,7 @@ from benchpool_scheduler.core.model import (
     Worker,
 )
 from benchpool_scheduler.core.plan import decide_on
-from benchpool_scheduler.core.run_times import Expectation
+from benchpool_scheduler.core.run_times import HIGH, LIKELY, LOW, Expectation
 
 EXACT_PART = 1 / 4
 """Of all passes of a course: so many instants, the first ones, have a pass each."""
@@ -31,39 +31,74 @@ LEAST_S = 60.0
 counts as at least this; the proportion is such that the rest of the passes spans the horizon."""
 
 
+COURSES = 5
+
+
 @dataclass(frozen=True, slots=True)
-class Pace:
-    """How soon jobs end.
+class Luck:
+    """How soon jobs end in one of ``COURSES`` courses: some early, some late.
+
+    Every job ends once in each fifth of what its run time may be, each time in another course: a
+    Latin hypercube (M. McKay, R. Beckman, W. Conover, Technometrics 21(2), 1979). That all jobs
+    end early together, or late, would be far less likely than that any one of them does.
 
     Attributes:
-        bound: The field of an ``Expectation`` that a job's whole run time is taken from.
-        of_limit: Of a job of which only the time limit is known: the part of what its limit still
-            leaves it. Any time up to the limit counts as equally likely, so that these are
-            quantiles as those of an ``Expectation``; the last is the limit itself.
-        of_grace: The part of the grace period (R19) that those who leave need.
+        number: Of the course, from 0; in the middle one the first job ends at its median.
     """
 
-    bound: str
-    of_limit: float
-    of_grace: float
+    number: int
 
-    def left_s(self, job: Job, expected: Expectation | None, now_s: float) -> float | None:
-        """Return how long a job with GPUs will go on, in seconds; None where nobody knows.
+    @property
+    def of_grace(self) -> float:
+        """Return the part of the grace period (R19) that those who leave need."""
+        return 1.0 if self.number == COURSES - 1 else 0.0
 
-        A time limit counts from the job's last start.
+    def quantile(self, position: int) -> float:
+        """Return which quantile of its run time the job at a position gets.
+
+        >>> [round(Luck(course).quantile(0), 2) for course in range(COURSES)]
+        [0.1, 0.3, 0.5, 0.7, 0.9]
+        >>> [round(Luck(course).quantile(1), 2) for course in range(COURSES)]
+        [0.25, 0.45, 0.65, 0.85, 0.05]
         """
-        ran = job.ran_at(now_s)
-        limit = None if job.time_limit_s is None else max(0.0, job.time_limit_s - ran)
-        if expected is None:
-            return None if limit is None else limit * self.of_limit
-        total: float = getattr(expected, self.bound)
-        left = max(0.0, total - job.done_s - ran)
-        return left if limit is None else min(left, limit)
+        stratum = (self.number + position) % COURSES
+        return (stratum + _halving(position + 1)) / COURSES
 
 
-EARLY = Pace("low_s", 0.25, 0.0)
-LIKELY = Pace("likely_s", 0.5, 0.0)
-LATE = Pace("high_s", 1.0, 1.0)
+def _halving(number: int) -> float:
+    """Return the van der Corput sequence to the base 2: 1/2, 1/4, 3/4, 1/8, ..."""
+    found, size = 0.0, 0.5
+    while number:
+        found += size * (number & 1)
+        number >>= 1
+        size /= 2
+    return found
+
+
+def left_s(job: Job, expected: Expectation | None, now_s: float, quantile: float) -> float | None:
+    """Return how long a job with GPUs will go on, in seconds; None where nobody knows.
+
+    Where only its time limit is known, which counts from its last start, any time up to it is as
+    likely as any other, and the highest tenth stands for the limit itself.
+    """
+    ran = job.ran_at(now_s)
+    limit = None if job.time_limit_s is None else max(0.0, job.time_limit_s - ran)
+    if expected is None:
+        return None if limit is None else limit * _between(quantile, 0.25, 0.5, 1.0)
+    total = _between(quantile, expected.low_s, expected.likely_s, expected.high_s)
+    left = max(0.0, total - job.done_s - ran)
+    return left if limit is None else min(left, limit)
+
+
+def _between(quantile: float, low: float, likely: float, high: float) -> float:
+    """Return a quantile from those of 25, 50 and 90 %: on straight lines, and none above.
+
+    >>> [round(_between(q, 100.0, 200.0, 1000.0)) for q in (0.05, 0.25, 0.5, 0.7, 0.95)]
+    [20, 100, 200, 600, 1000]
+    """
+    if quantile <= LIKELY:
+        return likely - (likely - low) * (LIKELY - quantile) / (LIKELY - LOW)
+    return likely + (high - likely) * min(1.0, (quantile - LIKELY) / (HIGH - LIKELY))
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,12 +128,12 @@ class Course:
         self,
         snapshot: Snapshot,
         expected: Mapping[JobId, Expectation],
-        pace: Pace,
+        luck: Luck,
         resumes: Collection[JobId] = (),
     ) -> None:
         self.snapshot = snapshot
         self.expected = expected
-        self.pace = pace
+        self.luck = luck
         self.resumes = frozenset(resumes)
         self.begun: dict[JobId, Begun] = {}
         self.passes = 0
@@ -110,6 +145,9 @@ class Course:
         self._agenda: list[tuple[float, int, JobId]] = []
         self._ends: dict[JobId, float] = {}
         self._gone: dict[JobId, tuple[float, tuple[Worker, ...]]] = {}
+        # Those with GPUs come first, so that the only one that runs has the middle of each fifth.
+        in_order = sorted(snapshot.jobs, key=lambda job: not job.held)
+        self._positions = {job.id: position for position, job in enumerate(in_order)}
         for job in snapshot.jobs:
             self._expect(job)
 
@@ -137,9 +175,10 @@ class Course:
         """Put the end of a job with GPUs on the agenda, where it is known."""
         left: float | None = None
         if job.activity is Activity.TERMINATING:
-            left = self.snapshot.policy.grace_s * self.pace.of_grace
+            left = self.snapshot.policy.grace_s * self.luck.of_grace
         elif job.activity is Activity.RUNNING:
-            left = self.pace.left_s(job, self.expected.get(job.id), self._now_s)
+            quantile = self.luck.quantile(self._positions[job.id])
+            left = left_s(job, self.expected.get(job.id), self._now_s, quantile)
         if left is not None:
             at = self._ends[job.id] = self._now_s + left
             heapq.heappush(self._agenda, (at, self._board.works[job.id].age, job.id))
@@ -251,7 +290,7 @@ class Course:
         return job in self._board.leaving
 
     def _begin(self, command: Start) -> Begun:
-        grace = self.snapshot.policy.grace_s * self.pace.of_grace if command.after else 0.0
+        grace = self.snapshot.policy.grace_s * self.luck.of_grace if command.after else 0.0
         at = self._now_s - self.snapshot.now_s + grace
         gpus = {gpu for worker in command.workers for gpu in worker.gpus}
         givers = [

@@ -1,8 +1,8 @@
 """When waiting jobs will start: the core run forward in virtual time (R22).
 
-Three courses of things are played: jobs end early, as is likely, and late. A job's estimate is
-the range of its starts in the three. A job whose end nobody knows never ends here, so that an
-estimate may lack its late bound, or be missing altogether.
+A few courses of things are played, in each of which some jobs end early and some late. A job's
+estimate is the range of its starts in them, and their median. A job whose end nobody knows never
+ends here, so that an estimate may lack its late bound, or be missing altogether.
 
 What the forecast does not know: jobs that are still to be submitted, and jobs that users will
 cancel. Its cost is bounded by ``MOST_PASSES`` passes for each course, most of them shared by many
@@ -12,10 +12,10 @@ Keep it off the hot path.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from benchpool_scheduler.core.course import EARLY, LATE, LIKELY, Begun, Course, Pace
+from benchpool_scheduler.core.course import COURSES, Begun, Course, Luck, left_s
 from benchpool_scheduler.core.model import Activity, JobId, Snapshot
 from benchpool_scheduler.core.run_times import Expectation
 from benchpool_scheduler.core.sentences import within
@@ -30,7 +30,7 @@ class Estimate:
 
     Attributes:
         earliest_s, likely_s, latest_s: Ordered; None for a bound that is not known.
-        waits_for: The job whose end lets it start, in the likely course, else in the late one.
+        waits_for: The job whose end lets it start, in the course with the likely start.
         ends_within_s: When that job ends, at the latest that is expected; None where not known.
     """
 
@@ -59,7 +59,7 @@ def forecast(
             time limit, or never.
         jobs: Whose starts are asked for; None for all that wait.
         horizon_s: How far to look, in seconds.
-        most_passes: At most so many passes in each of the three courses.
+        most_passes: At most so many passes in each course.
         resumes: Jobs that are leaving their GPUs and will queue again.
         go_on: Asked before each pass; once it says no, the answer is what is known by then.
 
@@ -78,50 +78,50 @@ def forecast(
     ...     ),
     ... )
     >>> forecast(pool, {JobId("a"): Expectation(70.0, 90.0, 600.0)})
-    {'b': Estimate(earliest_s=10.0, likely_s=30.0, latest_s=540.0, waits_for='a', \
+    {'b': Estimate(earliest_s=0.0, likely_s=30.0, latest_s=540.0, waits_for='a', \
 ends_within_s=540.0)}
     >>> forecast(pool, {})
     {}
     """
     queued = [job.id for job in snapshot.jobs if job.activity is Activity.QUEUED]
     wanted = queued if jobs is None else [job for job in queued if job in set(jobs)]
-    starts: dict[Pace, dict[JobId, Begun]] = {}
-    for pace in (LIKELY, LATE, EARLY):
-        course = Course(snapshot, expected, pace, resumes)
+    starts: list[dict[JobId, Begun]] = []
+    for number in sorted(range(COURSES), key=lambda number: abs(number - COURSES // 2)):
+        if starts and not go_on():
+            break
+        course = Course(snapshot, expected, Luck(number), resumes)
         course.run(wanted, horizon_s, most_passes, go_on)
-        starts[pace] = course.begun
+        starts.append(course.begun)
     late = _last_ends(snapshot, expected)
-    paces = (EARLY, LIKELY, LATE)
-    found = {job: _estimate([starts[pace].get(job) for pace in paces], late) for job in wanted}
+    found = {job: _estimate([begun.get(job) for begun in starts], late) for job in wanted}
     return {job: estimate for job, estimate in found.items() if estimate is not None}
 
 
 def _last_ends(snapshot: Snapshot, expected: Mapping[JobId, Expectation]) -> dict[JobId, float]:
     """Return how long each job with GPUs goes on at the latest, where that is known."""
     lefts = {
-        job.id: LATE.left_s(job, expected.get(job.id), snapshot.now_s)
+        job.id: left_s(job, expected.get(job.id), snapshot.now_s, 1.0)
         for job in snapshot.jobs
         if job.activity is Activity.RUNNING
     }
     return {job: left for job, left in lefts.items() if left is not None}
 
 
-def _estimate(begun: list[Begun | None], late: Mapping[JobId, float]) -> Estimate | None:
-    """Return the range of the starts in the early, the likely and the late course.
+def _estimate(begun: Sequence[Begun | None], late: Mapping[JobId, float]) -> Estimate | None:
+    """Return the range and the median of a job's starts, None where it never starts.
 
-    That others end early may delay a job, because somebody else then goes first; so the bounds
-    are the least and the most of the three, and the late one holds only where all three start.
+    A course in which it does not start counts as the latest. The late bound holds only when all
+    courses were played and it starts in every one.
     """
-    starts = [begin.at_s for begin in begun if begin is not None]
+    starts = sorted((it for it in begun if it is not None), key=lambda it: it.at_s)
     if not starts:
         return None
-    _, likely, latest = begun
-    cause = likely or latest
-    after = cause.after if cause is not None else None
+    middle = starts[len(begun) // 2] if len(begun) // 2 < len(starts) else None
+    after = None if middle is None else middle.after
     return Estimate(
-        earliest_s=min(starts),
-        likely_s=None if likely is None else likely.at_s,
-        latest_s=max(starts) if len(starts) == len(begun) else None,
+        earliest_s=starts[0].at_s,
+        likely_s=None if middle is None else middle.at_s,
+        latest_s=starts[-1].at_s if len(starts) == COURSES else None,
         waits_for=after,
         ends_within_s=None if after is None else late.get(after),
     )

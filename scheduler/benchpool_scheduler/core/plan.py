@@ -134,7 +134,7 @@ class Pass:
             else:
                 board.start(work, taken)
                 promised.changed(work.branch.path)
-                self._wants_more(work, work.job.min_workers)
+                self._wants_more(work, len(taken.workers))
 
     def _keep_move(self, work: Work) -> None:
         """Keep the new places of a job that is leaving its old ones."""
@@ -146,7 +146,9 @@ class Pass:
         board, job = self.board, work.job
         if board.ledger.bound(work, work.core, soon=True) is not None:
             return None
-        if len(job.promised) == job.min_workers:
+        amounts = work.need.times(len(job.promised))
+        whole = job.min_workers <= len(job.promised) <= job.workers
+        if whole and board.ledger.bound(work, amounts, soon=True) is None:
             taken = board.room.take_promised(work, job.promised)
             if taken is not None:
                 return self._behind_limit(work, taken)

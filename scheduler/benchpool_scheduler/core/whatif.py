@@ -8,7 +8,7 @@ is estimated here and nothing is decided twice.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from benchpool_scheduler.core.amounts import WHOLE_GPU
@@ -21,6 +21,7 @@ from benchpool_scheduler.core.model import (
     Preempt,
     ProjectName,
     Reason,
+    ReasonCode,
     Snapshot,
     Start,
 )
@@ -152,11 +153,24 @@ class Settled:
 def settle(snapshot: Snapshot, passes: int = PASSES) -> Settled:
     """Run passes whose commands take effect at once, until one of them has nothing to do.
 
+    Claims that only wait a moment (``claim_delay_s``, R19) are let through: that moment passes,
+    and nothing else happens in it.
+
     Raises:
         InvalidInput: The snapshot contradicts itself.
     """
     lost: dict[JobId, float] = {}
     moved: set[JobId] = set()
+    rested = _settled(snapshot, passes, lost, moved)
+    if any(it.code is ReasonCode.CLAIM_DELAYED for it in rested.plan.reasons.values()):
+        later = rested.snapshot.now_s + rested.snapshot.policy.claim_delay_s
+        rested = _settled(replace(rested.snapshot, now_s=later), passes, lost, moved)
+    return rested
+
+
+def _settled(
+    snapshot: Snapshot, passes: int, lost: dict[JobId, float], moved: set[JobId]
+) -> Settled:
     for _ in range(passes):
         plan = decide(snapshot)
         moving = {c.job for c in plan.commands if isinstance(c, Start) and c.job in c.after}

@@ -2,8 +2,8 @@
 
 A lawful set takes its victims one after the other, each while its own project is above its due;
 it suffices when the claimant then has a place, and no part of it suffices. The core does not
-search (a pass is bounded), so it may miss a set or find one that loses more: how often is counted
-and bounded here.
+search (a pass is bounded), so it may find a set that loses more than the best one: how often is
+counted and bounded here.
 """
 
 from __future__ import annotations
@@ -96,20 +96,18 @@ def try_many(examples: int, *, equally_fair: bool) -> Tried:
 
 
 def test_a_claim_is_met_by_a_lawful_set_of_victims_of_which_none_can_be_spared() -> None:
-    """R15-R18; at most 5 % of the rightful claims are missed, at most 1 % take too much."""
+    """R15-R18: none of some 180 rightful claims is missed, and none takes too much."""
     outcomes = try_many(1200, equally_fair=False).outcomes
-    rightful = outcomes["met"] + outcomes["missed"]
-    assert rightful > 100
+    assert outcomes["met"] > 100
     assert outcomes["none is lawful"] > 100
-    assert outcomes["missed"] <= 0.05 * rightful
-    assert outcomes["not minimal"] <= 0.01 * rightful
+    assert outcomes["missed"] == 0
+    assert outcomes["not minimal"] == 0
 
 
 def test_of_equally_fair_sets_nearly_always_the_one_that_loses_least_is_taken() -> None:
-    """R18; not searching costs 2 % on average, and never more than as much again."""
+    """R18: not searching costs at most one claim in a hundred more, and half a percent in all."""
     tried = try_many(1200, equally_fair=True)
     assert len(tried.excess) > 150
-    assert sum(excess > 0 for excess in tried.excess) <= 0.05 * len(tried.excess)
-    assert sum(tried.excess) <= 0.02 * len(tried.excess)
-    assert max(tried.excess) <= 1
-    assert tried.outcomes["missed"] <= 0.02 * len(tried.excess)
+    assert tried.outcomes["missed"] == 0
+    assert sum(excess > 0 for excess in tried.excess) <= 0.01 * len(tried.excess)
+    assert sum(tried.excess) <= 0.005 * len(tried.excess)

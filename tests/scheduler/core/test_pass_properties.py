@@ -20,14 +20,14 @@ from benchpool_scheduler.testing.reference.holdings import (
     need,
     occupied,
 )
-from benchpool_scheduler.testing.reference.places import startable
+from benchpool_scheduler.testing.reference.places import domain, startable
 from benchpool_scheduler.testing.snapshots import busy_snapshots
 from benchpool_scheduler.testing.wide_snapshots import snapshots_under_way, wide_snapshots
 
 pools = st.one_of(wide_snapshots(), busy_snapshots(elastic=True))
 any_moment = st.one_of(wide_snapshots(), snapshots_under_way(), busy_snapshots(elastic=True))
-many = settings(max_examples=150, suppress_health_check=list(HealthCheck))
-some = settings(max_examples=80, suppress_health_check=list(HealthCheck))
+many = settings(max_examples=100, suppress_health_check=list(HealthCheck))
+some = settings(max_examples=50, suppress_health_check=list(HealthCheck))
 
 
 def gpus_of(job: Job) -> int:
@@ -192,3 +192,47 @@ def test_the_names_of_jobs_decide_nothing(pool: Snapshot) -> None:
     assert [names[c.job] for c in decide(pool).commands] == [
         c.job for c in decide(renamed).commands
     ]
+
+
+@many
+@given(any_moment)
+def test_every_worker_is_where_its_job_may_be(pool: Snapshot) -> None:
+    """R12, R13: an accepted model, and one domain of the required level for the whole gang."""
+    nodes = {node.name: node for node in pool.nodes}
+    plan = decide(pool)
+    for later in (after(pool, plan), gone(under_way(pool, plan))):
+        for name in starts(plan):
+            job = job_named(later, name)
+            models = {nodes[worker.node].gpu_model for worker in occupied(job)}
+            assert not job.gpu_models or models <= set(job.gpu_models)
+            if (level := job.required_level) is not None:
+                domains = {domain(nodes[w.node], level, pool.topology) for w in occupied(job)}
+                assert len(domains) <= 1
+                assert None not in domains
+
+
+@many
+@given(any_moment)
+def test_no_limit_is_passed_while_victims_still_hold_their_gpus(pool: Snapshot) -> None:
+    """R8: what starts now fits beside what is leaving."""
+    later = under_way(pool, decide(pool))
+    before, now = booked(pool), booked(bare(later))
+    for project in pool.projects:
+        for r, bound in enumerate(bounds(project, "limit")):
+            if bound is not None:
+                assert now[project.name][r] <= max(bound, before[project.name][r])
+
+
+@many
+@given(pools)
+def test_nobody_is_stopped_again_and_again(pool: Snapshot) -> None:
+    """R20: with no event from outside, a job is stopped at most once."""
+    history: dict[str, list[int]] = {job.id: [] for job in pool.jobs}
+    for _ in range(12):
+        plan = decide(pool)
+        for command in preempts(plan):
+            if command.job not in movers(plan):
+                history[command.job].append(1)
+        pool = after(pool, plan)
+    for name, stops in history.items():
+        assert len(stops) <= 1, name

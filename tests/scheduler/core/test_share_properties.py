@@ -14,10 +14,11 @@ from benchpool_scheduler.core.shares import Claim, divide
 from benchpool_scheduler.testing.reference import shares as reference
 from benchpool_scheduler.testing.reference.holdings import GPUS, children
 from benchpool_scheduler.testing.snapshots import busy_snapshots
-from benchpool_scheduler.testing.wide_snapshots import Breadth, wide_snapshots
+from benchpool_scheduler.testing.wide_snapshots import PLAIN, Breadth, wide_snapshots
 
+with_a_past = wide_snapshots(replace(PLAIN, past=True), running=10)
 pools = st.one_of(wide_snapshots(Breadth(past=False)), busy_snapshots(elastic=True))
-many = settings(max_examples=150, suppress_health_check=list(HealthCheck))
+many = settings(max_examples=100, suppress_health_check=list(HealthCheck))
 amounts = st.integers(0, 40)
 claims = st.lists(
     st.builds(
@@ -158,3 +159,11 @@ def test_held_work_counts_as_demand_even_when_nothing_waits() -> None:
     pool = box(4, [project("a", 1, weight=1), project("b", 1, weight=1)], [running("r", "a", 3)])
     assert pool.jobs[0].activity is Activity.RUNNING
     assert fair_shares(pool) == {"a": 3, "b": 0}
+
+
+@settings(max_examples=500, suppress_health_check=list(HealthCheck))
+@given(with_a_past)
+def test_past_use_is_compared_among_those_who_ask(pool: Snapshot) -> None:
+    """R6, R7."""
+    expected = {name: int(share[GPUS]) for name, share in reference.fair_shares(pool).of.items()}
+    assert fair_shares(pool) == expected

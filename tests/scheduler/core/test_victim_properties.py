@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from benchpool_scheduler.core.model import Activity, Job, JobId, Plan, ProjectName, Snapshot
 from benchpool_scheduler.core.plan import decide
 from benchpool_scheduler.simulation.passes import after
-from benchpool_scheduler.testing.leaving import gone, under_way
+from benchpool_scheduler.testing.leaving import gone, places, under_way
 from benchpool_scheduler.testing.plans import lost, movers, preempts, starts
 from benchpool_scheduler.testing.reference.claims import protected
 from benchpool_scheduler.testing.reference.holdings import (
@@ -36,7 +36,7 @@ pools = st.one_of(wide_snapshots(running=12, waiting=4), busy_snapshots(elastic=
 still_pools = st.one_of(
     wide_snapshots(Breadth(leaving=False), running=12, waiting=4), busy_snapshots(elastic=True)
 )
-many = settings(max_examples=200, suppress_health_check=list(HealthCheck))
+many = settings(max_examples=120, suppress_health_check=list(HealthCheck))
 
 
 @many
@@ -179,3 +179,40 @@ def spared(
         return False  # somebody else needs what it gave
     again = changed(bare, replace(victim, held=kept))
     return startable(again, claimant, workers)
+
+
+@many
+@given(still_pools)
+def test_the_promised_places_are_the_ones_it_gets(pool: Snapshot) -> None:
+    """R20: while the victims leave, and when they have gone."""
+    plan = decide(pool)
+    leaving = under_way(pool, plan)
+    promised = {job.id: job.promised for job in leaving.jobs if job.earmarked}
+    meanwhile = decide(leaving)
+    for name, workers in promised.items():
+        assert set(workers) <= set(places(meanwhile, name))
+    later = gone(leaving)
+    finally_ = decide(later)
+    for name, workers in promised.items():
+        assert set(workers) <= set(places(finally_, name))
+
+
+@many
+@given(still_pools)
+def test_no_victim_could_be_spared(pool: Snapshot) -> None:
+    """R18: give any one piece back and its claimant has no place any more."""
+    plan = decide(pool)
+    done = after(pool, plan)
+    for command in preempts(plan):
+        if command.claimant is None or command.job in movers(plan):
+            continue
+        victim, claimant = job_named(pool, command.job), job_named(pool, command.claimant)
+        mine, theirs = path(pool, claimant.project), path(pool, victim.project)
+        if mine != theirs and mine[0] == theirs[0]:
+            continue  # given back it would count on the claimant's own path
+        taken = lost(plan)[victim.id]
+        surplus = victim.held[victim.min_workers :]
+        whole = len(taken) == len(victim.held)
+        options = [taken] if whole else [(worker,) for worker in taken if worker in surplus]
+        for back in options:
+            assert not spared(pool, done, claimant, victim, back), (victim.id, claimant.id)

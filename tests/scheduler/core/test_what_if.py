@@ -15,6 +15,7 @@ from benchpool_scheduler.core.model import (
     JobId,
     Node,
     NodeName,
+    Policy,
     Project,
     ProjectName,
     Snapshot,
@@ -121,6 +122,16 @@ def test_parts_of_a_gpu_are_summed_before_they_are_rounded() -> None:
     assert joe.before is not None
     assert (joe.before.allocated, joe.before.waiting, joe.before.waiting_gpus) == (2, 3, 2)
     assert found.allocated == (2, 3)
+
+
+def test_a_claim_that_only_waits_a_moment_counts_as_made() -> None:
+    day = replace(running("day", SUSAN, 4, 0), ran_s=30_000.0)
+    jobs = (day, Job(JobId("new"), SUSAN, gpus=2))
+    found = compare(*[pool(1, 0, *jobs)] * 2)
+    assert [it.after.fate for it in found.jobs] == [Fate.WAITS, Fate.RUNS]
+    assert found.jobs[0].after.preempted
+    off = replace(pool(1, 0, *jobs), policy=Policy(long_run_s=0))
+    assert [it.after.fate for it in compare(off, off).jobs] == [Fate.RUNS, Fate.WAITS]
 
 
 def test_pools_with_other_jobs_cannot_be_compared() -> None:
