@@ -41,6 +41,7 @@ def row(figures: Mapping[str, Any]) -> str:
         f"{figures['mix']}, {figures['clock']} clock, {figures['policy']}",
         f"{figures['jobs']:,}",
         f"{figures['wall_s']:.1f}",
+        f"{figures['cpu_s']:.1f}",
         f"{figures['makespan_s']:.1f}",
         f"{figures['admissions_per_s']:,.0f}",
         waits,
@@ -57,8 +58,8 @@ def published(figures: Mapping[str, Any]) -> str:
     waits = " / ".join(f"{seconds:g}" for seconds in kueue["latency_s"].values()) or "-"
     wall, rate = f"{kueue['wall_s']:g}", f"{kueue['per_s']:g}"
     return (
-        f"| {figures['mix']}, Kueue, published | {figures['jobs']:,} | {wall} | {wall} | {rate} "
-        f"| {waits} | - | - | - |"
+        f"| {figures['mix']}, Kueue, published | {figures['jobs']:,} | {wall} | - | {wall} "
+        f"| {rate} | {waits} | - | - | - |"
     )
 
 
@@ -66,10 +67,10 @@ def main(runs: Sequence[tuple[str, str, str]]) -> int:
     """Measure and print."""
     print(f"\n### Admissions\n\n{machine()}\n")
     print(
-        "| mix | jobs | wall s | makespan s | admissions/s | mean wait s, small / medium / large "
-        "| useful | evictions | MiB |"
+        "| mix | jobs | wall s | CPU s | makespan s | admissions/s "
+        "| mean wait s, small / medium / large | useful | evictions | MiB |"
     )
-    print("|---|---|---|---|---|---|---|---|---|")
+    print("|---|---|---|---|---|---|---|---|---|---|")
     seen: dict[str, Mapping[str, Any]] = {}
     for run in runs:
         figures = measure(*run)

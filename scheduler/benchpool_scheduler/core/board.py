@@ -9,7 +9,7 @@ room always agree.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -175,7 +175,6 @@ class Board:
 
     def pass_time(self, now_s: float) -> None:
         """Let come true what time alone brings: protections end, jobs become long-running."""
-        self.chunks.release(now_s)
         while self._ageing and self._ageing[0][0] <= now_s:
             work = heapq.heappop(self._ageing)[2]
             if self.works.get(work.job.id) is work:
@@ -184,6 +183,8 @@ class Board:
                 self.works[work.job.id] = older
                 self._enter(older)
                 self._standing = None
+        # After the others: one that is put anew is protected until it is looked at here.
+        self.chunks.release(now_s)
 
     @property
     def next_change_s(self) -> float | None:
@@ -200,6 +201,41 @@ class Board:
         if (work := self.works.pop(job, None)) is not None:
             self._forget(work)
             self._standing = None
+
+    def renew(self, nodes: Iterable[Node]) -> bool:
+        """Let some nodes have other GPUs, or keep others for benches (R3), and nothing else anew.
+
+        Costs a look at every job and node; a new board costs far more. False, and nothing has
+        changed, where one of them is no node of the board or is another in more than that.
+        """
+        known = {node.name: node for node in self.nodes}
+        renewed = {node.name: node for node in nodes}
+        if not all(_differs_in_gpus(known.get(name), node) for name, node in renewed.items()):
+            return False
+        here = [w for w in self.works.values() if any(x.node in renewed for x in w.job.held)]
+        for work in here:
+            self._forget(work)
+        for node in renewed.values():
+            self.room.renew(node)
+            self.empty.renew(node)
+        self.nodes = tuple(renewed.get(node.name, node) for node in self.nodes)
+        self.keeping = [node for node in self.room.nodes if node.node.kept]
+        self._capacity = _capacity(self.nodes)
+        self._standing = None
+        self.never.clear()
+        vars(self).pop("whole", None)
+        self._ask_anew()
+        for work in here:
+            self._enter(work)
+        return True
+
+    def _ask_anew(self) -> None:
+        """Book again what those ask for that can run now and could not before, or the reverse."""
+        before, self._possible = self._possible, {}
+        for work in self.works.values():
+            if work.queued and before[work.shape] != self.possible(work):
+                sign = 1 if self.possible(work) else -1
+                self.ledger.ask(work, work.need.times(sign * work.job.workers))
 
     def _enter(self, work: Work) -> None:
         job = work.job
@@ -371,6 +407,14 @@ class Board:
         works = {chunk.work for chunk in self.given if not chunk.fresh}
         below = [work for work in works.union(self.leaving.values()) if index in work.branch.path]
         return [work.job.id for work in sorted(below, key=lambda work: work.age)]
+
+
+def _differs_in_gpus(known: Node | None, node: Node) -> bool:
+    if known is None or known.ready != node.ready:
+        return False
+    return node == replace(
+        known, gpus=node.gpus, kept=node.kept, links=node.links, sockets=node.sockets
+    )
 
 
 def _capacity(nodes: Sequence[Node]) -> tuple[Amounts, tuple[int, int]]:

@@ -59,8 +59,12 @@ class NodeRoom:
     )
 
     def __init__(self, node: Node, order: int) -> None:
-        self.node = node
         self.order = order
+        self.renew(node)
+
+    def renew(self, node: Node) -> None:
+        """Begin again with nobody here, and with what the node has now."""
+        self.node = node
         self.workers = 0
         self.loads: dict[JobId, tuple[int, int, int]] = {}
         self.cpus_bound = node.cpus is not None

@@ -70,6 +70,19 @@ class Room:
 
     # ----------------------------------------------------------------- facts
 
+    def renew(self, node: Node) -> None:
+        """Let a node have other GPUs, or keep others for benches; nobody is seated on it now."""
+        if (known := self.by_name.get(node.name)) is None:
+            return
+        now, soon = known.now, known.soon
+        known.renew(node)
+        for buckets, before, after in zip(
+            self.by_free, (now, soon), (known.now, known.soon), strict=True
+        ):
+            buckets.extend([0] * (after + 1 - len(buckets)))
+            buckets.move(1 << known.order, before, after)
+        self._indexes.changed(known)
+
     def seat(self, work: Work, worker: Worker) -> None:
         """A job holds this worker; on a node that is not here this changes nothing."""
         self._tell(NodeRoom.seat, work, worker)

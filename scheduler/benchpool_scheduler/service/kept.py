@@ -35,6 +35,9 @@ from benchpool_scheduler.store.records import JobRecord
 
 log = logging.getLogger(__name__)
 
+MANY_NODES = 2
+"""When more than one in so many nodes has changed, a new board costs no more than a renewed one."""
+
 MOST_ASIDE = 10
 """So many jobs are set aside in one pass; more means that the fault is not theirs."""
 
@@ -156,6 +159,11 @@ class KeptBoard:
             for name in changed:
                 self._put(self._board, name, look)
             return self._board
+        if self._board is not None and self._renewed(self._board, frame):
+            self._frame = frame
+            for name in changed:
+                self._put(self._board, name, look)
+            return self._board
         if self._frame is None or self._frame.homes != frame.homes:
             changed = [*self._ledger.catalogue.live, *changed]
             self._jobs.clear()
@@ -168,6 +176,16 @@ class KeptBoard:
         self.rebuilt += 1
         process.settle(len(self._jobs))
         return self._board
+
+    def _renewed(self, board: Board, frame: Frame) -> bool:
+        """Let the board's nodes be those of another frame, where that is all that differs."""
+        if self._frame is None or replace(self._frame, ground=frame.ground) != frame:
+            return False
+        nodes = snapshots.nodes(frame.ground)
+        if [node.name for node in nodes] != [node.name for node in board.nodes]:
+            return False
+        changed = [now for now, was in zip(nodes, board.nodes, strict=True) if now != was]
+        return len(changed) <= max(1, len(nodes) // MANY_NODES) and board.renew(changed)
 
     def _convert(self, changed: Iterable[str], look: Look) -> None:
         for name in changed:

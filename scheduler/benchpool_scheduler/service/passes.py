@@ -111,8 +111,9 @@ class Passes:
         """
         if not self._ledger.census.states[JobState.QUEUED]:
             return None
-        known = [at for at in (self._wake, self._board.next_fading()) if at is not None]
-        left = min(known, default=float("inf")) - self._site.clock.now()
+        now = self._site.clock.now()
+        known = (self._wake, self._board.next_fading())
+        left = min((at - now for at in known if at is not None and at > now), default=LONGEST_S)
         return min(max(left, SHORTEST_S), LONGEST_S)
 
     async def _guarded_pass(self) -> None:

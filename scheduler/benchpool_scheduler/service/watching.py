@@ -23,8 +23,6 @@ from benchpool_scheduler.store.records import JobProgress
 log = logging.getLogger(__name__)
 
 RETRY_S = 1.0
-GATHER_S = 0.002
-"""What happens within this time is taken together: each commit waits for the disk."""
 BATCH = 100
 """So many events are taken in one commit, without others having their turn."""
 
@@ -59,7 +57,6 @@ class Watcher:
         """Take events into the ledger, for ever. A full disk delays and loses none."""
         while True:
             batch = [await self._inbox.get()]
-            await asyncio.sleep(GATHER_S)
             while not self._inbox.empty() and len(batch) < BATCH:
                 batch.append(self._inbox.get_nowait())
             await self._take_until_done(batch)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 from benchpool_scheduler.core.bits import members, set_of
 from benchpool_scheduler.core.links import choose
 from benchpool_scheduler.core.model import (
+    Activity,
     GpuId,
     Job,
     JobId,
@@ -20,6 +22,7 @@ from benchpool_scheduler.core.model import (
     ProjectName,
     Snapshot,
     Start,
+    Worker,
 )
 from benchpool_scheduler.core.plan import decide
 
@@ -51,8 +54,9 @@ def test_two_gpus_are_a_linked_pair() -> None:
 
 
 def test_a_single_gpu_is_taken_from_a_pair_that_is_broken_already() -> None:
-    started = gpus_started(PAIRS, job("a", 1), job("b", 1), job("c", 2))
-    assert started == [["0"], ["1"], ["2", "3"]]
+    held = (Worker(NodeName("box"), (GpuId("5"),)),)
+    busy = replace(job("busy", 1), activity=Activity.RUNNING, held=held)
+    assert gpus_started(PAIRS, busy, job("one", 1)) == [["4"]]
 
 
 def test_without_links_a_job_stays_on_one_socket() -> None:

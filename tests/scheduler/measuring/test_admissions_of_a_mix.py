@@ -18,8 +18,8 @@ from benchpool_scheduler.measuring.admissions.mixes import (
 )
 
 KEYS = [
-    *("mix", "clock", "policy", "jobs", "units", "wall_s", "makespan_s", "admissions_per_s"),
-    *("latency_s", "useful_utilisation", "evictions", "peak_rss_mib", "kueue"),
+    *("mix", "clock", "policy", "jobs", "units", "wall_s", "cpu_s", "makespan_s"),
+    *("admissions_per_s", "latency_s", "useful_utilisation", "evictions", "peak_rss_mib", "kueue"),
 ]
 
 SMALL = Mix(
@@ -87,7 +87,7 @@ def test_the_table_stands_beside_what_kueue_publishes() -> None:
     by_name = {row[:50].strip(): row[50:].split() for row in rows}
     assert any(row.endswith("9") for row in rows if "admission, small" in row)
     assert any("5 (6 with restarts)" in row for row in rows)
-    assert len(by_name) == len(rows) == 8
+    assert len(by_name) == len(rows) == 9
 
 
 def test_time_jumps_to_the_next_timer_and_stands_still_while_a_thread_works(

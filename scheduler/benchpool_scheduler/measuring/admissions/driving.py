@@ -68,7 +68,8 @@ async def _run(mix: Mix, name: ClockName, policy: PolicyName, state: Path) -> Fi
     )
     await pool.open()
     try:
-        created, begun, start = _Created(), time.perf_counter(), clock.now()
+        created, start = _Created(), clock.now()
+        begun, worked = time.perf_counter(), time.process_time()
         async with asyncio.TaskGroup() as tasks:
             for project in mix.projects:
                 for each in mix.classes:
@@ -83,6 +84,7 @@ async def _run(mix: Mix, name: ClockName, policy: PolicyName, state: Path) -> Fi
             clock=name,
             policy=policy,
             wall_s=time.perf_counter() - begun,
+            cpu_s=time.process_time() - worked,
             start=start,
             peak_rss_mib=peak_rss_mib(),
         )

@@ -16,7 +16,8 @@ class Figures:
 
     Attributes:
         wall_s: Real seconds from the first creation until the last job had ended.
-        makespan_s: The same on the clock of the run; as ``wall_s`` when that is real.
+        cpu_s: Processor seconds of the process, the creating side included.
+        makespan_s: As ``wall_s``, on the clock of the run.
         admissions_per_s: Jobs per real second, as Kueue counts them: each job once.
         latency_s: Mean time from a job's creation to its latest admission, by class.
         useful_utilisation: Work done and kept, as part of units times ``makespan_s``.
@@ -30,6 +31,7 @@ class Figures:
     jobs: int
     units: int
     wall_s: float
+    cpu_s: float
     makespan_s: float
     admissions_per_s: float
     latency_s: Mapping[str, float]
@@ -47,6 +49,7 @@ class Figures:
         clock: str,
         policy: str,
         wall_s: float,
+        cpu_s: float,
         start: float,
         peak_rss_mib: float,
     ) -> Figures:
@@ -67,6 +70,7 @@ class Figures:
             jobs=mix.jobs,
             units=mix.units,
             wall_s=round(wall_s, 2),
+            cpu_s=round(cpu_s, 2),
             makespan_s=round(makespan, 2),
             admissions_per_s=round(mix.jobs / wall_s, 1),
             latency_s={name: round(fmean(times), 3) for name, times in waits.items()},

@@ -45,6 +45,7 @@ def table(figures: Figures, mix: Mix) -> list[str]:
     rows = [
         ("", "benchpool", "Kueue", "ideal"),
         ("wall time, s", f"{ours.wall_s:.1f}", f"{kueue.wall_s:g}", ""),
+        ("processor time, s", f"{ours.cpu_s:.1f}", "", ""),
         ("makespan on this clock, s", f"{ours.makespan_s:.1f}", f"{kueue.wall_s:g}", ideal),
         ("admissions/s", f"{ours.admissions_per_s:.1f}", f"{kueue.per_s:g}", ""),
         *(
