@@ -84,7 +84,7 @@ def main() -> None:
     """Replay, ask, compare and print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("trace", type=Path)
-    parser.add_argument("--gpus", type=int, default=500)
+    parser.add_argument("--gpus", type=int, default=400)
     parser.add_argument("--window", default="21:35")
     parser.add_argument("--min-jobs", type=int, default=51)
     parser.add_argument("--every", type=float, default=4.0, help="hours between questions")

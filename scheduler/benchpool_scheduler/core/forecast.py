@@ -1,8 +1,8 @@
 """When waiting jobs will start: the core run forward in virtual time (R22).
 
-A few courses of things are played, in each of which some jobs end early and some late. A job's
-estimate is the range of its starts in them, and their median. A job whose end nobody knows never
-ends here, so that an estimate may lack its late bound, or be missing altogether.
+A few courses of things are played, from one in which all jobs end early to one in which all end
+late. A job's estimate is the range of its starts in them, and their median. A job whose end nobody
+knows never ends here, so that an estimate may lack its late bound, or be missing altogether.
 
 What the forecast does not know: jobs that are still to be submitted, and jobs that users will
 cancel. Its cost is bounded by ``MOST_PASSES`` passes for each course, the later ones shared by many
