@@ -9,9 +9,9 @@ from dataclasses import replace
 from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
 
-from benchpool_scheduler.core.model import Activity, Job, Reason, ReasonCode, Snapshot
+from benchpool_scheduler.core.model import Job, Reason, ReasonCode, Snapshot
 from benchpool_scheduler.core.plan import decide
-from benchpool_scheduler.testing.plans import at_rest, preempts, starts
+from benchpool_scheduler.testing.plans import at_rest, starts
 from benchpool_scheduler.testing.reference.holdings import (
     GPUS,
     booked,
@@ -185,18 +185,6 @@ def test_a_share_that_is_named_would_really_be_passed(pool: Snapshot) -> None:
             assert after > shares[level.name][GPUS]
             assert level.quota is not None
             assert after > level.quota
-
-
-@many
-@given(st.one_of(wide_snapshots(quiet, running=12, waiting=2), busy_snapshots(elastic=True)))
-def test_where_protection_is_the_reason_somebody_gives_way_without_it(pool: Snapshot) -> None:
-    """R19."""
-    pool = at_rest(pool)
-    for _, reason in told(pool):
-        if reason.code is ReasonCode.VICTIMS_PROTECTED:
-            assert any(job.activity is Activity.RUNNING for job in pool.jobs)
-            jobs = [replace(job, ran_s=1e6, preemptions_last_hour=0) for job in pool.jobs]
-            assert preempts(decide(replace(pool, jobs=tuple(jobs))))
 
 
 @many
