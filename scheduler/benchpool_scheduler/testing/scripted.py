@@ -27,6 +27,10 @@ def devices(count: int, model: str = "A100", node: str = "localhost") -> tuple[D
     )
 
 
+STARTED = 1_800_000_000.0
+"""When workers that run at once began: at the start of ``FakeClock``, so that none has run long."""
+
+
 class ScriptedRuntime:
     """Keeps what it was told; workers start and end when a test says so.
 
@@ -110,7 +114,7 @@ class ScriptedRuntime:
         self.launched[launch.worker] = launch
         self.alive.add(launch.worker)
         if self.start_at_once:
-            self.begin(launch.worker)
+            self.begin(launch.worker, STARTED)
         await self._tell()
 
     async def stop(self, worker: WorkerId, notice: Notice) -> None:
