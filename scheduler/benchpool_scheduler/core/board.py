@@ -23,6 +23,7 @@ from benchpool_scheduler.core.model import (
     Job,
     JobId,
     Node,
+    NodeName,
     Policy,
     Project,
     Reason,
@@ -34,7 +35,7 @@ from benchpool_scheduler.core.room import Room, Taken
 from benchpool_scheduler.core.shares import fair_shares
 from benchpool_scheduler.core.standing import Standing
 from benchpool_scheduler.core.tree import Tree
-from benchpool_scheduler.core.waiting import Waiting
+from benchpool_scheduler.core.waiting import Shape, Waiting
 from benchpool_scheduler.core.works import Work, work_of
 
 
@@ -78,6 +79,7 @@ class Board:
         chunks: What the running jobs could give.
         endings: When they end, as far as that is known (R14).
         never: Why jobs of a shape can never run, as far as it was asked for.
+        protected_at: Where an explanation last found that a shape waits for protected victims.
         decided: What the present pass has decided so far, by job; ``given``: who gives way in it.
         versions: By project, a number that rises with every change of its running jobs.
     """
@@ -116,6 +118,7 @@ class Board:
         self.leaving: dict[JobId, Work] = {}
         self._youngest = -1
         self.never: dict[tuple[object, ...], Reason] = {}
+        self.protected_at: dict[Shape, NodeName] = {}
         self._possible: dict[tuple[object, ...], bool] = {}
         self.given: list[Chunk] = []
         self.over_quota = OverQuota(self)

@@ -255,9 +255,11 @@ class Explanation:
         failed = self._protected_in_vain.setdefault((*alike, fit._replace(cpus=0, memory=0)), [])
         if any(cpus <= fit.cpus and memory <= fit.memory for cpus, memory in failed):
             return None
-        if not claim.search(best=False):
+        if not claim.search(best=False, hint=board.protected_at.get(work.shape)):
             failed.append((fit.cpus, fit.memory))
             return None
+        if claim.paid:
+            board.protected_at[work.shape] = claim.paid[0].chunk.workers[0].node
         ends = [
             paid.chunk.protected_until_s
             for paid in claim.paid

@@ -22,6 +22,7 @@ from benchpool_scheduler.core.board import Board
 from benchpool_scheduler.core.chunks import Chunk
 from benchpool_scheduler.core.entitlement import Entitlement, Paid
 from benchpool_scheduler.core.givers import Givers
+from benchpool_scheduler.core.model import NodeName
 from benchpool_scheduler.core.payers import Payers
 from benchpool_scheduler.core.placement import fits
 from benchpool_scheduler.core.room import NodeRoom
@@ -56,18 +57,19 @@ class Claim:
         self.delayed_until_s: float | None = None
         self._payable: dict[int, int] = {}
 
-    def search(self, *, best: bool = True) -> bool:
+    def search(self, *, best: bool = True, hint: NodeName | None = None) -> bool:
         """Let go of what is needed; tell whether the claimant now fits, else undo everything.
 
         Args:
             best: Compare ways; without it the first that does is good enough, for explanations.
+            hint: A node to look at first, where the first that does is good enough.
         """
         if self.board.ledger.over_guarantee(self.work, self.wanted, soon=True) is not None:
             return False
         if not self.entitled.rightful() or not self.entitled.enough():
             return False
         patient = self.is_patient()
-        if not self._makes_room(best=best):
+        if not self._makes_room(best=best, hint=hint):
             return False
         if patient and any(paid.chunk.work.long for paid in self.paid):
             job = self.work.job
@@ -84,7 +86,9 @@ class Claim:
         waited_s = self.work.job.waited_at(self.givers.now_s)
         return waited_s < self.board.policy.claim_delay_s and not self.entitled.in_quota()
 
-    def _makes_room(self, *, best: bool) -> bool:
+    def _makes_room(self, *, best: bool, hint: NodeName | None) -> bool:
+        if hint is not None and self._pay(Payers(self.entitled, hint)):
+            return True
         payers = Payers(self.entitled)
         self._payable = {index: self.entitled.most_from(index) for index in payers.projects}
         if not best and self._alone_on_a_node():
