@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from benchpool_scheduler.core.amounts import RESOURCES
 from benchpool_scheduler.core.board import Board
-from benchpool_scheduler.core.feasibility import beyond_limit, beyond_quota
 from benchpool_scheduler.core.model import Reason, ReasonCode
 from benchpool_scheduler.core.placement import fits
 from benchpool_scheduler.core.room import Room
@@ -74,12 +73,8 @@ def guarantee_reached(board: Board, work: Work, index: int, resource: int) -> Re
     )
 
 
-def impossible(board: Board, work: Work) -> Reason:
-    """It could not run even if the pool were empty."""
-    if (over := beyond_limit(work, board.tree)) is not None:
-        return limit_reached(board, work, *over)
-    if (over := beyond_quota(work, board.tree)) is not None:
-        return guarantee_reached(board, work, *over)
+def never_fits(board: Board, work: Work) -> Reason:
+    """It could not run even if the pool were empty, whatever limits and quotas say."""
     everything = board.whole
     if work.fit.part and not any(node.shared for node in board.nodes):
         return _no_shared_gpus(work)

@@ -54,11 +54,11 @@ class Entitlement:
     def rightful(self) -> bool:
         """Tell whether there is any ground at all; room of leaving jobs is claimed by it too."""
         depth = len(self.path) - 1
-        return (
-            self.holds(BY_SHARE, depth)
-            or self.holds(BY_QUOTA, depth)
-            or self.givers.gives_below(self.work, by_youth=self._over_quota())
-        )
+        return self.holds(BY_SHARE, depth) or self.holds(BY_QUOTA, depth) or self.own_gives()
+
+    def own_gives(self) -> bool:
+        """Tell whether the claimant's own project could give something that goes after it."""
+        return self.givers.gives_below(self.work, by_youth=self._over_quota())
 
     def in_quota(self) -> bool:
         """Tell whether the claimant keeps within the quotas at every level (R21)."""

@@ -11,9 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import cached_property
 
-from benchpool_scheduler.core.amounts import WHOLE_GPU
-from benchpool_scheduler.core.bindings import guarantee_reached, impossible, limit_reached
+from benchpool_scheduler.core.amounts import RESOURCES, WHOLE_GPU
+from benchpool_scheduler.core.bindings import guarantee_reached, limit_reached, never_fits
 from benchpool_scheduler.core.board import Board
+from benchpool_scheduler.core.feasibility import beyond_limit, beyond_quota
 from benchpool_scheduler.core.givers import Givers
 from benchpool_scheduler.core.model import JobId, NodeName, Reason, ReasonCode
 from benchpool_scheduler.core.ordering import Waiter
@@ -95,10 +96,15 @@ class Explanation:
         return self._room(work)
 
     def _impossible(self, work: Work) -> Reason:
-        """Explain a job that can never run; that stands as long as nodes and projects do."""
-        known = self.board.never.get(work.shape)
+        """Explain a job that can never run; what the nodes forbid stands as long as they do."""
+        board = self.board
+        if (over := beyond_limit(work, board.tree)) is not None:
+            return limit_reached(board, work, *over)
+        if (over := beyond_quota(work, board.tree)) is not None:
+            return guarantee_reached(board, work, *over)
+        known = board.never.get(work.shape)
         if known is None:
-            known = self.board.never[work.shape] = impossible(self.board, work)
+            known = board.never[work.shape] = never_fits(board, work)
         return known
 
     def _room(self, work: Work) -> Reason:
@@ -217,17 +223,22 @@ class Explanation:
         )
 
     def _share_reached(self, work: Work, index: int, numbers: dict[str, Number]) -> Reason:
-        branch = self.board.tree.branches[index]
-        held = plain(self.board.ledger.held[index].gpus, 0)
-        share, quota = plain(self.standing.shares[index].gpus, 0), _whole(branch.quota[0])
-        guaranteed = "its unlimited quota" if quota is None else f"{quota} guaranteed"
-        text = f"{self._opening(work, numbers)}; project {branch.name} holds {held} of {guaranteed}"
+        standing, branch = self.standing, self.board.tree.branches[index]
+        resource = standing.first_over(index, work.core)
+        held = plain(self.board.ledger.held[index][resource], resource)
+        share = plain(standing.shares[index][resource], resource)
+        quota = branch.quota[resource]
+        guaranteed = None if quota is None else plain(quota, resource)
+        of = "" if resource == 0 else f" {('CPUs', 'GiB of memory')[resource - 1]}"
+        ours = "its unlimited quota" if guaranteed is None else f"{guaranteed:g}{of} guaranteed"
+        text = f"{self._opening(work, numbers)}; project {branch.name} holds {held:g} of {ours}"
         if held < share:
-            asked = plain(work.core.gpus, 0)
-            text += f", and with {asked} more it would pass its fair share of {share}"
-        elif share != quota:
-            text += f", and its fair share is {share}"
-        numbers |= {"level": branch.name, "held": held, "quota": quota, "fair_share": share}
+            asked = plain(work.core[resource], resource)
+            text += f", and with {asked:g} more it would pass its fair share of {share:g}"
+        elif share != guaranteed:
+            text += f", and its fair share is {share:g}"
+        numbers |= {"level": branch.name, "held": held, "quota": guaranteed, "fair_share": share}
+        numbers |= {"resource": RESOURCES[resource]}
         return Reason(ReasonCode.FAIR_SHARE_REACHED, text, numbers, self._remedy(work, numbers))
 
     def _over_share(self, work: Work) -> int | None:
@@ -245,10 +256,7 @@ class Explanation:
         """
         board, chunks = self.board, self.board.chunks
         claim = Claim(board, self.unprotected, work, work.job.min_workers)
-        if not any(
-            claim.entitled.lawful(next(iter(held))) is not None
-            for held in chunks.protected.values()
-        ):
+        if not self._protected_may_pay(claim):
             return None
         fit = work.fit
         alike = (work.branch.index, work.job.priority, work.job.min_workers, work.job.preemptible)
@@ -268,6 +276,17 @@ class Explanation:
         claim.undo()
         waits = [end - self.givers.now_s for end in ends if end < float("inf")]
         return max(0.0, *waits) if waits else 0.0 if ends else None
+
+    def _protected_may_pay(self, claim: Claim) -> bool:
+        """Tell whether anything protected could be taken, first or after lower jobs of its own."""
+        mine, lawful = claim.work.branch.index, claim.entitled.lawful
+        held = self.board.chunks.protected
+        if claim.entitled.own_gives():
+            return bool(held)
+        return any(
+            any(lawful(chunk) for chunk in chunks) if index == mine else lawful(next(iter(chunks)))
+            for index, chunks in held.items()
+        )
 
     def _delayed_for(self, work: Work) -> float | None:
         """Return how long its claim on long-running work still has to wait; None without one."""

@@ -45,6 +45,17 @@ class Standing:
             for r in (1, 2)
         )
 
+    def first_over(self, index: int, extra: Amounts) -> int:
+        """Return the first resource with which ``extra`` passes share and quota; GPUs else."""
+        held, share = self.ledger.held[index], self.shares[index]
+        quota = self.tree.branches[index].quota
+        for r in range(3):
+            bound = quota[r]
+            over = held[r] + extra[r]
+            if extra[r] and bound is not None and over > share[r] and over > bound:
+                return r
+        return 0
+
     def above_share(self, index: int, wanted: Amounts) -> bool:
         """Tell whether it is above its fair share in something that is wanted."""
         held, share = self.ledger.held[index], self.shares[index]

@@ -9,9 +9,9 @@ from dataclasses import replace
 from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
 
-from benchpool_scheduler.core.model import Job, Reason, ReasonCode, Snapshot
+from benchpool_scheduler.core.model import Activity, Job, Reason, ReasonCode, Snapshot
 from benchpool_scheduler.core.plan import decide
-from benchpool_scheduler.testing.plans import at_rest, starts
+from benchpool_scheduler.testing.plans import at_rest, preempts, starts
 from benchpool_scheduler.testing.reference.holdings import (
     GPUS,
     booked,
@@ -213,3 +213,17 @@ def test_the_advice_holds_when_it_is_followed(pool: Snapshot) -> None:
             assert not possible(
                 all_ready(pool), replace(fewer, workers=workers + 1, min_workers=workers + 1)
             )
+
+
+@many
+@given(st.one_of(wide_snapshots(quiet, running=12, waiting=2), busy_snapshots(elastic=True)))
+def test_where_protection_is_the_reason_somebody_gives_way_without_it(pool: Snapshot) -> None:
+    """R19."""
+    pool = at_rest(pool)
+    for _, reason in told(pool):
+        if reason.code is ReasonCode.VICTIMS_PROTECTED:
+            assert any(job.activity is Activity.RUNNING for job in pool.jobs)
+            jobs = tuple(replace(job, preemptions_last_hour=0) for job in pool.jobs)
+            projects = tuple(replace(project, min_runtime_s=0.0) for project in pool.projects)
+            policy = replace(pool.policy, min_runtime_s=0.0)
+            assert preempts(decide(replace(pool, jobs=jobs, projects=projects, policy=policy)))
