@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from benchpool_scheduler.core.amounts import WHOLE_GPU
 from benchpool_scheduler.core.board import Board
+from benchpool_scheduler.core.endings import run_s
 from benchpool_scheduler.core.model import JobId, Reason, ReasonCode, Worker
 from benchpool_scheduler.core.ordering import Waiter
 from benchpool_scheduler.core.placement import fits
@@ -35,6 +36,7 @@ class Backfill:
         self._looking = bool(board.endings)
         self._behind: dict[tuple[str, Shape], Line] = {}
         self._late: set[Shape] = set()
+        self._fitting: dict[Shape, bool] = {}
 
     # ------------------------------------------------------------------ turns
 
@@ -95,9 +97,11 @@ class Backfill:
         line = waiter.line
         key = line.user, line.shape
         self._late.add(line.shape)
+        longest_s = reservation.at_s - self.now_s
         while True:
             work = waiter.work
-            if not reservation.holds_back(work, self.now_s):
+            run = run_s(work.job)
+            if run is not None and run <= longest_s:
                 return True
             behind = self._behind.get(key)
             if behind is None:
@@ -118,6 +122,7 @@ class Backfill:
 
     def close(self) -> None:
         """Nobody has a turn left: the room is as it is."""
+        self._fitting = {}
         if self.reservation is not None:
             self.reservation.open()
 
@@ -144,6 +149,12 @@ class Backfill:
         return found
 
     def _would_fit(self, line: Line) -> bool:
+        known = self._fitting.get(line.shape)
+        if known is None:
+            known = self._fitting[line.shape] = self._fits_now(line)
+        return known
+
+    def _fits_now(self, line: Line) -> bool:
         work, board = line.at(0), self.board
         workers = 1 if line.workers else work.job.min_workers
         bound = board.ledger.bound(work, work.need.times(workers), soon=False)

@@ -126,6 +126,13 @@ class Entitlement:
         missing = self.wanted.gpus - soon
         return missing <= 0 or self._most_given(self.board.tree.tops) >= missing
 
+    def may_give(self, index: int) -> bool:
+        """Tell whether a project could ever be made to pay by this claim; a cheap bound."""
+        if not self.board.tree.gpus_alone:
+            return True
+        apart = next((i for i in self.board.tree.branches[index].path if i not in self.path), None)
+        return apart is None or self._surplus(apart) > 0
+
     def most_from(self, index: int) -> int:
         """Return how many whole GPUs a project gives at most."""
         apart = next((i for i in self.board.tree.branches[index].path if i not in self.path), None)

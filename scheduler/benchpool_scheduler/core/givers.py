@@ -32,6 +32,7 @@ class Givers:
         self._sources: dict[int, _Source] = {}
         self._fresh: dict[int, list[tuple[Order, Chunk]]] = {}
         self._by_project: dict[NodeName, dict[int, int]] = {}
+        self._most: dict[tuple[int, int | None], int] = {}
         self._freest: dict[tuple[str, ...], list[NodeRoom]] = {}
 
     def projects(self, where: NodeName | None = None) -> list[int]:
@@ -82,16 +83,22 @@ class Givers:
         Args:
             below: Only what jobs of lower priority hold.
         """
-        bands = self.chunks.bands.get(index, {}).items()
-        total = sum(
-            band.size * len(entries) for band, entries in bands if _lower(band.priority, below)
+        fresh = self._fresh.get(index, ())
+        return self._kept_most(index, below) + sum(
+            c.amounts.gpus for _, c in fresh if _lower(c.work.job.priority, below)
         )
-        others = [chunk for _, chunk in self._fresh.get(index, ())]
-        if self.protected:
-            others += self.chunks.protected.get(index, ())
-        return total + sum(
-            chunk.amounts.gpus for chunk in others if _lower(chunk.work.job.priority, below)
-        )
+
+    def _kept_most(self, index: int, below: int | None) -> int:
+        """Return the same of what ran before this pass, whether it was taken since or not."""
+        known = self._most.get((index, below))
+        if known is None:
+            bands = self.chunks.bands.get(index, {}).items()
+            known = sum(b.size * len(found) for b, found in bands if _lower(b.priority, below))
+            if self.protected:
+                cores = self.chunks.protected.get(index, ())
+                known += sum(c.amounts.gpus for c in cores if _lower(c.work.job.priority, below))
+            self._most[index, below] = known
+        return known
 
     @cached_property
     def overshoot(self) -> int:

@@ -62,7 +62,7 @@ def make_room(board: Board, givers: Givers, work: Work, workers: int) -> Cleared
 def _nodes_to_try(board: Board, givers: Givers, work: Work, workers: int) -> list[NodeRoom]:
     """Return the nodes that lack least, where enough is free in all (R18)."""
     room, fit, gpus = board.room, work.fit, work.fit.gpus * workers
-    if len(room.nodes) < 2 or not gpus or room.free(fit) < gpus:
+    if len(room.nodes) < 2 or not 0 < gpus <= room.largest or room.free(fit) < gpus:
         return []
     if board.ledger.bound(work, work.need.times(workers), soon=False) is not None:
         return []

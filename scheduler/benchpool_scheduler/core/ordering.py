@@ -10,9 +10,9 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Iterator, Mapping
 
+from benchpool_scheduler.core.model import JobId
 from benchpool_scheduler.core.standing import Standing
 from benchpool_scheduler.core.waiting import Line, Shape
-from benchpool_scheduler.core.works import Work
 
 Turn = tuple[bool, bool, int, float, int, float, int]
 Tier = tuple[int, bool, bool]
@@ -44,9 +44,9 @@ class Waiter:
         self.work = self.line.at(self.position)
         return True
 
-    def left(self) -> list[Work]:
+    def left(self) -> list[JobId]:
         """Return the jobs that still wait."""
-        return [self.line.works[age] for age in self.line.ages[self.position :]]
+        return self.line.ids[self.position :]
 
 
 class Turns:

@@ -35,6 +35,7 @@ class Payers:
         self._readers: dict[int, Callable[[], Chunk | None]] = {
             index: givers.reader(index, where, self._useful, smallest=smallest)
             for index in givers.projects(where)
+            if entitled.may_give(index)
         }
         for index in self._readers:
             self._read(index)

@@ -35,15 +35,13 @@ def reasons_of(board: Board, givers: Givers, waiting: Iterable[Waiter]) -> dict[
         if entry.work.queued and (start := entry.waits) is not None
     }
     known: dict[Shape, Reason] = {}
-    for waiter in waiting:
+    for waiter in sorted(waiting, key=lambda waiter: waiter.work.need):
         if waiter.workers:
             continue
         shape = waiter.line.shape
         if shape not in known:
             known[shape] = explain.waiting(waiter.work)
-        reason = known[shape]
-        for work in waiter.left():
-            reasons[work.job.id] = reason
+        reasons.update(dict.fromkeys(waiter.left(), known[shape]))
     return reasons
 
 
@@ -279,14 +277,29 @@ class Explanation:
 
     def _protected_may_pay(self, claim: Claim) -> bool:
         """Tell whether anything protected could be taken, first or after lower jobs of its own."""
-        mine, lawful = claim.work.branch.index, claim.entitled.lawful
         held = self.board.chunks.protected
         if claim.entitled.own_gives():
             return bool(held)
+        mine, priority = claim.work.branch.index, claim.work.job.priority
+        if mine in held and (self._lowest[mine] < priority or mine in self._with_long):
+            return True
         return any(
-            any(lawful(chunk) for chunk in chunks) if index == mine else lawful(next(iter(chunks)))
+            claim.entitled.may_give(index) and claim.entitled.lawful(next(iter(chunks))) is not None
             for index, chunks in held.items()
+            if index != mine
         )
+
+    @cached_property
+    def _lowest(self) -> dict[int, int]:
+        """Return the lowest priority of a protected job, by project."""
+        held = self.board.chunks.protected.items()
+        return {index: min(c.work.job.priority for c in chunks) for index, chunks in held}
+
+    @cached_property
+    def _with_long(self) -> set[int]:
+        """Return the projects with protected long-running work."""
+        held = self.board.chunks.protected.items()
+        return {index for index, chunks in held if any(c.work.long for c in chunks)}
 
     def _delayed_for(self, work: Work) -> float | None:
         """Return how long its claim on long-running work still has to wait; None without one."""

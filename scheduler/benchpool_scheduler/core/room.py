@@ -40,6 +40,7 @@ class Room:
         every: All ready nodes as a set of their orders. ``used``: those with any worker.
         by_free: For now and for soon: the nodes by how many whole GPUs are free.
         levels: The domains of the machine room.
+        largest: GPUs of the largest node.
         homes: Where this pass has put the first worker of a job.
     """
 
@@ -56,6 +57,7 @@ class Room:
         self._allowed: dict[tuple[tuple[str, ...], bool], int] = {}
         self._indexes = Indexes(self.nodes)
         self.homes: dict[JobId, NodeName] = {}
+        self.largest = max((len(node.node.gpus) for node in self.nodes), default=0)
         self._cpus_bound = any(n.cpus_bound for n in self.nodes)
         self._memory_bound = any(n.memory_bound for n in self.nodes)
         self._shared = any(n.node.shared for n in self.nodes)
@@ -76,6 +78,7 @@ class Room:
             return
         now, soon = known.now, known.soon
         known.renew(node)
+        self.largest = max(self.largest, len(node.gpus))
         for buckets, before, after in zip(
             self.by_free, (now, soon), (known.now, known.soon), strict=True
         ):

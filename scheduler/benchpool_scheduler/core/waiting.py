@@ -7,9 +7,10 @@ line of its own.
 
 from __future__ import annotations
 
-from bisect import bisect_left, insort
+from bisect import bisect_left
 from collections.abc import Iterator
 
+from benchpool_scheduler.core.model import JobId
 from benchpool_scheduler.core.works import Work
 
 Shape = tuple[object, ...]
@@ -21,10 +22,11 @@ class Line:
     Attributes:
         tier: Priority negated, whether this is a job that could grow, and whether it has run long;
             the smallest goes first.
+        ages: By age, the oldest first; ``ids`` in the same order.
         workers: How many workers each has: none, or those of the job that could grow.
     """
 
-    __slots__ = ("ages", "shape", "tier", "user", "workers", "works")
+    __slots__ = ("ages", "ids", "shape", "tier", "user", "workers", "works")
 
     def __init__(self, work: Work, workers: int = 0) -> None:
         self.tier = (-work.job.priority, workers > 0, work.long)
@@ -32,20 +34,22 @@ class Line:
         self.shape: Shape = (work.age, "grows") if workers else work.shape
         self.workers = workers
         self.ages: list[int] = []
+        self.ids: list[JobId] = []
         self.works: dict[int, Work] = {}
 
     def put(self, work: Work) -> None:
         """Add a job in its place."""
-        if self.ages and work.age < self.ages[-1]:
-            insort(self.ages, work.age)
-        else:
-            self.ages.append(work.age)
+        at = len(self.ages)
+        if at and work.age < self.ages[-1]:
+            at = bisect_left(self.ages, work.age)
+        self.ages.insert(at, work.age)
+        self.ids.insert(at, work.job.id)
         self.works[work.age] = work
 
     def drop(self, work: Work) -> None:
         """Take a job out."""
-        del self.ages[bisect_left(self.ages, work.age)]
-        del self.works[work.age]
+        at = bisect_left(self.ages, work.age)
+        del self.ages[at], self.ids[at], self.works[work.age]
 
     def at(self, position: int) -> Work:
         """Return the job at a position, the oldest at 0."""
