@@ -12,11 +12,12 @@ class Buckets(list[int]):
         filled: The numbers whose set is not empty: few, however many GPUs a node has.
     """
 
-    __slots__ = ("filled",)
+    __slots__ = ("_known", "filled")
 
     def __init__(self, sets: Iterable[int]) -> None:
         super().__init__(sets)
         self.filled = {free for free, found in enumerate(self) if found}
+        self._known: dict[int, int] = {}  # by nodes, until the next move
 
     def move(self, bit: int, before: int, after: int) -> None:
         """Let a node have another number of free GPUs.
@@ -26,6 +27,8 @@ class Buckets(list[int]):
         >>> buckets, sorted(buckets.filled)
         ([1, 2], [0, 1])
         """
+        if self._known:
+            self._known.clear()
         self[before] ^= bit
         if not self[before]:
             self.filled.discard(before)
@@ -38,4 +41,8 @@ class Buckets(list[int]):
         >>> Buckets([0b001, 0b010, 0b100]).gpus(0b110)
         3
         """
-        return sum(free * (self[free] & nodes).bit_count() for free in self.filled)
+        known = self._known.get(nodes)
+        if known is None:
+            known = sum(free * (self[free] & nodes).bit_count() for free in self.filled)
+            self._known[nodes] = known
+        return known

@@ -254,7 +254,7 @@ class Explanation:
         """
         board, chunks = self.board, self.board.chunks
         claim = Claim(board, self.unprotected, work, work.job.min_workers)
-        if not self._protected_may_pay(claim):
+        if not claim.entitled.rightful() or not self._protected_may_pay(claim):
             return None
         fit = work.fit
         alike = (work.branch.index, work.job.priority, work.job.min_workers, work.job.preemptible)

@@ -99,7 +99,9 @@ class Claim:
             return True
         if self._payable and self._pay(Payers(self.entitled, smallest=True)):
             return True
-        return self._pay_on_one_node(MOST_NODES_TRIED, best=best)
+        if self._pay_on_one_node(MOST_NODES_TRIED, best=best):
+            return True
+        return best and self._pay_node_by_node()
 
     def fits(self) -> bool:
         """Tell whether the claimant could start once the leaving are gone."""
@@ -247,6 +249,45 @@ class Claim:
                     found = key, node
                 self.undo()
         return found is not None and self._pay(Payers(self.entitled, found[1].node.name))
+
+    def _pay_node_by_node(self) -> bool:
+        """Clear one node after another, for a gang whose workers need several GPUs on a node each.
+
+        The nodes that lose least first; what does not make room for a worker holds again.
+        """
+        room, fit = self.board.room, self.work.fit
+        if self.workers == 1 or fit.gpus < 2 or len(room.nodes) < 2 or not self._payable:
+            return False
+        most = 2 * self.workers + MOST_NODES_COMPARED
+        nodes = list(islice(self.givers.freest(room, fit), 4 * most))
+        for node in sorted(nodes, key=self._cost_of)[:most]:
+            if self.fits():
+                break
+            self._clear(node)
+        if not self.fits():
+            self.undo()
+            return False
+        self._spare(None)
+        return True
+
+    def _cost_of(self, node: NodeRoom) -> tuple[float, int]:
+        payable = self._payable
+        here = [c for c in self.givers.on_node(node.node.name) if c.work.branch.index in payable]
+        return sum(map(self.givers.lost, here)), node.order
+
+    def _clear(self, node: NodeRoom) -> None:
+        """Let go on a node as long as that makes room for more workers."""
+        payers = Payers(self.entitled, node.node.name)
+        slots, useful = node.slots(self.work.fit, soon=True), len(self.paid)
+        while (paid := payers.next()) is not None:
+            self._take(paid)
+            payers.taken(paid)
+            if (now := node.slots(self.work.fit, soon=True)) > slots:
+                slots, useful = now, len(self.paid)
+                if self.fits():
+                    break
+        while len(self.paid) > useful:
+            self._hold_again(self.paid.pop().chunk)
 
     def _nodes_to_try(self, most: int) -> list[NodeRoom]:
         """Return nodes that could do it alone, those that lack least first."""
