@@ -1,0 +1,66 @@
+"""The names by which scheduler, spawner, chart and cluster know each other.
+
+Values of users and projects that Kubernetes would refuse as labels are in annotations; labels hold
+ids only. The chart renders the same names; a test holds them against this module.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+GROUP: Final = "benchpool.io"
+VERSION: Final = "v1"
+API_VERSION: Final = f"{GROUP}/{VERSION}"
+
+ADMISSION_GATE: Final = "benchpool.io/admission"
+"""Scheduling gate of every GPU pod of ours; only the scheduler removes it (R1)."""
+
+MANAGED: Final = "benchpool.io/managed"
+"""Label of namespaces in which nobody may take a GPU without the gate; its value is ``true``."""
+
+ROLE: Final = "benchpool.io/role"
+"""Label of our pods: ``worker`` or ``notebook``."""
+ROLE_WORKER: Final = "worker"
+ROLE_NOTEBOOK: Final = "notebook"
+
+JOB: Final = "benchpool.io/job"
+"""Label: id of the job (26 characters), on Jobs, Services and pods of an attempt."""
+ATTEMPT: Final = "benchpool.io/attempt"
+"""Label: number of the attempt, from 1."""
+LEASE: Final = "benchpool.io/lease"
+"""Label: id of the build lease that a notebook pod holds GPUs by."""
+USER: Final = "benchpool.io/user"
+"""Annotation: the Hub's name of the user."""
+PROJECT: Final = "benchpool.io/project"
+"""Annotation: the project's name."""
+SLOTS: Final = "benchpool.io/slots"
+"""Annotation: which GPU slots of its node a pod was given, as the scheduler counts them."""
+EPOCH: Final = "benchpool.io/leader-epoch"
+"""Annotation: epoch of the leader that wrote the object last; a writer never lowers it."""
+
+GPU_RESOURCE: Final = "nvidia.com/gpu"
+FIELD_MANAGER: Final = "benchpool-scheduler"
+ELECTION_LEASE: Final = "benchpool-scheduler"
+
+
+def attempt_name(job: str, attempt: int) -> str:
+    """Return the name of the Job and the headless Service of an attempt.
+
+    Two leaders that start the same attempt collide on it instead of starting it twice.
+
+    >>> attempt_name("01hzxk8qj9v4e2c5t7m3n6p8ra", 2)
+    'bp-01hzxk8qj9v4e2c5t7m3n6p8ra-2'
+    """
+    return f"bp-{job}-{attempt}"
+
+
+def slot(node: str, index: int, resource: str = GPU_RESOURCE) -> str:
+    """Return how a GPU of a node is called before the kubelet has chosen a device for it.
+
+    >>> slot("node-a", 3)
+    'node-a/3'
+    >>> slot("node-a", 0, "nvidia.com/mig-1g.10gb")
+    'node-a/mig-1g.10gb/0'
+    """
+    kind = resource.partition("/")[2]
+    return f"{node}/{index}" if resource == GPU_RESOURCE else f"{node}/{kind}/{index}"
