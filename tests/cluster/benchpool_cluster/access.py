@@ -1,0 +1,167 @@
+"""How one reaches an API server: a kubeconfig, a token, and plain calls over HTTP.
+
+No client library is used, so that a test of ours never depends on how one reads an answer.
+"""
+
+from __future__ import annotations
+
+import json
+import ssl
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from benchpool_cluster.processes import NotReady, until
+
+PATCHES = {
+    "merge": "application/merge-patch+json",
+    "json": "application/json-patch+json",
+    "apply": "application/apply-patch+yaml",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """An API server and who we are to it."""
+
+    server: str
+    token: str
+    authority: Path
+    kubeconfig: Path
+
+    def write_kubeconfig(self) -> None:
+        """Write the kubeconfig, for this caller only to read."""
+        text = json.dumps(kubeconfig(self.server, self.token, self.authority), indent=1)
+        self.kubeconfig.touch(0o600)
+        self.kubeconfig.write_text(text)
+
+    @contextmanager
+    def client(self) -> Iterator[httpx.Client]:
+        """A connection as this caller."""
+        with httpx.Client(
+            base_url=self.server,
+            headers={"Authorization": f"Bearer {self.token}"},
+            verify=ssl.create_default_context(cafile=str(self.authority)),
+            timeout=30,
+            trust_env=False,
+        ) as client:
+            yield client
+
+    def call(self, method: str, path: str, body: object = None, patch: str = "") -> httpx.Response:
+        """One call; ``patch`` is the kind of patch: merge, json or apply."""
+        kind = PATCHES[patch] if patch else "application/json"
+        content = None if body is None else json.dumps(body)
+        with self.client() as client:
+            return client.request(
+                method, path, content=content, headers={"Content-Type": kind} if content else {}
+            )
+
+    def get(self, path: str) -> dict[str, Any]:
+        """Read an object or a list; what is not there raises."""
+        return self._done(self.call("GET", path))
+
+    def find(self, path: str) -> dict[str, Any] | None:
+        """Read an object, or None when there is none."""
+        answer = self.call("GET", path)
+        return None if answer.status_code == 404 else self._done(answer)
+
+    def create(self, path: str, body: object) -> dict[str, Any]:
+        """Create an object in the collection at ``path``."""
+        return self._done(self.call("POST", path, body))
+
+    def apply(self, path: str, body: object) -> dict[str, Any]:
+        """Make the object at ``path`` as given, whether or not it is there."""
+        where = f"{path}?fieldManager=tests&force=true"
+        return self._done(self.call("PATCH", where, body, patch="apply"))
+
+    def patch(self, path: str, body: object, kind: str = "merge") -> dict[str, Any]:
+        """Change an object."""
+        return self._done(self.call("PATCH", path, body, patch=kind))
+
+    def delete(self, path: str, grace_seconds: int | None = None) -> None:
+        """Delete an object; one that is not there is no error."""
+        query = "" if grace_seconds is None else f"?gracePeriodSeconds={grace_seconds}"
+        answer = self.call("DELETE", path + query)
+        if answer.status_code != 404:
+            self._done(answer)
+
+    def wait(
+        self, path: str, holds: Callable[[dict[str, Any]], bool], seconds: float = 60
+    ) -> dict[str, Any]:
+        """Read an object until something holds of it, and return it."""
+        seen: list[dict[str, Any] | None] = [None]
+
+        def look() -> bool:
+            seen[0] = self.find(path)
+            return seen[0] is not None and holds(seen[0])
+
+        if not until(look, seconds):
+            raise NotReady(f"{path} did not come to be as expected in {seconds:g} s: {seen[0]}")
+        assert seen[0] is not None
+        return seen[0]
+
+    def wait_gone(self, path: str, seconds: float = 60) -> None:
+        """Wait until an object is not there."""
+        if not until(lambda: self.find(path) is None, seconds):
+            raise NotReady(f"{path} is still there after {seconds:g} s")
+
+    def service_account(
+        self, namespace: str, name: str, *, seconds: int = 3600, cluster_role: str = ""
+    ) -> Access:
+        """Access as a service account, made if need be; its kubeconfig lies beside ours."""
+        accounts = f"/api/v1/namespaces/{namespace}/serviceaccounts"
+        about = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": name}}
+        self.apply(f"{accounts}/{name}", about)
+        if cluster_role:
+            self._bind(namespace, name, cluster_role)
+        wish = {"spec": {"expirationSeconds": seconds}}
+        token = self.create(f"{accounts}/{name}/token", wish)["status"]["token"]
+        file = self.kubeconfig.with_name(f"{namespace}.{name}.kubeconfig")
+        access = Access(self.server, token, self.authority, file)
+        access.write_kubeconfig()
+        return access
+
+    def _bind(self, namespace: str, name: str, cluster_role: str) -> None:
+        role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole"}
+        binding = {
+            "apiVersion": "rbac.authorization.k8s.io/v1",
+            "kind": "ClusterRoleBinding",
+            "metadata": {"name": f"{namespace}.{name}.{cluster_role}"},
+            "roleRef": role | {"name": cluster_role},
+            "subjects": [{"kind": "ServiceAccount", "namespace": namespace, "name": name}],
+        }
+        group = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings"
+        self.apply(f"{group}/{namespace}.{name}.{cluster_role}", binding)
+
+    @staticmethod
+    def _done(answer: httpx.Response) -> dict[str, Any]:
+        if answer.is_error:
+            raise httpx.HTTPStatusError(
+                f"{answer.request.method} {answer.request.url.path}: "
+                f"{answer.status_code} {answer.text[:2000]}",
+                request=answer.request,
+                response=answer,
+            )
+        done: dict[str, Any] = answer.json()
+        return done
+
+
+def kubeconfig(server: str, token: str, authority: Path) -> dict[str, Any]:
+    """A kubeconfig with one cluster and one user."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [
+            {
+                "name": "tests",
+                "cluster": {"server": server, "certificate-authority": str(authority)},
+            }
+        ],
+        "users": [{"name": "caller", "user": {"token": token}}],
+        "contexts": [{"name": "tests", "context": {"cluster": "tests", "user": "caller"}}],
+        "current-context": "tests",
+    }

@@ -1,0 +1,64 @@
+"""Nodes without a machine: kwok reports them Ready and runs their pods without a container."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from benchpool_cluster import build
+from benchpool_cluster.access import Access
+from benchpool_cluster.control_plane import flags
+from benchpool_cluster.processes import Processes
+
+FAKE = "kwok.x-k8s.io/node"
+NODES = "/api/v1/nodes"
+
+
+def start(processes: Processes, kubeconfig: Path) -> None:
+    """Start kwok; it looks after annotated nodes only."""
+    options = {
+        "kubeconfig": kubeconfig,
+        "config": "-",  # no file of the person's own; kwok then has its usual stages
+        "manage-all-nodes": "false",
+        "manage-nodes-with-annotation-selector": f"{FAKE}=fake",
+    }
+    processes.start("kwok", [build.find("kwok"), *flags(options)])
+
+
+def add(access: Access, name: str, *, gpus: int = 8, labels: dict[str, str] | None = None) -> None:
+    """Add a node; it is tainted, so that only pods that tolerate ``kwok`` come to it."""
+    size = {"cpu": "64", "memory": "512Gi", "pods": "110", "ephemeral-storage": "1Ti"}
+    room = size | {"nvidia.com/gpu": str(gpus)}
+    own = {"kubernetes.io/hostname": name, "kubernetes.io/os": "linux", "type": "kwok"}
+    node: dict[str, Any] = {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {
+            "name": name,
+            "annotations": {FAKE: "fake"},
+            "labels": own | (labels or {}),
+        },
+        "spec": {"taints": [{"key": FAKE, "value": "fake", "effect": "NoSchedule"}]},
+    }
+    access.create(NODES, node)
+    status = {"status": {"capacity": room, "allocatable": room}}
+    access.patch(f"{NODES}/{name}/status", status)
+
+
+def wait_ready(access: Access, name: str, seconds: float = 30) -> dict[str, Any]:
+    """Wait until a node is Ready and return it."""
+    return access.wait(f"{NODES}/{name}", is_ready, seconds)
+
+
+def remove(access: Access, name: str) -> None:
+    """Take a node away, as a cloud does."""
+    access.delete(f"{NODES}/{name}")
+
+
+def is_ready(node: dict[str, Any]) -> bool:
+    """Say whether a node says that it is ready."""
+    conditions = node["status"].get("conditions", [])
+    return any(one["type"] == "Ready" and one["status"] == "True" for one in conditions)
+
+
+TOLERATION = {"key": FAKE, "operator": "Exists", "effect": "NoSchedule"}

@@ -1,0 +1,150 @@
+"""The processes of a cluster by name: started, ended, frozen and started again.
+
+What is known of each lies in a file, so that another process than the one that started it can end
+it. A process is told by its id and its start time: an id alone may belong to somebody else by now.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+
+class NotReady(Exception):
+    """A part did not become ready in time; the text ends with what it wrote last."""
+
+
+@dataclass(frozen=True, slots=True)
+class Processes:
+    """All processes of one cluster, with their logs, in one folder.
+
+    ``tied`` ones end with the process that started them, however that ended.
+    """
+
+    folder: Path
+    tied: bool = False
+
+    def start(self, name: str, command: Sequence[object], environment: str = "") -> None:
+        """Start a process under a name; ``environment`` is ``NAME=VALUE`` words."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        words = [str(word) for word in command]
+        if environment:
+            words = ["env", *environment.split(), *words]
+        self._spawn(name, words)
+
+    def restart(self, name: str) -> None:
+        """Start an ended process again with the command it had."""
+        self.kill(name)
+        self._spawn(name, self._known(name)["command"])
+
+    def stop(self, name: str, seconds: float = 15) -> None:
+        """Ask a process to end and wait for it; after ``seconds`` it is killed."""
+        self._signal(name, signal.SIGCONT)
+        self._signal(name, signal.SIGTERM)
+        if not until(lambda: not self.is_running(name), seconds):
+            self.kill(name)
+
+    def kill(self, name: str) -> None:
+        """End a process at once, as a crash would."""
+        self._signal(name, signal.SIGKILL)
+        if not until(lambda: not self.is_running(name), 10):
+            raise NotReady(f"{name} does not die")
+
+    def freeze(self, name: str) -> None:
+        """Stop a process without ending it: it holds its connections and answers nothing."""
+        self._signal(name, signal.SIGSTOP)
+
+    def thaw(self, name: str) -> None:
+        """Let a frozen process go on."""
+        self._signal(name, signal.SIGCONT)
+
+    def is_running(self, name: str) -> bool:
+        """Say whether a process lives; one that only waits to be collected does not."""
+        return self._living(name) is not None
+
+    def pid(self, name: str) -> int:
+        """The id of a running process."""
+        pid = self._living(name)
+        if pid is None:
+            raise NotReady(f"{name} is not running. {self.last_words(name)}")
+        return pid
+
+    def names(self) -> list[str]:
+        """All processes that were started here, the latest first."""
+        files = self.folder.glob("*.process")
+        return [f.stem for f in sorted(files, key=lambda f: f.stat().st_mtime_ns, reverse=True)]
+
+    def forget(self, name: str) -> None:
+        """Drop what is known of an ended process; its log stays."""
+        (self.folder / f"{name}.process").unlink(missing_ok=True)
+
+    def last_words(self, name: str) -> str:
+        """The end of a process's log."""
+        log = self.folder / f"{name}.log"
+        return log.read_text(errors="replace")[-2000:] if log.exists() else "(no log)"
+
+    def wait_for(self, name: str, ready: Callable[[], bool], seconds: float = 60) -> None:
+        """Wait until a part is ready; fail at once when its process has ended."""
+        if not until(lambda: ready() or not self.is_running(name), seconds) or not ready():
+            raise NotReady(f"{name} is not ready: {self.last_words(name)}")
+
+    def _spawn(self, name: str, command: list[str]) -> None:
+        tie = ["setpriv", "--pdeathsig", "KILL"] if self.tied else []
+        log = str(self.folder / f"{name}.log")
+        pid = os.posix_spawnp(
+            (tie + command)[0],
+            tie + command,
+            os.environ,
+            setsid=True,
+            file_actions=[
+                (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+                (os.POSIX_SPAWN_OPEN, 1, log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600),
+                (os.POSIX_SPAWN_DUP2, 1, 2),
+            ],
+        )
+        known = {"pid": pid, "began": began(pid), "command": command}
+        (self.folder / f"{name}.process").write_text(json.dumps(known))
+
+    def _known(self, name: str) -> dict[str, list[str]]:
+        known: dict[str, list[str]] = json.loads((self.folder / f"{name}.process").read_text())
+        return known
+
+    def _living(self, name: str) -> int | None:
+        file = self.folder / f"{name}.process"
+        if not file.exists():
+            return None
+        known = json.loads(file.read_text())
+        pid: int = known["pid"]
+        return pid if began(pid) == known["began"] else None
+
+    def _signal(self, name: str, number: signal.Signals) -> None:
+        pid = self._living(name)
+        if pid is not None:
+            os.kill(pid, number)
+
+
+def began(pid: int) -> str | None:
+    """When a process began, in ticks since the machine did; None for one that has ended."""
+    with suppress(ChildProcessError):
+        os.waitpid(pid, os.WNOHANG)  # collects it when it was our child
+    try:
+        words = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    return None if words[0] in "ZX" else words[19]
+
+
+def until(holds: Callable[[], bool], seconds: float) -> bool:
+    """Wait until something holds; say whether it came to hold in time."""
+    end = time.monotonic() + seconds
+    while not holds():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.05)
+    return True

@@ -1,0 +1,5 @@
+"""The clusters of these tests."""
+
+from __future__ import annotations
+
+from benchpool_cluster.fixtures import control_plane as control_plane
