@@ -1,0 +1,68 @@
+"""The one door to Kubernetes: nothing else imports its client.
+
+- ``connect`` / ``Connection``: get, list, create, replace, patch, apply, delete, streams; raw JSON
+  decoded into the msgspec Structs of the caller; repeated with jitter; typed errors.
+- ``Reflector``: list and watch as one async iterator of typed changes, with a trimmed cache.
+- ``kinds``: the objects that we touch.
+
+It knows nothing of jobs or GPUs.
+"""
+
+from benchpool_scheduler.kube.connection import (
+    Connection,
+    Listing,
+    Object,
+    Patch,
+    Precondition,
+    connect,
+)
+from benchpool_scheduler.kube.failures import (
+    AlreadyExists,
+    Conflict,
+    Forbidden,
+    Gone,
+    Invalid,
+    KubeFailure,
+    KubeUnavailable,
+    NotFound,
+)
+from benchpool_scheduler.kube.kinds import Kind
+from benchpool_scheduler.kube.patience import ONCE, Patience
+from benchpool_scheduler.kube.watching import (
+    Appeared,
+    Change,
+    Changed,
+    Key,
+    Listed,
+    Metadata,
+    Reflector,
+    Vanished,
+)
+
+__all__ = [
+    "ONCE",
+    "AlreadyExists",
+    "Appeared",
+    "Change",
+    "Changed",
+    "Conflict",
+    "Connection",
+    "Forbidden",
+    "Gone",
+    "Invalid",
+    "Key",
+    "Kind",
+    "KubeFailure",
+    "KubeUnavailable",
+    "Listed",
+    "Listing",
+    "Metadata",
+    "NotFound",
+    "Object",
+    "Patch",
+    "Patience",
+    "Precondition",
+    "Reflector",
+    "Vanished",
+    "connect",
+]

@@ -1,0 +1,308 @@
+"""A cache of objects that follows the API server: list, then watch, for as long as it is read.
+
+    reflector = Reflector(connection, PODS, labels="benchpool.io/role=worker", as_=Pod, keep=trim)
+    async for change in reflector.changes():
+        match change:
+            case Appeared(item=pod): ...
+            case Changed(item=pod, before=known): ...
+            case Vanished(item=pod): ...
+            case Listed(): ...        # reflector.items is all there is; comes after each list
+
+``items`` changes just before the change is yielded, in the same task: there is no queue between.
+One consumer. ``changes`` never ends by itself and raises only what will not heal: Forbidden,
+NotFound (no such kind), Invalid.
+
+What it guards against: a version that is too old (410) leads to another list, and what it lacks
+has vanished; a list that breaks off says nothing; an object of the same name and another UID is
+another object; a watch that is silent for longer than its own time limit is half open, and is
+opened again; bookmarks keep the version young. After an outage it waits with jitter, so that many
+readers do not come back at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+import time
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Generic, TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from benchpool_scheduler.kube.connection import Connection, Params
+from benchpool_scheduler.kube.failures import Gone, KubeUnavailable, Status, failure
+from benchpool_scheduler.kube.kinds import Kind
+from benchpool_scheduler.kube.patience import AGAIN
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+Key = tuple[str, str]
+"""Namespace (empty for objects of the cluster) and name."""
+
+WATCH_S = 45
+"""A watch ends by itself after about this; a reader that hears nothing for longer is cut off."""
+SLACK_S = 10.0
+FIRST_S, LONGEST_S = 0.2, 30.0
+TURN = 200
+"""After so many events at a stretch others have their turn."""
+
+
+class Metadata(Struct, frozen=True, rename="camel"):
+    """The part of ``metadata`` that every cache needs."""
+
+    name: str = ""
+    namespace: str = ""
+    uid: str = ""
+    resource_version: str = ""
+
+
+class _Head(Struct):
+    metadata: Metadata = Metadata()
+
+
+class _WatchEvent(Struct):
+    type: str
+    object: msgspec.Raw
+
+
+@dataclass(frozen=True, slots=True)
+class Appeared(Generic[T]):
+    """An object that was not there, or is there for the first time as far as we know."""
+
+    key: Key
+    item: T
+
+
+@dataclass(frozen=True, slots=True)
+class Changed(Generic[T]):
+    """An object is another version of what it was."""
+
+    key: Key
+    item: T
+    before: T
+
+
+@dataclass(frozen=True, slots=True)
+class Vanished(Generic[T]):
+    """An object is gone; ``item`` is how it was last."""
+
+    key: Key
+    item: T
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A whole list has been taken over; all changes that it brought were told before."""
+
+
+Change = Appeared[T] | Changed[T] | Vanished[T] | Listed
+
+
+@dataclass(slots=True)
+class _Entry(Generic[T]):
+    uid: str
+    version: str
+    item: T | None
+
+
+class Reflector(Generic[T]):
+    """A cache of the objects of one kind.
+
+    Args:
+        namespace: None for all namespaces. ``labels``, ``fields``: selectors.
+        as_: What an object is decoded into: a msgspec ``Struct`` (others fields are skipped
+            unread) or ``dict``.
+        keep: Trims an object to what is kept in memory; None leaves it out of ``items``. Without
+            it the decoded object is kept.
+
+    Attributes:
+        items: What is known, by namespace and name.
+        heard: When the server last said something (``time.monotonic``), 0 before.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        kind: Kind,
+        *,
+        namespace: str | None = None,
+        labels: str | None = None,
+        fields: str | None = None,
+        as_: Any = dict[str, Any],
+        keep: Callable[[Any], T | None] | None = None,
+    ) -> None:
+        self._connection = connection
+        self._kind = kind
+        self._namespace = namespace
+        self._labels = labels
+        self._fields = fields
+        self._decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(as_)
+        self._keep = keep
+        self._entries: dict[Key, _Entry[T]] = {}
+        self._items: dict[Key, T] = {}
+        self._version: str | None = None
+        self.items: Mapping[Key, T] = MappingProxyType(self._items)
+        self.heard = 0.0
+
+    @property
+    def listed(self) -> bool:
+        """Whether everything was listed at least once and nothing since says: list again."""
+        return self._version is not None
+
+    async def changes(self) -> AsyncIterator[Change[T]]:
+        """Yield what changes, from everything on; see the module."""
+        failures = 0
+        while True:
+            try:
+                if self._version is None:
+                    async for change in self._list():
+                        yield change
+                async for change in self._watch():
+                    failures = 0
+                    yield change
+                failures = 0
+            except Gone:
+                log.info("the versions of %s are too old; listing again", self._kind.plural)
+                self._version = None
+                failures += 1
+            except KubeUnavailable as away:
+                failures += 1
+                if failures > 1:
+                    log.warning("%s: %s", self._kind.plural, away)
+                if failures > 3:
+                    # A server that was set back in time refuses versions it never had.
+                    self._version = None
+            if failures:
+                await asyncio.sleep(_pause_s(failures))
+
+    # ------------------------------------------------------------------ list
+
+    async def _list(self) -> AsyncIterator[Change[T]]:
+        found: list[msgspec.Raw] = []
+        version = ""
+        pages = self._connection.pages(self._kind, self._namespace, self._labels, self._fields)
+        async for page, of_page in pages:
+            found += page
+            version = of_page
+            self.heard = time.monotonic()
+        present: set[Key] = set()
+        for number, raw in enumerate(found):
+            key, changes = self._take(raw)
+            present.add(key)
+            for change in changes:
+                yield change
+            if number % TURN == TURN - 1:
+                await asyncio.sleep(0)
+        for key in [key for key in self._entries if key not in present]:
+            for change in self._drop(key):
+                yield change
+        # Only now: whoever stops listening in between starts with a list again.
+        self._version = version
+        yield Listed()
+
+    # ------------------------------------------------------------------ watch
+
+    async def _watch(self) -> AsyncIterator[Change[T]]:
+        limit_s = WATCH_S + random.randrange(10)  # noqa: S311
+        path = self._kind.path(self._namespace)
+        async with self._connection.stream(
+            path, self._params(limit_s), silence_s=limit_s + SLACK_S
+        ) as chunks:
+            number = 0
+            async for line in _lines(chunks):
+                self.heard = time.monotonic()
+                for change in self._apply(msgspec.json.decode(line, type=_WatchEvent)):
+                    yield change
+                number += 1
+                if number % TURN == 0:
+                    await asyncio.sleep(0)
+
+    def _params(self, limit_s: int) -> Params:
+        params = {
+            "watch": "1",
+            "allowWatchBookmarks": "true",
+            "resourceVersion": self._version or "",
+            "timeoutSeconds": str(limit_s),
+        }
+        if self._labels:
+            params["labelSelector"] = self._labels
+        if self._fields:
+            params["fieldSelector"] = self._fields
+        return params
+
+    def _apply(self, event: _WatchEvent) -> Iterator[Change[T]]:
+        match event.type:
+            case "BOOKMARK":
+                head = msgspec.json.decode(event.object, type=_Head)
+                self._version = head.metadata.resource_version
+            case "ERROR":
+                status = msgspec.json.decode(event.object, type=Status)
+                if status.code in AGAIN:
+                    raise KubeUnavailable(f"The API server ends a watch: {status.message}")
+                raise failure(status)
+            case "DELETED":
+                head = msgspec.json.decode(event.object, type=_Head)
+                yield from self._drop(_key(head.metadata), head.metadata.uid)
+                self._version = head.metadata.resource_version
+            case _:
+                _, changes = self._take(event.object)
+                yield from changes
+                head = msgspec.json.decode(event.object, type=_Head)
+                self._version = head.metadata.resource_version
+
+    # ------------------------------------------------------------------ the cache
+
+    def _take(self, raw: msgspec.Raw) -> tuple[Key, list[Change[T]]]:
+        about = msgspec.json.decode(raw, type=_Head).metadata
+        key = _key(about)
+        known = self._entries.get(key)
+        if known is not None and known.uid == about.uid and known.version == about.resource_version:
+            return key, []
+        changes: list[Change[T]] = []
+        if known is not None and known.uid != about.uid:
+            changes += self._drop(key)
+            known = None
+        decoded = self._decoder.decode(raw)
+        item: T | None = decoded if self._keep is None else self._keep(decoded)
+        before = None if known is None else known.item
+        self._entries[key] = _Entry(about.uid, about.resource_version, item)
+        if item is not None:
+            self._items[key] = item
+            changes.append(Appeared(key, item) if before is None else Changed(key, item, before))
+        elif before is not None:
+            del self._items[key]
+            changes.append(Vanished(key, before))
+        return key, changes
+
+    def _drop(self, key: Key, uid: str | None = None) -> list[Change[T]]:
+        known = self._entries.get(key)
+        if known is None or uid not in (None, known.uid):
+            return []
+        del self._entries[key]
+        self._items.pop(key, None)
+        return [] if known.item is None else [Vanished(key, known.item)]
+
+
+def _key(about: Metadata) -> Key:
+    return about.namespace, about.name
+
+
+def _pause_s(failures: int) -> float:
+    """Return how long to wait after so many failures in a row (full jitter)."""
+    bound: float = min(LONGEST_S, FIRST_S * 2.0 ** (failures - 1))
+    return bound * random.random()  # noqa: S311
+
+
+async def _lines(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """Split what comes into lines; a line may be longer than any chunk."""
+    rest = b""
+    async for chunk in chunks:
+        *whole, rest = (rest + chunk).split(b"\n")
+        for line in whole:
+            if line:
+                yield line
