@@ -79,6 +79,7 @@ class EndedBy(StrEnum):
     TIME_LIMIT = "time-limit"
     OUT_OF_MEMORY = "out-of-memory"
     COULD_NOT_START = "could-not-start"
+    NOT_TAKEN = "not-taken"  # its node did not take it; nothing ran, and other nodes may do
     LOST = "lost"  # its machine was restarted, or its supervisor was killed
 
 
@@ -130,7 +131,10 @@ class DeviceState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Device:
-    """One GPU of a node as found; ``note`` says why it is not usable."""
+    """One GPU of a node as found; ``note`` says why it is not usable.
+
+    ``resource`` is what Kubernetes counts it as; slices of a GPU have names of their own.
+    """
 
     uuid: str
     index: int
@@ -140,6 +144,33 @@ class Device:
     simulated: bool
     state: DeviceState = DeviceState.USABLE
     note: str | None = None
+    resource: str = "nvidia.com/gpu"
+
+
+@dataclass(frozen=True, slots=True)
+class NodeFacts:
+    """A machine as found, whoever uses it.
+
+    Attributes:
+        labels: As the machine has them, by name.
+        cpus: Processor cores that our workers may have together: what it offers without what
+            others there have asked for; None for no bound. ``memory_gib`` likewise.
+        ready: A worker may be started there; ``note`` says why not. GPUs of a machine that is not
+            ready are not lost: jobs wait for them.
+        gpus: UUIDs of the GPUs that ``links`` and ``sockets`` are about, in their order.
+        links: How close two of them are; larger is closer. Empty where nothing is known (R12).
+        sockets: The CPU socket of each of them. Empty where nothing is known.
+    """
+
+    name: str
+    labels: Mapping[str, str] = field(default_factory=dict)
+    cpus: float | None = None
+    memory_gib: float | None = None
+    ready: bool = True
+    note: str | None = None
+    gpus: tuple[str, ...] = ()
+    links: tuple[tuple[int, ...], ...] = ()
+    sockets: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +206,19 @@ class Runtime(Protocol):
         """Let go of everything; workers run on."""
 
     async def devices(self) -> tuple[Device, ...]:
-        """Return the GPUs as they are now; cached for at most a few seconds."""
+        """Return the GPUs as they are now; cached for at most a few seconds.
+
+        The same tuple again tells at no cost that nothing has changed.
+        """
+
+    async def nodes(self) -> tuple[NodeFacts, ...]:
+        """Return the machines as they are now, under the same terms as ``devices``.
+
+        Of a machine with GPUs that is not among them nothing is known but its GPUs.
+        """
+
+    def nodes_for_claim(self, claim: str) -> frozenset[str] | None:
+        """Return where a volume claim can be used, None for everywhere or not known yet."""
 
     async def start(self, launch: Launch) -> None:
         """Start a worker; the outcome comes as an event. Repeating it does nothing."""

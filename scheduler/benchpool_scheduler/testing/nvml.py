@@ -22,7 +22,11 @@ UNKNOWN = pynvml.NVML_ERROR_UNKNOWN
 
 @dataclass
 class ScriptedGpu:
-    """One GPU; a slice of a GPU is one too. ``fails`` maps function names to error numbers."""
+    """One GPU; a slice of a GPU is one too. ``fails`` maps function names to error numbers.
+
+    ``nvlinks`` holds the bus address at the other end of each link; ``ancestors`` the driver's
+    word for the nearest common ancestor with other GPUs; ``cores`` the near processors, as bits.
+    """
 
     uuid: str
     model: str = "NVIDIA A100-SXM4-80GB"
@@ -30,6 +34,14 @@ class ScriptedGpu:
     pids: Sequence[int] = ()
     slices: Sequence[ScriptedGpu | None] | None = None
     fails: Mapping[str, int] = field(default_factory=dict)
+    nvlinks: Sequence[str] = ()
+    ancestors: Mapping[str, int] = field(default_factory=dict)
+    cores: int = 0
+
+    @property
+    def bus(self) -> str:
+        """Its bus address."""
+        return f"0000:{self.uuid}"
 
 
 class ScriptedLibrary:
@@ -159,6 +171,37 @@ def _slice(library: ScriptedLibrary, handle: Any, index: Any, device: Any) -> in
     return SUCCESS
 
 
+def _pci(library: ScriptedLibrary, handle: Any, pci: Any) -> int:
+    pci._obj.busId = library.gpu(handle).bus.encode()
+    return SUCCESS
+
+
+def _link_state(library: ScriptedLibrary, handle: Any, link: int, active: Any) -> int:
+    gpu = library.gpu(handle)
+    if link >= len(gpu.nvlinks):
+        return int(pynvml.NVML_ERROR_INVALID_ARGUMENT)
+    active._obj.value = 1
+    return SUCCESS
+
+
+def _link_end(library: ScriptedLibrary, handle: Any, link: int, pci: Any) -> int:
+    pci._obj.busId = library.gpu(handle).nvlinks[link].upper().encode()
+    return SUCCESS
+
+
+def _ancestor(library: ScriptedLibrary, one: Any, other: Any, level: Any) -> int:
+    level._obj.value = library.gpu(one).ancestors.get(library.gpu(other).uuid, 0)
+    known = library.gpu(other).uuid in library.gpu(one).ancestors
+    return SUCCESS if known else NOT_SUPPORTED
+
+
+def _affinity(library: ScriptedLibrary, handle: Any, size: int, mask: Any) -> int:
+    cores = library.gpu(handle).cores
+    for word in range(size):
+        mask._obj[word] = (cores >> (64 * word)) & (2**64 - 1)
+    return SUCCESS if cores else NOT_SUPPORTED
+
+
 _ANSWERS: Mapping[str, Callable[..., int]] = {
     "nvmlInitWithFlags": _init,
     "nvmlShutdown": _shutdown,
@@ -177,4 +220,9 @@ _ANSWERS: Mapping[str, Callable[..., int]] = {
     "nvmlDeviceGetMigMode": _mig_mode,
     "nvmlDeviceGetMaxMigDeviceCount": _most_slices,
     "nvmlDeviceGetMigDeviceHandleByIndex": _slice,
+    "nvmlDeviceGetPciInfo_v3": _pci,
+    "nvmlDeviceGetNvLinkState": _link_state,
+    "nvmlDeviceGetNvLinkRemotePciInfo_v2": _link_end,
+    "nvmlDeviceGetTopologyCommonAncestor": _ancestor,
+    "nvmlDeviceGetCpuAffinity": _affinity,
 }

@@ -12,6 +12,7 @@ from benchpool_scheduler.runtime import (
     EndedBy,
     Launch,
     LogChunk,
+    NodeFacts,
     Notice,
     WorkerEnded,
     WorkerEvent,
@@ -37,6 +38,7 @@ class ScriptedRuntime:
     Attributes:
         launched: Every launch, by worker. ``alive``: workers that have not ended.
         notices: Every notice, in order.
+        facts: What is known of nodes. ``claims``: where volume claims can be used.
     """
 
     def __init__(self, gpus: Sequence[Device], *, start_at_once: bool = True) -> None:
@@ -46,6 +48,8 @@ class ScriptedRuntime:
         self.alive: set[WorkerId] = set()
         self.notices: list[tuple[WorkerId, Notice]] = []
         self.forgotten: list[str] = []
+        self.facts: tuple[NodeFacts, ...] = ()
+        self.claims: dict[str, frozenset[str]] = {}
         self._inbox: asyncio.Queue[WorkerEvent | None] = asyncio.Queue()
         self._news = asyncio.Condition()
 
@@ -106,6 +110,14 @@ class ScriptedRuntime:
     async def devices(self) -> tuple[Device, ...]:
         """Return the GPUs."""
         return self.gpus
+
+    async def nodes(self) -> tuple[NodeFacts, ...]:
+        """Return what is known of nodes."""
+        return self.facts
+
+    def nodes_for_claim(self, claim: str) -> frozenset[str] | None:
+        """Return where a claim can be used."""
+        return self.claims.get(claim)
 
     async def start(self, launch: Launch) -> None:
         """Note the launch; the worker runs at once where the test wants that."""

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from benchpool_scheduler.runtime import Device, DeviceState
 from benchpool_scheduler.runtime.local import LocalRuntime, NvmlSource, simulated
 from benchpool_scheduler.runtime.local.gpus import find_devices, started_by_us
+from benchpool_scheduler.runtime.local.machine import GpuLinks
 from benchpool_scheduler.testing.nvml import (
     LOST,
     MISMATCH,
@@ -310,6 +311,9 @@ async def test_a_driver_that_hangs_keeps_nobody_waiting_for_what_is_known(tmp_pa
         def processes(self, uuid: str) -> tuple[int, ...]:
             return ()
 
+        def links(self) -> GpuLinks:
+            return GpuLinks()
+
     source = Hanging()
     runtime = LocalRuntime(tmp_path, source, devices_s=0.0, driver_s=0.2)
     assert len(await runtime.devices()) == 1
@@ -320,3 +324,51 @@ async def test_a_driver_that_hangs_keeps_nobody_waiting_for_what_is_known(tmp_pa
     async with asyncio.timeout(10):
         while len(await runtime.devices()) == 1:
             await asyncio.sleep(0)
+
+
+# ------------------------------------------------------------------------------- links
+
+
+def test_nvlinks_are_closer_than_any_way_over_pcie(library: ScriptedLibrary) -> None:
+    library.gpus = [
+        ScriptedGpu("GPU-0", nvlinks=["0000:GPU-1"], ancestors={"GPU-1": 50, "GPU-2": 10}),
+        ScriptedGpu("GPU-1", nvlinks=["0000:GPU-0"], ancestors={"GPU-0": 50, "GPU-2": 50}),
+        ScriptedGpu("GPU-2", ancestors={"GPU-0": 10, "GPU-1": 50}),
+    ]
+    found = NvmlSource().links()
+    assert found.gpus == ("GPU-0", "GPU-1", "GPU-2")
+    assert found.links == ((0, 11, 5), (11, 0, 1), (5, 1, 0))
+
+
+def test_gpus_on_one_switch_have_the_links_that_both_have_to_it(library: ScriptedLibrary) -> None:
+    library.gpus = [
+        ScriptedGpu("GPU-0", nvlinks=["0000:switch"] * 4),
+        ScriptedGpu("GPU-1", nvlinks=["0000:switch"] * 2),
+    ]
+    assert NvmlSource().links().links == ((0, 20), (20, 0))
+
+
+def test_sockets_are_told_for_all_gpus_or_for_none(library: ScriptedLibrary) -> None:
+    library.gpus = [ScriptedGpu("GPU-0", cores=1), ScriptedGpu("GPU-1")]
+    assert NvmlSource().links().sockets == ()
+
+
+def test_a_driver_without_answers_leaves_links_unknown(library: ScriptedLibrary) -> None:
+    library.init_result = MISMATCH
+    assert NvmlSource().links() == GpuLinks()
+
+
+async def test_this_machine_is_a_node_with_its_cores_memory_and_links(
+    library: ScriptedLibrary, tmp_path: Path
+) -> None:
+    library.gpus = [
+        ScriptedGpu("GPU-0", nvlinks=["0000:GPU-1"]),
+        ScriptedGpu("GPU-1", nvlinks=["0000:GPU-0"]),
+    ]
+    runtime = LocalRuntime(tmp_path, NvmlSource("n0"))
+    (node,) = await runtime.nodes()
+    assert (node.name, node.gpus, node.links) == ("n0", ("GPU-0", "GPU-1"), ((0, 10), (10, 0)))
+    assert node.cpus == len(os.sched_getaffinity(0))
+    assert node.memory_gib is not None
+    assert node.memory_gib > 0.1
+    assert await runtime.nodes() is await runtime.nodes()

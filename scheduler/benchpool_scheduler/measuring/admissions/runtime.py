@@ -13,6 +13,7 @@ from benchpool_scheduler.runtime import (
     EndedBy,
     Launch,
     LogChunk,
+    NodeFacts,
     Notice,
     WorkerEnded,
     WorkerEvent,
@@ -67,6 +68,14 @@ class TimedRuntime:
     async def devices(self) -> tuple[Device, ...]:
         """Return the units."""
         return self._gpus
+
+    async def nodes(self) -> tuple[NodeFacts, ...]:
+        """Return nothing: nodes are counts of units here."""
+        return ()
+
+    def nodes_for_claim(self, claim: str) -> frozenset[str] | None:
+        """Return that any node will do."""
+        return None
 
     async def start(self, launch: Launch) -> None:
         """Run a job for the time that its command names."""

@@ -18,6 +18,8 @@ import pynvml
 
 from benchpool_scheduler.runtime import Device, DeviceState
 
+from .machine import WORD_BITS, GpuLinks, closeness, first_core, nvlinks_between, socket_of
+
 NODE = "localhost"
 _NAMESPACE = uuid.UUID("b0a3c1a6-6b52-5c0f-9d6e-2f4f8f6d3b11")
 _ANCESTORS = 64
@@ -35,6 +37,9 @@ class DeviceSource(Protocol):
 
     def processes(self, uuid: str) -> tuple[int, ...]:
         """Return the pids that compute on a GPU."""
+
+    def links(self) -> GpuLinks:
+        """Return how the GPUs hang together, empty where that is not known."""
 
     @property
     def note(self) -> str:
@@ -63,6 +68,10 @@ class SimulatedSource:
     def processes(self, uuid: str) -> tuple[int, ...]:
         """Return nothing: nobody else can use them."""
         return ()
+
+    def links(self) -> GpuLinks:
+        """Return nothing: they hang nowhere."""
+        return GpuLinks()
 
     @property
     def note(self) -> str:
@@ -125,6 +134,16 @@ class NvmlSource:
             return _pids(pynvml.nvmlDeviceGetHandleByUUID(uuid))
         except pynvml.NVMLError:
             return ()
+
+    def links(self) -> GpuLinks:
+        """Return how the GPUs hang together; slices are not told apart from their GPU."""
+        try:
+            self._connect()
+            count = pynvml.nvmlDeviceGetCount()
+            handles = [pynvml.nvmlDeviceGetHandleByIndex(index) for index in range(count)]
+            return _hanging(handles)
+        except pynvml.NVMLError:
+            return GpuLinks()
 
     def _connect(self) -> None:
         """Start NVML once and keep it: starting may take seconds on an idle machine."""
@@ -219,6 +238,47 @@ def _pids(handle: Any) -> tuple[int, ...]:
         if found is not None:
             return tuple(sorted({int(process.pid) for process in found}))
     return ()
+
+
+# ------------------------------------------------------------------------------- links
+
+
+def _hanging(handles: Sequence[Any]) -> GpuLinks:
+    buses = [_bus(pynvml.nvmlDeviceGetPciInfo(handle)) for handle in handles]
+    peers = {bus: _nvlinks(handle) for bus, handle in zip(buses, handles, strict=True)}
+    words = 1 + ((os.cpu_count() or 1) - 1) // WORD_BITS
+    masks = [_quiet(pynvml.nvmlDeviceGetCpuAffinity, handle, words) or () for handle in handles]
+    sockets = [socket_of(first_core(mask)) for mask in masks]
+
+    def close(a: int, b: int) -> int:
+        if a == b:
+            return 0
+        ancestor = _quiet(pynvml.nvmlDeviceGetTopologyCommonAncestor, handles[a], handles[b])
+        return closeness(ancestor, nvlinks_between(peers, buses[a], buses[b]))
+
+    every = range(len(handles))
+    return GpuLinks(
+        gpus=tuple(str(pynvml.nvmlDeviceGetUUID(handle)) for handle in handles),
+        links=tuple(tuple(close(a, b) for b in every) for a in every),
+        sockets=() if None in sockets else tuple(s for s in sockets if s is not None),
+    )
+
+
+def _nvlinks(handle: Any) -> Mapping[str, int]:
+    """Return how many active NVLinks of a GPU end at which bus address."""
+    found: dict[str, int] = {}
+    for link in range(pynvml.NVML_NVLINK_MAX_LINKS):
+        if _quiet(pynvml.nvmlDeviceGetNvLinkState, handle, link) != pynvml.NVML_FEATURE_ENABLED:
+            continue
+        remote = _quiet(pynvml.nvmlDeviceGetNvLinkRemotePciInfo, handle, link)
+        if remote is not None:
+            found[_bus(remote)] = found.get(_bus(remote), 0) + 1
+    return found
+
+
+def _bus(pci: Any) -> str:
+    """Return a bus address; the driver writes it in several ways."""
+    return os.fsdecode(pci.busId).lower()
 
 
 # ------------------------------------------------------------------------------- whose process

@@ -21,6 +21,7 @@ from benchpool_scheduler.runtime import (
     EndedBy,
     Launch,
     LogChunk,
+    NodeFacts,
     Notice,
     WorkerEnded,
     WorkerEvent,
@@ -32,6 +33,7 @@ from benchpool_scheduler.runtime import (
 from . import logs, processes
 from .folders import Folders
 from .gpus import DeviceSource
+from .machine import GpuLinks, facts
 from .progress import Progress, checkpoint_time, read_progress, signature
 from .supervisor import containment, records
 from .supervisor.logfile import BOUND
@@ -91,6 +93,8 @@ class LocalRuntime:
         self._events: asyncio.Queue[WorkerEvent | None] = asyncio.Queue()
         self._devices: tuple[float, tuple[Device, ...] | None] = (0.0, None)
         self._asking: asyncio.Task[None] | None = None
+        self._links: tuple[frozenset[str], GpuLinks] = (frozenset(), GpuLinks())
+        self._nodes: tuple[NodeFacts, ...] = ()
         self._tasks: set[asyncio.Task[None]] = set()
         self._ticker: asyncio.Task[None] | None = None
 
@@ -144,7 +148,25 @@ class LocalRuntime:
 
     async def _ask_for_devices(self) -> None:
         found = await asyncio.to_thread(self._source.devices)
+        there = frozenset(device.uuid for device in found)
+        if there != self._links[0]:
+            # How they hang together does not change while the machine runs.
+            self._links = there, await asyncio.to_thread(self._source.links)
         self._devices = (time.monotonic(), found)
+
+    async def nodes(self) -> tuple[NodeFacts, ...]:
+        """Return this machine."""
+        devices = await self.devices()
+        names = dict.fromkeys(device.node for device in devices)
+        there = [device.uuid for device in devices]
+        found = tuple(facts(name, self._links[1], there) for name in names)
+        if found != self._nodes:
+            self._nodes = found
+        return self._nodes
+
+    def nodes_for_claim(self, claim: str) -> frozenset[str] | None:
+        """Return that any node will do: there is one."""
+        return None
 
     # --------------------------------------------------------------------------- start
 

@@ -1,0 +1,119 @@
+"""This machine as a node: its processor cores, its memory, and how its GPUs hang together.
+
+Pure but for two readers of ``/proc`` and ``/sys``; the driver is asked in ``gpus``.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchpool_scheduler.runtime import NodeFacts
+
+WORD_BITS = 64
+GIB = 1024**3
+
+NVLINK = 10
+"""What one NVLink between two GPUs is worth; no path over PCIe is closer."""
+
+PCIE: Mapping[int, int] = {0: 6, 10: 5, 20: 4, 30: 3, 40: 2, 50: 1}
+"""Closeness by the driver's word for the nearest common ancestor: one board, one switch, several
+switches, one host bridge, one NUMA node, the whole machine."""
+
+
+@dataclass(frozen=True, slots=True)
+class GpuLinks:
+    """How GPUs hang together, in the order of ``gpus``; empty where nothing is known (R12).
+
+    Attributes:
+        links: How close two of them are; larger is closer. ``sockets``: the CPU socket of each.
+    """
+
+    gpus: tuple[str, ...] = ()
+    links: tuple[tuple[int, ...], ...] = ()
+    sockets: tuple[int, ...] = ()
+
+
+def closeness(ancestor: int | None, nvlinks: int) -> int:
+    """Return how close two GPUs are: NVLinks first, then the way over PCIe.
+
+    >>> closeness(50, nvlinks=4) > closeness(10, nvlinks=0) > closeness(50, nvlinks=0)
+    True
+    >>> closeness(None, nvlinks=0)
+    0
+    """
+    return NVLINK * nvlinks + (0 if ancestor is None else PCIE.get(ancestor, 0))
+
+
+def nvlinks_between(peers: Mapping[str, Mapping[str, int]], one: str, other: str) -> int:
+    """Return how many NVLinks join two GPUs, straight or through a switch.
+
+    Args:
+        peers: By bus address of a GPU: how many of its links end at which address.
+
+    >>> peers = {"a": {"b": 2, "switch": 4}, "b": {"a": 2, "switch": 6}, "c": {}}
+    >>> nvlinks_between(peers, "a", "b"), nvlinks_between(peers, "a", "c")
+    (6, 0)
+    """
+    mine, theirs = peers.get(one, {}), peers.get(other, {})
+    switches = (mine.keys() & theirs.keys()) - peers.keys()
+    return mine.get(other, 0) + sum(min(mine[at], theirs[at]) for at in switches)
+
+
+def first_core(affinity: Iterable[int]) -> int | None:
+    """Return the first processor of a mask, given as words of 64 bits; None for none.
+
+    >>> first_core([0, 0b100]), first_core([0])
+    (66, None)
+    """
+    for number, word in enumerate(affinity):
+        if word:
+            return number * WORD_BITS + (word & -word).bit_length() - 1
+    return None
+
+
+def socket_of(core: int | None, folder: Path = Path("/sys/devices/system/cpu")) -> int | None:
+    """Return the CPU socket of a processor, None where the system does not say."""
+    if core is None:
+        return None
+    try:
+        return int((folder / f"cpu{core}" / "topology" / "physical_package_id").read_text())
+    except (OSError, ValueError):
+        return None
+
+
+def memory_gib(file: Path = Path("/proc/meminfo")) -> float | None:
+    """Return the machine's memory, None where the system does not say."""
+    try:
+        lines = file.read_text().splitlines()
+        found = next(line for line in lines if line.startswith("MemTotal:"))
+        return int(found.split()[1]) * 1024 / GIB
+    except (OSError, ValueError, IndexError, StopIteration):
+        return None
+
+
+def cores() -> int:
+    """Return the processors that this process, and so its workers, may use."""
+    return len(os.sched_getaffinity(0))
+
+
+def facts(name: str, links: GpuLinks, known: Sequence[str]) -> NodeFacts:
+    """Return this machine as a node.
+
+    Args:
+        links: As the driver told them. ``known``: the GPUs there are; of others nothing is told.
+    """
+    told = bool(links.gpus) and set(links.gpus) <= set(known)
+    kept = links if told else GpuLinks()
+    return NodeFacts(
+        name=name,
+        labels={"kubernetes.io/hostname": platform.node()},
+        cpus=float(cores()),
+        memory_gib=memory_gib(),
+        gpus=kept.gpus,
+        links=kept.links,
+        sockets=kept.sockets,
+    )
