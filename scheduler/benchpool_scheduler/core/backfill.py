@@ -7,7 +7,6 @@ from dataclasses import replace
 
 from benchpool_scheduler.core.amounts import WHOLE_GPU
 from benchpool_scheduler.core.board import Board
-from benchpool_scheduler.core.endings import run_s
 from benchpool_scheduler.core.model import JobId, Reason, ReasonCode, Worker
 from benchpool_scheduler.core.ordering import Waiter
 from benchpool_scheduler.core.placement import fits
@@ -34,7 +33,7 @@ class Backfill:
         self.now_s = now_s
         self.reservation: Reservation | None = None
         self._looking = bool(board.endings)
-        self._behind: dict[tuple[str, Shape], Line] = {}
+        self._behind: list[Line] = []
         self._late: set[Shape] = set()
         self._fitting: dict[Shape, bool] = {}
 
@@ -94,28 +93,18 @@ class Backfill:
             return None
         if waiter.work is reservation.work:
             return None
-        line = waiter.line
-        key = line.user, line.shape
+        line, start = waiter.line, waiter.position
         self._late.add(line.shape)
-        longest_s = reservation.at_s - self.now_s
-        while True:
-            work = waiter.work
-            run = run_s(work.job)
-            if run is not None and run <= longest_s:
-                return True
-            behind = self._behind.get(key)
-            if behind is None:
-                behind = self._behind[key] = Line(work, waiter.workers)
-            behind.put(work)
-            if not waiter.next():
-                return False
+        shorter = line.no_longer_than(reservation.at_s - self.now_s, start)
+        if shorter != start:
+            self._behind.append(line.part(start, shorter))
+        return waiter.go_to(shorter)
 
     def forget(self) -> list[Line]:
         """Room was given up: there is no reservation any more; return who was held back."""
-        held_back = list(self._behind.values())
+        held_back, self._behind = self._behind, []
         self.close()
         self.reservation = None
-        self._behind = {}
         self._late = set()
         self._looking = bool(self.board.endings)
         return held_back
@@ -130,7 +119,7 @@ class Backfill:
 
     def waiting(self) -> Iterator[Waiter]:
         """Yield those held back who would not fit without the reservation either."""
-        for line in self._behind.values():
+        for line in self._behind:
             if not self._would_fit(line):
                 yield Waiter(line)
 
@@ -139,10 +128,10 @@ class Backfill:
         reservation, found = self.reservation, dict[JobId, Reason]()
         if reservation is None:
             return found
-        for line in self._behind.values():
+        for line in self._behind:
             if not line.workers and self._would_fit(line):
                 reason = self._held_back(line.at(0), reservation)
-                found.update({work.job.id: reason for work in line.works.values()})
+                found.update(dict.fromkeys(line.ids, reason))
         owner = reservation.work.job.id
         if owner in known:
             found[owner] = self._reserved(known[owner], reservation)

@@ -416,7 +416,13 @@ def _differs_in_gpus(known: Node | None, node: Node) -> bool:
     if known is None or known.ready != node.ready:
         return False
     return node == replace(
-        known, gpus=node.gpus, kept=node.kept, links=node.links, sockets=node.sockets
+        known,
+        gpus=node.gpus,
+        kept=node.kept,
+        called=node.called,
+        lent=node.lent,
+        links=node.links,
+        sockets=node.sockets,
     )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from bisect import insort
 from collections.abc import Callable, Container, Iterator, Sequence
 from functools import cached_property
+from itertools import chain
 from math import gcd
 
 from benchpool_scheduler.core.amounts import WHOLE_GPU
@@ -33,6 +34,7 @@ class Givers:
         self._fresh: dict[int, list[tuple[Order, Chunk]]] = {}
         self._by_project: dict[NodeName, dict[int, int]] = {}
         self._most: dict[tuple[int, int | None], int] = {}
+        self._lowest: dict[int, Chunk] = {}
         self._freest: dict[tuple[str, ...], list[NodeRoom]] = {}
 
     def projects(self, where: NodeName | None = None) -> list[int]:
@@ -120,6 +122,22 @@ class Givers:
         """A start of this pass was given up."""
         entries = self._fresh[chunk.work.branch.index]
         entries[:] = [entry for entry in entries if entry[1] is not chunk]
+
+    def lowest(self, index: int) -> Chunk | None:
+        """Return something of a project that nothing else it could give goes after."""
+        known = self._lowest.get(index)
+        if known is None or known.gone:
+            kept = (
+                entry[-1] for band in self.chunks.bands.get(index, {}).values() for entry in band
+            )
+            cores = self.chunks.protected.get(index, ()) if self.protected else ()
+            fresh = (chunk for _, chunk in self._fresh.get(index, ()))
+            able = (chunk for chunk in chain(kept, cores, fresh) if not chunk.gone)
+            known = min(able, key=lambda chunk: chunk.work.rank, default=None)
+            if known is None:
+                return None
+            self._lowest[index] = known
+        return known
 
     def gives_below(self, work: Work, *, by_youth: bool) -> bool:
         """Tell whether the job's project could give something that goes after it."""

@@ -25,6 +25,10 @@ class Node:
         gpus: All GPUs here that train may use, in use by workers or not; leased, foreign and
             broken ones are not in it (R1).
         kept: How many of ``gpus`` must stay free for benches (R3): they count for nobody.
+        called: How many of ``kept`` were lent and have an owner who waits: whatever can be paused
+            gives way for them, protected or within quota (R3).
+        lent: How many others are reserved for benches and idle: only jobs that can be paused may
+            use them (R3, ``lend_idle``).
         cpus: Processor cores, or None for no bound; ``memory_gib`` likewise.
         labels: Node labels by name, for topology levels.
         links: How close two GPUs are, by their positions in ``gpus``; larger is closer. Empty
@@ -36,6 +40,8 @@ class Node:
     name: NodeName
     gpus: tuple[GpuId, ...]
     kept: int = 0
+    called: int = 0
+    lent: int = 0
     gpu_model: str | None = None
     cpus: float | None = None
     memory_gib: float | None = None

@@ -33,6 +33,7 @@ class NodeRoom:
             counts those of the leaving too.
         workers: How many are here, the leaving included.
         loads: By leaving job: how many workers, CPUs and memory it gives back.
+        fixed: GPUs of workers that may not be paused, the leaving included.
         spare: CPUs and memory that are free now; negative when more is held than there is.
         parts: The GPUs in use in parts.
     """
@@ -46,6 +47,7 @@ class NodeRoom:
         "_taken",
         "_twice",
         "cpus_bound",
+        "fixed",
         "loads",
         "memory_bound",
         "node",
@@ -65,7 +67,7 @@ class NodeRoom:
     def renew(self, node: Node) -> None:
         """Begin again with nobody here, and with what the node has now."""
         self.node = node
-        self.workers = 0
+        self.workers = self.fixed = 0
         self.loads: dict[JobId, tuple[int, int, int]] = {}
         self.cpus_bound = node.cpus is not None
         self.memory_bound = node.memory_gib is not None
@@ -87,9 +89,26 @@ class NodeRoom:
         """Return how many whole GPUs train may take here now, or once the leaving are gone."""
         return self.soon if soon else self.now
 
-    def short_for_benches(self) -> int:
-        """Return how many GPUs benches lack here once the leaving are gone (R3)."""
-        return self.node.kept - self._soon_free().bit_count()
+    def short_for_benches(self, *, called: bool = False) -> int:
+        """Return how many GPUs benches lack here once the leaving are gone (R3).
+
+        Args:
+            called: Look only at those that their owners wait for.
+        """
+        wanted = self.node.called if called else self.node.kept
+        return wanted - self._soon_free().bit_count()
+
+    def open_gpus(self, fit: Fit, *, soon: bool = False) -> int:
+        """Return how many whole GPUs a worker of this need may take: the lent ones or not (R3)."""
+        free = self.soon if soon else self.now
+        if not fit.fixed or not self.node.lent:
+            return free
+        return max(0, min(free, self.for_fixed))
+
+    @property
+    def for_fixed(self) -> int:
+        """Return how many more GPUs may go to workers that may not be paused."""
+        return len(self.node.gpus) - self.node.kept - self.node.lent - self.fixed
 
     def idle(self, gpus: Iterable[GpuId]) -> int:
         """Return how many of these GPUs nobody holds, given out or not."""
@@ -123,9 +142,11 @@ class NodeRoom:
         """Return how many workers of this need fit here; models and levels are not looked at."""
         found = PLENTY
         if fit.gpus:
-            found = (self.soon if soon else self.now) // fit.gpus
+            found = self.open_gpus(fit, soon=soon) // fit.gpus
         elif fit.part:
             found = self._part_slots(fit, soon=soon)
+            if fit.fixed and self.node.lent:
+                found = min(found, self.for_fixed)
         spare = self.spare_soon if soon else self.spare
         if fit.cpus and self.cpus_bound:
             found = min(found, spare[0] // fit.cpus)
@@ -153,6 +174,8 @@ class NodeRoom:
         """A job holds this worker; GPUs that the node no longer has are passed over."""
         self._load(work.fit)
         positions = self._positions(worker.gpus)
+        if work.fit.fixed:
+            self.fixed += positions.bit_count()
         if worker.part is not None:
             for at in members(positions):
                 self.parts.seat(at, work.job.id, (work.fit.owner, worker.part))
@@ -166,6 +189,8 @@ class NodeRoom:
         """Take back ``seat``."""
         self._unload(work.fit)
         positions = self._positions(worker.gpus)
+        if work.fit.fixed:
+            self.fixed -= positions.bit_count()
         if worker.part is not None:
             for at in members(positions):
                 self.parts.unseat(at, work.job.id)
@@ -285,6 +310,8 @@ class NodeRoom:
             if not self._has_rest(at, fit, soon=False):
                 after += [self._leavers[at]] if at in self._leavers else []
                 after += self.parts.leaving(at)
+        if fit.fixed:
+            self.fixed += positions.bit_count()
         if worker.part is None:
             self._taken |= positions
         else:
@@ -296,6 +323,8 @@ class NodeRoom:
     def give_back(self, fit: Fit, worker: Worker) -> None:
         """Take back ``give``."""
         positions = self._positions(worker.gpus)
+        if fit.fixed:
+            self.fixed -= positions.bit_count()
         if worker.part is None:
             self._taken &= ~positions
         else:

@@ -38,7 +38,11 @@ class Waiter:
 
     def next(self) -> bool:
         """Go on to the next job of the line; tell whether there is one."""
-        self.position += 1
+        return self.go_to(self.position + 1)
+
+    def go_to(self, position: int | None) -> bool:
+        """Go on to a position of the line, None for its end; tell whether a job is there."""
+        self.position = len(self.line.ages) if position is None else position
         if self.position == len(self.line.ages):
             return False
         self.work = self.line.at(self.position)

@@ -152,13 +152,13 @@ def _place(work: Work, count: int, room: Room, nodes: int, *, soon: bool) -> lis
 
 def _place_one(work: Work, room: Room, nodes: int, *, soon: bool) -> list[NodeRoom] | None:
     """Return the node that one worker spoils least, among such the tightest that holds it."""
-    if not soon:
-        nodes = room.least_spoilt(work.fit, nodes)
-    elif not room.only_gpus_bind(work.fit):
+    if not room.only_gpus_bind(work.fit) and (soon or work.fit.fixed):
         fitting = 0
         for some in room.slots(work.fit, nodes, soon=soon).values():
             fitting |= some
         nodes = fitting
+    if not soon:
+        nodes = room.least_spoilt(work.fit, nodes)
     node = _tightest(room, nodes, work.fit.gpus, soon=soon)
     return None if node is None else [node]
 

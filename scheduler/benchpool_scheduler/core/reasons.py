@@ -23,7 +23,7 @@ from benchpool_scheduler.core.room import Taken
 from benchpool_scheduler.core.sentences import Number, count, is_are, measured, plain
 from benchpool_scheduler.core.victims import Claim
 from benchpool_scheduler.core.waiting import Shape
-from benchpool_scheduler.core.works import Work
+from benchpool_scheduler.core.works import Fit, Work
 
 
 def reasons_of(board: Board, givers: Givers, waiting: Iterable[Waiter]) -> dict[JobId, Reason]:
@@ -54,6 +54,7 @@ class Explanation:
         self.standing = board.standing
         self.set_aside = self._set_aside()
         self._protected_in_vain: dict[tuple[object, ...], list[tuple[int, int]]] = {}
+        self._fitting: dict[tuple[Fit, int], bool] = {}
 
     @cached_property
     def unprotected(self) -> Givers:
@@ -326,13 +327,21 @@ class Explanation:
 
     def _would_start_with(self, work: Work) -> int | None:
         """Return the most GPUs for each worker with which it would start now, if any."""
-        board = self.board
+        ledger, workers = self.board.ledger, work.job.min_workers
         for gpus in range(min(work.fit.gpus - 1, self._most_for_one(work)), 0, -1):
-            smaller = work.with_gpus(gpus)
-            bound = board.ledger.bound(smaller, smaller.core, soon=False)
-            if bound is None and fits(smaller, work.job.min_workers, board.room, soon=False):
+            core = work.need._replace(gpus=gpus * WHOLE_GPU).times(workers)
+            if ledger.bound(work, core, soon=False) is None and self._fits_with(work, gpus):
                 return gpus
         return None
+
+    def _fits_with(self, work: Work, gpus: int) -> bool:
+        """Tell whether it would fit now with so many GPUs for each worker."""
+        key = work.fit._replace(gpus=gpus), work.job.min_workers
+        known = self._fitting.get(key)
+        if known is None:
+            smaller, room = work.with_gpus(gpus), self.board.room
+            known = self._fitting[key] = fits(smaller, work.job.min_workers, room, soon=False)
+        return known
 
     def _most_for_one(self, work: Work) -> int:
         """Return the most GPUs that are free on a node with CPUs and memory for one worker."""

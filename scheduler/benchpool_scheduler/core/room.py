@@ -61,6 +61,7 @@ class Room:
         self._cpus_bound = any(n.cpus_bound for n in self.nodes)
         self._memory_bound = any(n.memory_bound for n in self.nodes)
         self._shared = any(n.node.shared for n in self.nodes)
+        self._lends = any(n.node.lent for n in self.nodes)
         self._mixed = self._shared or self._cpus_bound or self._memory_bound
         self._usual = Usual()
 
@@ -78,6 +79,7 @@ class Room:
             return
         now, soon = known.now, known.soon
         known.renew(node)
+        self._lends = self._lends or node.lent > 0
         self.largest = max(self.largest, len(node.gpus))
         for buckets, before, after in zip(
             self.by_free, (now, soon), (known.now, known.soon), strict=True
@@ -195,7 +197,9 @@ class Room:
         return [n for n in self.nodes if _may_use(n, fit.models, fit.part > 0)]
 
     def free(self, fit: Fit, *, soon: bool = False) -> int:
-        """Return how many whole GPUs are free, now or soon, on the nodes that this fit may use."""
+        """Return how many whole GPUs are free, now or soon, for this fit."""
+        if self._bounded(fit):
+            return sum(n.open_gpus(fit, soon=soon) for n in self.acceptable(fit))
         return self.by_free[soon].gpus(self.allowed(fit))
 
     def unclaimed(self) -> int:
@@ -204,6 +208,8 @@ class Room:
 
     def most_free(self, fit: Fit) -> int:
         """Return how many GPUs are free now on the node of this fit where most are."""
+        if self._bounded(fit):
+            return max((n.open_gpus(fit) for n in self.acceptable(fit)), default=0)
         nodes, buckets = self.allowed(fit), self.by_free[False]
         return next((k for k in range(len(buckets) - 1, 0, -1) if buckets[k] & nodes), 0)
 
@@ -239,8 +245,15 @@ class Room:
     def only_gpus_bind(self, fit: Fit) -> bool:
         """Tell whether whole free GPUs alone decide how many workers a node holds."""
         return not (
-            fit.part or (fit.cpus and self._cpus_bound) or (fit.memory and self._memory_bound)
+            fit.part
+            or (fit.cpus and self._cpus_bound)
+            or (fit.memory and self._memory_bound)
+            or self._bounded(fit)
         )
+
+    def _bounded(self, fit: Fit) -> bool:
+        """Tell whether it may be kept from what benches have lent (R3)."""
+        return fit.fixed and self._lends
 
     def hold_all(self, gpus: int, nodes: int, count: int, *, soon: bool) -> bool:
         """Tell whether so many workers fit on these nodes, where whole GPUs alone decide."""
@@ -316,12 +329,12 @@ class Room:
 
 def _slots_of(fit: Fit, *, soon: bool) -> Callable[[NodeRoom], int | None]:
     """Return what tells how many workers a node holds; nodes with the same free hold the same."""
-    alike: dict[tuple[int, int, int], int] = {}
+    alike: dict[tuple[int, int, int, int], int] = {}
 
     def slots(node: NodeRoom) -> int | None:
         if fit.part:
             return node.slots(fit, soon=soon) or None
-        state = node.state(soon=soon)
+        state = (*node.state(soon=soon), node.open_gpus(fit, soon=soon))
         found = alike.get(state)
         if found is None:
             found = alike[state] = node.slots(fit, soon=soon)
@@ -334,5 +347,5 @@ def _may_use(node: NodeRoom, models: tuple[str, ...], part: bool) -> bool:
     return (not models or node.node.gpu_model in models) and (not part or node.node.shared)
 
 
-def _need(fit: Fit) -> tuple[int, int, int, int, int]:
-    return fit.gpus, fit.part, fit.owner, fit.cpus, fit.memory
+def _need(fit: Fit) -> tuple[int, int, int, int, int, bool]:
+    return fit.gpus, fit.part, fit.owner, fit.cpus, fit.memory, fit.fixed

@@ -16,6 +16,7 @@ Sparing a chunk leaves the paying side with more, so it never makes another chun
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from itertools import islice
 
 from benchpool_scheduler.core.board import Board
@@ -89,19 +90,32 @@ class Claim:
     def _makes_room(self, *, best: bool, hint: NodeName | None) -> bool:
         if hint is not None and self._pay(Payers(self.entitled, hint)):
             return True
+        if not best:
+            self._payable = self._could_pay()
+            if self._pay_on_one_node(MOST_NODES_TRIED, best=False):
+                return True
+            if self._alone_on_a_node():
+                return False
         payers = Payers(self.entitled)
         self._payable = {index: self.entitled.most_from(index) for index in payers.projects}
-        if not best and self._alone_on_a_node():
-            return self._pay_on_one_node(MOST_NODES_TRIED, best=False)
         if self._pay(payers):
             if best and 1 < len(self.paid) <= FEW:
                 self._look_for_less()
             return True
         if self._payable and self._pay(Payers(self.entitled, smallest=True)):
             return True
-        if self._pay_on_one_node(MOST_NODES_TRIED, best=best):
-            return True
-        return best and self._pay_node_by_node()
+        return best and (
+            self._pay_on_one_node(MOST_NODES_TRIED, best=True) or self._pay_node_by_node()
+        )
+
+    def _could_pay(self) -> dict[int, int]:
+        """Return who may be made to pay, with its GPUs at most, without asking who goes first."""
+        entitled, found = self.entitled, dict[int, int]()
+        for index in self.givers.projects():
+            chunk = self.givers.lowest(index)
+            if chunk is not None and entitled.lawful(chunk) is not None:
+                found[index] = entitled.most_from(index)
+        return found
 
     def fits(self) -> bool:
         """Tell whether the claimant could start once the leaving are gone."""
@@ -289,18 +303,18 @@ class Claim:
         while len(self.paid) > useful:
             self._hold_again(self.paid.pop().chunk)
 
-    def _nodes_to_try(self, most: int) -> list[NodeRoom]:
+    def _nodes_to_try(self, most: int) -> Iterator[NodeRoom]:
         """Return nodes that could do it alone, those that lack least first."""
         gpus, room = self.work.fit.gpus * self.workers, self.board.room
         if not gpus or len(room.nodes) < 2 or not self._payable:
-            return []
+            return iter(())
         able = (
             node
             for node in self.givers.freest(room, self.work.fit)
             if node.free_gpus(soon=True) < gpus <= len(node.node.gpus)
             and self._gives_on(node) >= gpus
         )
-        return sorted(islice(able, most), key=lambda node: node.order)
+        return islice(able, most)
 
     def _gives_on(self, node: NodeRoom) -> int:
         """Return how many GPUs the node could have free at most."""

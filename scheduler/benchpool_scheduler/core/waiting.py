@@ -10,10 +10,13 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator
 
+from benchpool_scheduler.core.endings import run_s
 from benchpool_scheduler.core.model import JobId
 from benchpool_scheduler.core.works import Work
 
 Shape = tuple[object, ...]
+
+_FOR_EVER = float("inf")
 
 
 class Line:
@@ -24,9 +27,10 @@ class Line:
             the smallest goes first.
         ages: By age, the oldest first; ``ids`` in the same order.
         workers: How many workers each has: none, or those of the job that could grow.
+        shortest_s: The shortest known run of all; None until somebody asks.
     """
 
-    __slots__ = ("ages", "ids", "shape", "tier", "user", "workers", "works")
+    __slots__ = ("ages", "ids", "shape", "shortest_s", "tier", "user", "workers", "works")
 
     def __init__(self, work: Work, workers: int = 0) -> None:
         self.tier = (-work.job.priority, workers > 0, work.long)
@@ -36,9 +40,12 @@ class Line:
         self.ages: list[int] = []
         self.ids: list[JobId] = []
         self.works: dict[int, Work] = {}
+        self.shortest_s: float | None = None
 
     def put(self, work: Work) -> None:
         """Add a job in its place."""
+        if self.shortest_s is not None:
+            self.shortest_s = min(self.shortest_s, _run_s(work))
         at = len(self.ages)
         if at and work.age < self.ages[-1]:
             at = bisect_left(self.ages, work.age)
@@ -50,10 +57,32 @@ class Line:
         """Take a job out."""
         at = bisect_left(self.ages, work.age)
         del self.ages[at], self.ids[at], self.works[work.age]
+        if self.shortest_s is not None and _run_s(work) <= self.shortest_s:
+            self.shortest_s = None
 
     def at(self, position: int) -> Work:
         """Return the job at a position, the oldest at 0."""
         return self.works[self.ages[position]]
+
+    def part(self, start: int, stop: int | None) -> Line:
+        """Return the jobs from one position up to another as a line that only a pass knows."""
+        some = Line(self.at(start), self.workers)
+        some.ages, some.ids = self.ages[start:stop], self.ids[start:stop]
+        some.works, some.shortest_s = self.works, self.shortest_s
+        return some
+
+    def no_longer_than(self, run_s: float, start: int) -> int | None:
+        """Return the first position from ``start`` on of a job that runs at most so long (R14)."""
+        if run_s < self._shortest():
+            return None
+        return next(
+            (at for at in range(start, len(self.ages)) if _run_s(self.at(at)) <= run_s), None
+        )
+
+    def _shortest(self) -> float:
+        if self.shortest_s is None:
+            self.shortest_s = min(map(_run_s, self.works.values()), default=_FOR_EVER)
+        return self.shortest_s
 
 
 class Waiting:
@@ -86,3 +115,8 @@ class Waiting:
         """Yield every line."""
         for lines in self.lines.values():
             yield from lines.values()
+
+
+def _run_s(work: Work) -> float:
+    known = run_s(work.job)
+    return _FOR_EVER if known is None else known

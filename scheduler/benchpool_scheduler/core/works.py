@@ -21,6 +21,7 @@ class Fit(NamedTuple):
         cpus: Thousandths of a core; ``memory`` in MiB.
         models: Accepted GPU models, best first; empty for any (R13).
         owner: The project, where it takes part of a GPU: such GPUs are shared inside one (R1).
+        fixed: It may not be paused, so that it gets nothing that benches have lent (R3).
     """
 
     gpus: int
@@ -32,6 +33,7 @@ class Fit(NamedTuple):
     preferred: str | None
     spread: bool
     owner: int = -1
+    fixed: bool = False
 
 
 class Work:
@@ -64,6 +66,7 @@ class Work:
             job.preferred_level,
             job.spread,
             branch.index if job.fraction else -1,
+            not job.preemptible,
         )
         self.core = self.need if job.min_workers == 1 else self.need.times(job.min_workers)
         self.user = job.user or job.project
@@ -94,12 +97,14 @@ def _asked(
     preferred: str | None,
     spread: bool,
     owner: int,
+    fixed: bool,
 ) -> tuple[Amounts, Fit]:
     """Return what one worker takes, and where it could go; most jobs ask for what others do."""
     millicores, mib = exact(cpus, memory_gib)
     need = Amounts(part or gpus * WHOLE_GPU, millicores, mib)
     whole = 0 if part else gpus
-    return need, Fit(whole, part, millicores, mib, models, required, preferred, spread, owner)
+    fit = Fit(whole, part, millicores, mib, models, required, preferred, spread, owner, fixed)
+    return need, fit
 
 
 def work_of(job: Job, age: int, tree: Tree, long_run_s: float = 0.0) -> Work:
