@@ -45,6 +45,10 @@ class Launch:
         account: System account to run as; None keeps the account of the service.
         grace_s: Seconds between notice and kill. ``time_limit_s``: seconds after which it is ended.
         nodes: Node name of each worker of the gang, by index; ``port``: its rendezvous port.
+        image: Container image; None takes the site's. Only where workers are containers.
+        cpus: Processor cores of the worker, ``memory_gib`` its memory; 0 for no bound.
+        objects: Contents that ``argv`` names besides ``files``, by hash.
+        claim: Volume claim that is mounted at ``claim_path``, the submitter's home.
     """
 
     worker: WorkerId
@@ -59,6 +63,12 @@ class Launch:
     time_limit_s: float | None = None
     nodes: tuple[str, ...] = ("localhost",)
     port: int = 29500
+    image: str | None = None
+    cpus: float = 0.0
+    memory_gib: float = 0.0
+    objects: tuple[str, ...] = ()
+    claim: str | None = None
+    claim_path: str = ""
 
 
 @dataclass(frozen=True, slots=True)
