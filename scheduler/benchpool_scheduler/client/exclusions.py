@@ -7,10 +7,11 @@ and may take a built-in exclusion back (``!.env``). Patterns are git's (gitignor
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from pathspec import GitIgnoreSpec
+from benchpool_scheduler.client.patterns import Patterns
 
 IGNORE_FILE = ".benchpoolignore"
 
@@ -86,14 +87,14 @@ class _Rules:
     """The patterns of one ignore file, which count below its folder."""
 
     below: PurePosixPath
-    spec: GitIgnoreSpec
+    patterns: Patterns
 
     def decide(self, path: PurePosixPath, folder: bool) -> bool | None:
         """True to leave out, False to keep, None when no pattern matches."""
         if not path.is_relative_to(self.below):
             return None
-        inside = str(path.relative_to(self.below)) + ("/" if folder else "")
-        return self.spec.check_file(inside).include
+        inside = os.fsencode(path.relative_to(self.below))
+        return self.patterns.decide(inside, folder=folder)
 
 
 class Exclusions:
@@ -106,16 +107,12 @@ class Exclusions:
     def __init__(self, root: Path) -> None:
         top = _repository(root)
         self._base = PurePosixPath(root.relative_to(top).as_posix())
-        self._built_in = [
-            (GitIgnoreSpec.from_lines([pattern]), why) for pattern, why in BUILT_IN.items()
-        ]
-        self._secrets = GitIgnoreSpec.from_lines(SECRETS)
+        self._built_in = [(Patterns(line.encode()), why) for line, why in BUILT_IN.items()]
+        self._secrets = Patterns("\n".join(SECRETS).encode())
         self._git: list[_Rules] = []
         self._own: list[_Rules] = []
         self._read(self._git, top / ".git" / "info" / "exclude", PurePosixPath())
-        for above in reversed(self._base.parents):
-            if above != self._base:
-                self._read(self._git, top / above / ".gitignore", above)
+        self._ignored = self._descend(top)
 
     def enter(self, folder: Path, inside: PurePosixPath) -> None:
         """Read the ignore files of a folder of the walk."""
@@ -129,21 +126,29 @@ class Exclusions:
         own = _last(self._own, path, folder)
         if own is not None:
             return f"listed in {IGNORE_FILE}" if own else None
-        name = inside.name + ("/" if folder else "")
-        if self._secrets.check_file(name).include:
+        name = os.fsencode(inside.name)
+        if self._secrets.decide(name, folder=folder):
             return f"looks like a secret; to take it, write !{inside.name} into {IGNORE_FILE}"
-        for spec, what in self._built_in:
-            if spec.check_file(name).include:
+        for patterns, what in self._built_in:
+            if patterns.decide(name, folder=folder):
                 return what
-        return "ignored by git" if _last(self._git, path, folder) else None
+        return "ignored by git" if self._ignored or _last(self._git, path, folder) else None
+
+    def _descend(self, top: Path) -> bool:
+        """Read the ignore files above the root; say whether git leaves out all that is in it."""
+        for folder in [*reversed(self._base.parents), self._base][1:]:
+            self._read(self._git, top / folder.parent / ".gitignore", folder.parent)
+            if _last(self._git, folder, folder=True):
+                return True
+        return False
 
     @staticmethod
     def _read(into: list[_Rules], file: Path, below: PurePosixPath) -> None:
         try:
-            lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
+            text = file.read_bytes()
         except OSError:
             return
-        into.append(_Rules(below, GitIgnoreSpec.from_lines(lines)))
+        into.append(_Rules(below, Patterns(text)))
 
 
 def is_environment(folder: Path) -> bool:

@@ -9,7 +9,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from benchpool_scheduler.client.snapshot import Limits, Snapshot, take, upload
@@ -192,9 +192,28 @@ PATTERNS = st.lists(
 )
 
 
-@pytest.mark.skipif(shutil.which("git") is None, reason="compares with git itself")
+SIGNS = st.text("ab*?[]!^-:\\/ .é", max_size=6)
+ODD_PLACES = ["a", "b", "aa/b", "ab/a/b", "b a", "a ", "a]b", "-", "!a", "^", "é", ".a/b/a.b", "[a"]
+
+
+def as_git_lists(root: Path) -> list[str]:
+    subprocess.run(["git", "init", "-q", str(root)], check=True)
+    listed = subprocess.run(
+        ["git", "-C", str(root), "ls-files", "--others", "--exclude-standard", "-z"],
+        check=True,
+        capture_output=True,
+    ).stdout
+    return sorted(os.fsdecode(name) for name in listed.split(b"\0") if name)
+
+
+with_git = pytest.mark.skipif(shutil.which("git") is None, reason="compares with git itself")
+
+
+@with_git
 @settings(max_examples=60, deadline=None)
 @given(places=st.sets(PLACES, max_size=8), top=PATTERNS, inner=PATTERNS)
+@example(places={"d.txt/c.log/a"}, top=["*.log", "!d.txt"], inner=[])
+@example(places={"a/b", "a/a/b"}, top=["a/"], inner=["!b"])
 def test_ignore_files_mean_what_git_means(
     tmp_path_factory: pytest.TempPathFactory, places: set[str], top: list[str], inner: list[str]
 ) -> None:
@@ -207,13 +226,27 @@ def test_ignore_files_mean_what_git_means(
     (root / ".gitignore").write_text("\n".join(top))
     if (root / "a").is_dir():
         (root / "a" / ".gitignore").write_text("\n".join(inner))
-    subprocess.run(["git", "init", "-q", str(root)], check=True)
-    listed = subprocess.run(
-        ["git", "-C", str(root), "ls-files", "--others", "--exclude-standard", "-z"],
-        check=True,
-        capture_output=True,
-    ).stdout.decode()
-    assert paths(take(root)) == sorted(name for name in listed.split("\0") if name)
+    listed = as_git_lists(root)
+    assert paths(take(root)) == listed
+    if (root / "a").is_dir():
+        below = [name.removeprefix("a/") for name in listed if name.startswith("a/")]
+        assert paths(take(root / "a")) == below
+
+
+@with_git
+@settings(max_examples=200, deadline=None)
+@given(lines=st.lists(SIGNS, min_size=1, max_size=3))
+@example(lines=["a\\"])
+@example(lines=["a[", "[]a]?b", "[!a]", "[[:alpha:]-]", "[b-[:x:]*"])
+@example(lines=["a**/b", "!**/a/**", "ab/**"])
+@example(lines=["b\\ a ", "a\\  ", "?", "\r", "a\x0cb"])
+def test_every_pattern_means_what_git_means(
+    tmp_path_factory: pytest.TempPathFactory, lines: list[str]
+) -> None:
+    root = tmp_path_factory.mktemp("repository")
+    lay(root, dict.fromkeys(ODD_PLACES, ""))
+    (root / ".gitignore").write_bytes("\n".join(lines).encode())
+    assert paths(take(root)) == as_git_lists(root)
 
 
 def test_what_programs_keep_in_a_home_folder_stays_there(tmp_path: Path) -> None:
