@@ -16,11 +16,14 @@ export PATH := $(BIN):$(PATH)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export BENCHPOOL_NODE_HOME := $(NODE_HOME)
 
-.PHONY: help up test check docs build bench clean format test-fast screenshots soak
+.PHONY: help up test check docs build bench clean format test-fast screenshots soak \
+	test-kubernetes cluster cluster-down
 
 help:
 	@echo "make up      set up what is needed and start benchpool on this machine (ARGS=... goes to benchpool up)"
 	@echo "make test    all tests, a real browser included"
+	@echo "make test-kubernetes   tests on a real Kubernetes cluster (Linux, root, Go)"
+	@echo "make cluster, make cluster-down   start and stop that cluster to work with it"
 	@echo "make check   lint, types, import rules, front end, docs, stale references"
 	@echo "make docs    build the documentation into docs/_build/html"
 	@echo "make soak    property tests of the core with new random examples (ARGS=\"--minutes 10\")"
@@ -34,11 +37,22 @@ up: $(STAMPS)/install $(STAMPS)/proxy
 
 test: $(STAMPS)/install $(STAMPS)/proxy $(STAMPS)/dev $(STAMPS)/browser
 	cd extension && npm test --silent
-	$(BIN)/python -m pytest tests --ignore tests/e2e --reruns 1
+	$(BIN)/python -m pytest tests --ignore tests/e2e -m "not kubernetes" --reruns 1
 	$(BIN)/python -m pytest tests/e2e --reruns 1
+	@echo "Left out: the tests on a real Kubernetes cluster. They run by: make test-kubernetes"
 
 test-fast: $(STAMPS)/install $(STAMPS)/dev
-	$(BIN)/python -m pytest tests -m "not e2e" -x $(ARGS)
+	$(BIN)/python -m pytest tests -m "not e2e and not kubernetes" -x $(ARGS)
+
+# A cluster that runs already is used; else one is started for the tests and taken away again.
+test-kubernetes: $(STAMPS)/install $(STAMPS)/dev
+	$(BIN)/python -m pytest tests -m kubernetes $(ARGS)
+
+cluster: $(STAMPS)/install $(STAMPS)/dev
+	@PYTHONPATH=tests/cluster $(BIN)/python -m benchpool_cluster up
+
+cluster-down: $(STAMPS)/install $(STAMPS)/dev
+	@PYTHONPATH=tests/cluster $(BIN)/python -m benchpool_cluster down
 
 check: $(STAMPS)/install $(STAMPS)/dev
 	$(BIN)/ruff check $(PY)

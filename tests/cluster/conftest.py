@@ -2,4 +2,6 @@
 
 from __future__ import annotations
 
+from benchpool_cluster.fixtures import access as access
+from benchpool_cluster.fixtures import cluster as cluster
 from benchpool_cluster.fixtures import control_plane as control_plane

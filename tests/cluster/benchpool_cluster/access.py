@@ -5,8 +5,10 @@ No client library is used, so that a test of ours never depends on how one reads
 
 from __future__ import annotations
 
+import base64
 import json
 import ssl
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import yaml
 
 from benchpool_cluster.processes import NotReady, until
 
@@ -32,6 +35,8 @@ class Access:
     token: str
     authority: Path
     kubeconfig: Path
+    certificate: tuple[Path, Path] | None = None
+    """A client certificate and its key, for one who has no token."""
 
     def write_kubeconfig(self) -> None:
         """Write the kubeconfig, for this caller only to read."""
@@ -42,12 +47,12 @@ class Access:
     @contextmanager
     def client(self) -> Iterator[httpx.Client]:
         """A connection as this caller."""
+        trust = ssl.create_default_context(cafile=str(self.authority))
+        if self.certificate:
+            trust.load_cert_chain(*self.certificate)
+        headers = {"Authorization": f"Bearer {self.token}"} if self.token else {}
         with httpx.Client(
-            base_url=self.server,
-            headers={"Authorization": f"Bearer {self.token}"},
-            verify=ssl.create_default_context(cafile=str(self.authority)),
-            timeout=30,
-            trust_env=False,
+            base_url=self.server, headers=headers, verify=trust, timeout=30, trust_env=False
         ) as client:
             yield client
 
@@ -165,3 +170,29 @@ def kubeconfig(server: str, token: str, authority: Path) -> dict[str, Any]:
         "contexts": [{"name": "tests", "context": {"cluster": "tests", "user": "caller"}}],
         "current-context": "tests",
     }
+
+
+def from_kubeconfig(file: Path) -> Access:
+    """Access as the current user of a kubeconfig, by token or by client certificate."""
+    config = yaml.safe_load(file.read_text())
+    pick = {kind: {one["name"]: one for one in config[kind]} for kind in ("contexts", "clusters")}
+    context = pick["contexts"][config["current-context"]]["context"]
+    place = pick["clusters"][context["cluster"]]["cluster"]
+    user = {one["name"]: one for one in config["users"]}[context["user"]]["user"]
+    authority = _kept(place, "certificate-authority")
+    assert authority, "the kubeconfig names no certificate authority"
+    certificate, key = (_kept(user, f"client-{part}") for part in ("certificate", "key"))
+    pair = (certificate, key) if certificate and key else None
+    return Access(place["server"], user.get("token", ""), authority, file, pair)
+
+
+def _kept(about: dict[str, str], key: str) -> Path | None:
+    """The file that an entry names, or one that holds the data it carries."""
+    if key in about:
+        return Path(about[key])
+    if f"{key}-data" not in about:
+        return None
+    file = Path(tempfile.mkdtemp(prefix="benchpool-kubeconfig-")) / key
+    file.touch(0o600)
+    file.write_bytes(base64.b64decode(about[f"{key}-data"]))
+    return file

@@ -30,13 +30,10 @@ class Processes:
     folder: Path
     tied: bool = False
 
-    def start(self, name: str, command: Sequence[object], environment: str = "") -> None:
-        """Start a process under a name; ``environment`` is ``NAME=VALUE`` words."""
+    def start(self, name: str, command: Sequence[object]) -> None:
+        """Start a process under a name."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        words = [str(word) for word in command]
-        if environment:
-            words = ["env", *environment.split(), *words]
-        self._spawn(name, words)
+        self._spawn(name, [str(word) for word in command])
 
     def restart(self, name: str) -> None:
         """Start an ended process again with the command it had."""
@@ -58,11 +55,11 @@ class Processes:
 
     def freeze(self, name: str) -> None:
         """Stop a process without ending it: it holds its connections and answers nothing."""
-        self._signal(name, signal.SIGSTOP)
+        os.kill(self.pid(name), signal.SIGSTOP)
 
     def thaw(self, name: str) -> None:
         """Let a frozen process go on."""
-        self._signal(name, signal.SIGCONT)
+        os.kill(self.pid(name), signal.SIGCONT)
 
     def is_running(self, name: str) -> bool:
         """Say whether a process lives; one that only waits to be collected does not."""

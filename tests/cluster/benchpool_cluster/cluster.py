@@ -1,0 +1,164 @@
+"""The whole cluster with two real nodes: brought up in the order of what can be used first.
+
+A machine runs one, in one folder; a second call finds the first one's.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import shutil
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchpool_cluster import (
+    addresses,
+    build,
+    debian,
+    images,
+    kwok_nodes,
+    network,
+    places,
+    volumes,
+)
+from benchpool_cluster.access import Access
+from benchpool_cluster.control_plane import ControlPlane
+from benchpool_cluster.node import PAUSE, Node
+from benchpool_cluster.processes import Processes
+
+NODES = 2
+GPUS = 4
+LOG = logging.getLogger(__name__)
+
+
+class CannotRun(Exception):
+    """This machine cannot run a cluster with real nodes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """A running cluster."""
+
+    plane: ControlPlane
+    nodes: tuple[Node, ...]
+
+    @property
+    def access(self) -> Access:
+        """The administrator's access."""
+        return self.plane.access
+
+    @property
+    def processes(self) -> Processes:
+        """All its processes by name: ``kube-apiserver``, ``kubelet-1``, ``coredns`` and so on."""
+        return self.plane.processes
+
+    def node(self, name: str) -> Node:
+        """One of the real nodes."""
+        return next(node for node in self.nodes if node.name == name)
+
+    def load_image(self, archive: Path, name: str) -> None:
+        """Give an image to every real node; pods use it with ``imagePullPolicy: Never``."""
+        images.load(archive, name, [node.socket for node in self.nodes])
+
+    def kubectl(self, *words: str) -> list[str]:
+        """The command line of ``kubectl`` for this cluster; it keeps nothing in the home folder."""
+        start = [str(build.find("kubectl")), "--kubeconfig", str(self.access.kubeconfig)]
+        return [*start, "--cache-dir", str(self.plane.folder / "kubectl"), *words]
+
+    def start(self) -> None:
+        """Bring everything up; what is not built yet is built just before it is needed."""
+        debian.need(debian.NODES)
+        network.prepare(self.plane.folder, len(self.nodes))
+        self._told("the control plane answers", self.plane.start)
+        self._told("the nodes are Ready", self._start_nodes)
+        self._told("services and names work", self._start_network)
+        self._told("images are on the nodes", self._load_base)
+        self._told("volumes are made", lambda: volumes.start(self.plane))
+        kwok_nodes.start(self.processes, self.access.kubeconfig)
+        self.wait_ready()
+        (self.plane.folder / "ready").touch()
+
+    def wait_ready(self) -> None:
+        """Wait until every real node is Ready with its GPUs."""
+        for node in self.nodes:
+            self.access.wait(f"{kwok_nodes.NODES}/{node.name}", _has_gpus)
+
+    def stop(self) -> None:
+        """End everything and take everything away, as after no cluster at all."""
+        for name in ("network-policies", "local-path-provisioner", "kwok", "kube-proxy", "coredns"):
+            self.processes.kill(name)
+        for node in self.nodes:
+            node.stop()
+        self.plane.stop()
+        for name in self.processes.names():
+            self.processes.kill(name)
+        network.remove(self.plane.folder, len(self.nodes))
+        shutil.rmtree(self.plane.folder, ignore_errors=True)
+
+    def _start_nodes(self) -> None:
+        pause = images.pause()
+        for node in self.nodes:
+            node.start_containerd()
+        self.load_image(pause, PAUSE)
+        for node in self.nodes:
+            node.start_kubelet()
+            node.start_gpus(GPUS)
+        for node in self.nodes:
+            kwok_nodes.wait_ready(self.access, node.name)
+
+    def _start_network(self) -> None:
+        network.start_names(self.plane)
+        network.start_proxy(self.plane)
+        package = Path(__file__).resolve().parents[1]
+        command = ["env", f"PYTHONPATH={package}", sys.executable]
+        command += ["-m", "benchpool_cluster.network_policies", str(self.access.kubeconfig)]
+        self.processes.start("network-policies", command)
+
+    def _load_base(self) -> None:
+        self.load_image(images.base(), images.BASE)
+
+    def _told(self, what: str, step: Callable[[], None]) -> None:
+        began = time.monotonic()
+        step()
+        LOG.warning("%s (%.1f s)", what, time.monotonic() - began)
+
+
+def find() -> Cluster | None:
+    """The cluster that runs on this machine, or None."""
+    made = of_this_machine()
+    ready = (made.plane.folder / "ready").exists()
+    return made if ready and made.processes.is_running("kube-apiserver") else None
+
+
+def up(*, tied: bool = False) -> Cluster:
+    """Start a cluster, after taking away what another left when it was cut off."""
+    if os.geteuid() or not sys.platform.startswith("linux"):
+        raise CannotRun("a cluster with real nodes needs Linux and root")
+    made = of_this_machine(tied=tied)
+    if made.plane.folder.exists():
+        made.stop()
+    try:
+        made.start()
+    except BaseException:
+        if not os.environ.get("BENCHPOOL_CLUSTER_KEEP"):
+            made.stop()
+        raise
+    return made
+
+
+def of_this_machine(*, tied: bool = False) -> Cluster:
+    """The one cluster that this machine may run, running or not."""
+    folder = places.state()
+    names = [f"node-{number}" for number in range(1, NODES + 1)]
+    processes = Processes(folder / "run", tied=tied)
+    plane = ControlPlane(folder, processes, address=addresses.CONTROL_PLANE, nodes=names)
+    return Cluster(plane, tuple(Node(number, plane) for number in range(1, NODES + 1)))
+
+
+def _has_gpus(node: dict[str, object]) -> bool:
+    allocatable = json.loads(json.dumps(node))["status"].get("allocatable", {})
+    return kwok_nodes.is_ready(node) and allocatable.get("nvidia.com/gpu") == str(GPUS)

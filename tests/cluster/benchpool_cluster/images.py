@@ -1,0 +1,177 @@
+"""Container images without an image registry: made from Debian packages, kept as archives.
+
+An archive is made once per content and imported into the nodes' containerd by ``load``.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from benchpool_cluster import build, debian, places
+from benchpool_cluster.node import PAUSE
+
+BASE = "benchpool.test/worker-base:1"
+DISTRIBUTION = "bookworm"
+PACKAGES = "ca-certificates,python3"
+HOST_BUNDLE = "/run/host-ca.crt"
+
+
+class CannotMake(Exception):
+    """An image cannot be made; the text ends with what the tool said."""
+
+
+def pause() -> Path:
+    """The archive of the image that holds a pod's namespaces: one static program."""
+    program = build.find("pause")
+    archive = _archive("pause", program.parent.name)
+    with _alone():
+        if not archive.exists():
+            debian.need(debian.IMAGES)
+            with _container("scratch") as container:
+                _buildah("copy", container, str(program), "/pause")
+                _buildah("config", "--entrypoint", '["/pause"]', container)
+                _commit(container, PAUSE, archive)
+    return archive
+
+
+def base() -> Path:
+    """The archive of a small Debian with Python 3: for pods, and as base of other images."""
+    archive = _archive("worker-base", _digest(DISTRIBUTION, PACKAGES))
+    with _alone():
+        if not archive.exists():
+            debian.need(debian.IMAGES)
+            with tempfile.TemporaryDirectory(dir=_folder()) as folder:
+                root = Path(folder) / "root"
+                _debootstrap(root)
+                with _container("scratch") as container:
+                    _buildah("copy", container, str(root), "/")
+                    _buildah("config", "--cmd", "/bin/bash", "--env", "LANG=C.UTF-8", container)
+                    _commit(container, BASE, archive)
+    return archive
+
+
+def make(
+    dockerfile: Path, name: str, *, context: Path, arguments: Mapping[str, str] | None = None
+) -> Path:
+    """Build a Dockerfile on our base image and return its archive; unchanged steps are kept.
+
+    Behind a proxy that signs for others, ``BENCHPOOL_CLUSTER_CA_BUNDLE`` (or ``PIP_CERT``) is the
+    bundle that package installers are to trust during the build.
+    """
+    archive = _archive(name.replace("/", "_").replace(":", "_"), "latest")
+    with _alone():
+        _know_base()
+        command = ["bud", "--isolation", "chroot", "--layers", "--tag", name]
+        given = {"BASE_IMAGE": BASE} | dict(arguments or {})
+        bundle = os.environ.get("BENCHPOOL_CLUSTER_CA_BUNDLE") or os.environ.get("PIP_CERT")
+        if bundle:
+            command += ["--volume", f"{bundle}:{HOST_BUNDLE}:ro"]
+            given["PIP_CERT"] = HOST_BUNDLE
+        for key, value in given.items():
+            command += ["--build-arg", f"{key}={value}"]
+        _buildah(*command, "--file", str(dockerfile), str(context))
+        _push(name, archive)
+    return archive
+
+
+def load(archive: Path, name: str, sockets: Iterable[Path]) -> None:
+    """Import an archive under a name into each containerd; pods then use it without pulling."""
+    for socket in sockets:
+        command = ["ctr", "--address", str(socket), "--namespace", "k8s.io", "images", "import"]
+        _run([*command, "--index-name", name, str(archive)])
+
+
+def _debootstrap(root: Path) -> None:
+    command = ["debootstrap", "--variant=minbase", f"--include={PACKAGES}", DISTRIBUTION]
+    _run([*command, str(root)])
+    for part in ("var/cache/apt/archives", "var/lib/apt/lists", "usr/share/doc", "usr/share/man"):
+        shutil.rmtree(root / part, ignore_errors=True)
+        (root / part).mkdir(parents=True)
+    (root / "var/lib/apt/lists/partial").mkdir()
+    (root / "var/cache/apt/archives/partial").mkdir()
+
+
+def _know_base() -> None:
+    archive = base()
+    known = subprocess.run([*_tool(), "inspect", "--type", "image", BASE], capture_output=True)
+    if known.returncode:
+        image = _buildah("pull", f"oci-archive:{archive}").split()[-1]
+        _buildah("tag", image, BASE)
+
+
+@contextmanager
+def _container(image: str) -> Iterator[str]:
+    container = _buildah("from", image).strip()
+    try:
+        yield container
+    finally:
+        _buildah("rm", container)
+
+
+def _commit(container: str, name: str, archive: Path) -> None:
+    _buildah("commit", container, name)
+    _push(name, archive)
+
+
+def _push(name: str, archive: Path) -> None:
+    half = archive.with_suffix(".half")
+    half.unlink(missing_ok=True)
+    _buildah("push", name, f"oci-archive:{half}:{name}")
+    half.rename(archive)
+
+
+def _buildah(*words: str) -> str:
+    return _run([*_tool(), *words])
+
+
+def _tool() -> list[str]:
+    root = _folder() / "storage"
+    where = ["--root", str(root), "--runroot", str(_folder() / "running")]
+    return ["nice", "-n", "10", "buildah", *where, "--storage-driver", "vfs"]
+
+
+def _run(command: list[str]) -> str:
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        raise CannotMake(f"{' '.join(command)} failed:\n{(done.stderr + done.stdout)[-3000:]}")
+    return done.stdout
+
+
+def _archive(name: str, content: str) -> Path:
+    return _folder() / f"{name}-{content[:16]}.tar"
+
+
+def _folder() -> Path:
+    folder = places.cache() / "images"
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def _digest(*words: str) -> str:
+    return hashlib.sha256("\n".join(words).encode()).hexdigest()
+
+
+_HELD: list[int] = []
+
+
+@contextmanager
+def _alone() -> Iterator[None]:
+    """Let one process make images at a time; a step may need another image itself."""
+    if _HELD:
+        yield
+        return
+    with (_folder() / "making").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        _HELD.append(1)
+        try:
+            yield
+        finally:
+            _HELD.pop()
