@@ -26,6 +26,9 @@ Priority = Annotated[int, Meta(ge=0, le=1000)]
 Seconds = Annotated[int, Meta(ge=1, le=366 * 24 * 3600)]
 FilePath = Annotated[str, Meta(min_length=1, max_length=4096)]
 Argument = Annotated[str, Meta(max_length=32768)]
+Cores = Annotated[float, Meta(ge=0, le=4096)]
+Gib = Annotated[float, Meta(ge=0, le=65536)]
+ImageName = Annotated[str, Meta(pattern=r"^[^\s\x00-\x20\x7f]{1,500}$(?!\n)")]
 
 
 class State(StrEnum):
@@ -105,7 +108,10 @@ class Source(Struct, frozen=True, forbid_unknown_fields=True):
 class JobSubmission(Struct, frozen=True, forbid_unknown_fields=True):
     """A job as its user asks for it.
 
-    ``gpus`` is per worker. Without ``working_dir`` the job runs in a copy of ``files``; with it
+    ``gpus``, ``cpus`` and ``memory_gib`` are per worker. ``gpu_models`` are those it accepts, best
+    first. All workers share a domain of ``required_level``, or try to at ``preferred_level``
+    (a level of the machine room, or ``node``); with ``spread`` they want nodes of their own.
+    ``image`` is for clusters: by default jobs run in the pool's own. Without ``working_dir`` the job runs in a copy of ``files``; with it
     (an absolute path) it runs there. What the job leaves in its output folder is copied to
     ``output_dir``. ``key`` makes a repeat of the same submission harmless.
     """
@@ -128,6 +134,13 @@ class JobSubmission(Struct, frozen=True, forbid_unknown_fields=True):
     output_dir: FilePath | None = None
     files: Annotated[list[SnapshotFile], Meta(max_length=100_000)] = []
     source: Source | None = None
+    image: ImageName | None = None
+    gpu_models: Annotated[list[Name], Meta(max_length=32)] = []
+    required_level: Name | None = None
+    preferred_level: Name | None = None
+    spread: bool = False
+    cpus: Cores = 0
+    memory_gib: Gib = 0
 
 
 # --------------------------------------------------------------------------- jobs
@@ -340,7 +353,9 @@ class LeaseRequest(Struct, frozen=True, forbid_unknown_fields=True):
     """The spawner asks for build GPUs (R2); ``spawn`` makes a repeat harmless.
 
     ``groups`` maps each group of the user to its group property ``benchpool.build_quota``
-    (null when the group has none).
+    (null when the group has none). On Kubernetes ``resource`` is what the GPUs are counted as
+    (null for whole GPUs), and ``claim`` in ``namespace`` is the volume claim of the user's home:
+    only nodes where that volume can be used are chosen.
     """
 
     user: Name
@@ -349,6 +364,9 @@ class LeaseRequest(Struct, frozen=True, forbid_unknown_fields=True):
     gpus: Annotated[int, Meta(ge=1, le=1024)]
     groups: dict[str, int | None] = {}
     gpu_models: list[str] = []
+    resource: Annotated[str, Meta(min_length=1, max_length=253)] | None = None
+    claim: Annotated[str, Meta(min_length=1, max_length=253)] | None = None
+    namespace: Annotated[str, Meta(min_length=1, max_length=63)] | None = None
 
 
 class Lease(Struct, frozen=True):
@@ -360,6 +378,40 @@ class Lease(Struct, frozen=True):
     spawn: str
     gpus: list[str]
     since: datetime
+
+
+class LineRequest(Struct, frozen=True, forbid_unknown_fields=True):
+    """The spawner asks for build GPUs and waits in line where none can be had now.
+
+    Asking again keeps the place. ``since`` is when the server first asked, so that a scheduler
+    that was restarted gives the same place again; ``hold_s`` is for how long the answer may be
+    held back while nothing changes.
+    """
+
+    lease: LeaseRequest
+    since: datetime | None = None
+    hold_s: Annotated[float, Meta(ge=0, le=25)] = 0.0
+
+
+class LinePlace(Struct, frozen=True):
+    """A place in line for build GPUs; ``position`` 1 is the next.
+
+    ``id`` is that of the lease that will be; giving it back leaves the line.
+    """
+
+    id: str
+    position: int
+    length: int
+    since: datetime
+    reason: Reason
+    estimated_start: EstimatedStart | None
+
+
+class LineAnswer(Struct, frozen=True):
+    """Exactly one of both: the lease, or the place in line for it."""
+
+    lease: Lease | None = None
+    place: LinePlace | None = None
 
 
 # --------------------------------------------------------------------------- other bodies

@@ -63,7 +63,8 @@ def _placed_without(board: Board, chunk: Chunk, claimants: list[Decided]) -> boo
         if not _seat(board, entry, parts, chunk.work.job.id):
             break
     else:
-        return True
+        if not _short_for_benches(board, chunk):
+            return True
     for entry in claimants:
         _unseat(board, entry)
     board.let_go(chunk)
@@ -74,6 +75,12 @@ def _placed_without(board: Board, chunk: Chunk, claimants: list[Decided]) -> boo
             for worker in part.workers:
                 board.room.retake(entry.work, worker)
     return False
+
+
+def _short_for_benches(board: Board, chunk: Chunk) -> bool:
+    """Tell whether benches lack GPUs where the chunk is (R3)."""
+    nodes = {worker.node for worker in chunk.workers} & board.room.by_name.keys()
+    return any(board.room.by_name[name].short_for_benches() > 0 for name in nodes)
 
 
 def _unseat(board: Board, entry: Decided) -> None:

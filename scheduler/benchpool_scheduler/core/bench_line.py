@@ -1,0 +1,137 @@
+"""The line for build GPUs: who waits where, and for what (R2, R3).
+
+Servers whose GPUs cannot be had now wait in line by the time when they first asked. Each is
+*seated* at the node where it will get them soonest; what an earlier one will get there, a later one
+does not. Who needs nothing that others still hold is served now.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import TypeVar
+
+from benchpool_scheduler.core.model import GpuId, NodeName
+
+Key = TypeVar("Key")
+
+
+class Use(IntEnum):
+    """What stands between a GPU and a bench; the smallest is had soonest and costs least."""
+
+    FREE = 0
+    LEAVING = 1  # its job has its notice
+    OVER_QUOTA = 2  # over-quota work that can be paused
+    WITHIN_QUOTA = 3  # other work that can be paused, on a GPU that benches may call back
+
+
+@dataclass(frozen=True, slots=True)
+class BenchGpu:
+    """A GPU that a bench could get.
+
+    Attributes:
+        rank: Place of its model among those that the server accepts, the best is 0.
+    """
+
+    gpu: GpuId
+    use: Use
+    rank: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Seat:
+    """Where a server gets its GPUs. ``ready``: nobody holds any of them."""
+
+    node: NodeName
+    gpus: tuple[BenchGpu, ...]
+
+    @property
+    def ready(self) -> bool:
+        """Whether all of them can be had now."""
+        return all(gpu.use is Use.FREE for gpu in self.gpus)
+
+
+Offer = Mapping[NodeName, Sequence[BenchGpu]]
+"""What a server could get, by node; nodes in order of preference where all else is equal."""
+
+
+def seat(asked: int, offer: Offer, taken: Iterable[GpuId] = ()) -> Seat | None:
+    """Return where so many GPUs of one node are had soonest, None where no node has as many.
+
+    Args:
+        taken: GPUs that are for others.
+
+    >>> free, lent = BenchGpu(GpuId("a/0"), Use.FREE), BenchGpu(GpuId("a/1"), Use.OVER_QUOTA)
+    >>> seat(1, {NodeName("a"): (lent, free)}).gpus[0].gpu
+    'a/0'
+    >>> seat(2, {NodeName("a"): (lent, free)}).ready
+    False
+    >>> seat(3, {NodeName("a"): (lent, free)}) is None
+    True
+    """
+    gone = frozenset(taken)
+    best: tuple[tuple[int, ...], Seat] | None = None
+    for order, (node, gpus) in enumerate(offer.items()):
+        left = sorted((g for g in gpus if g.gpu not in gone), key=lambda g: (g.use, g.rank))
+        if len(left) < asked:
+            continue
+        chosen = tuple(left[:asked])
+        uses = [gpu.use for gpu in chosen]
+        cost = (
+            max(uses, default=Use.FREE),
+            *(uses.count(use) for use in (Use.WITHIN_QUOTA, Use.OVER_QUOTA, Use.LEAVING)),
+            sum(gpu.rank for gpu in chosen),
+            order,
+        )
+        if best is None or cost < best[0]:
+            best = cost, Seat(node, chosen)
+    return None if best is None else best[1]
+
+
+def seats(line: Iterable[tuple[Key, int, Offer]]) -> dict[Key, Seat]:
+    """Seat all who wait, the first first; those for whom there is nothing are left out.
+
+    >>> lent = {NodeName("a"): (BenchGpu(GpuId("a/0"), Use.OVER_QUOTA),)}
+    >>> list(seats([("susan", 1, lent), ("joe", 1, lent)]))
+    ['susan']
+    """
+    taken: set[GpuId] = set()
+    found: dict[Key, Seat] = {}
+    for key, asked, offer in line:
+        got = seat(asked, offer, taken)
+        if got is not None:
+            found[key] = got
+            taken.update(gpu.gpu for gpu in got.gpus)
+    return found
+
+
+LEAST_KNOWN = 5
+"""Of fewer ended leases nothing is learned."""
+
+
+def ends_in(ages_s: Sequence[float], lasted_s: Sequence[float], position: int) -> float | None:
+    """Return in how many seconds the ``position``-th of the held leases has likely ended.
+
+    A lease that is so old now is taken to last as long as the middle one of those that lasted
+    longer; one that is older than all of them is taken to end any minute.
+
+    Args:
+        ages_s: How long each held lease that could make room has lasted so far.
+        lasted_s: How long leases that have ended had lasted.
+
+    >>> ends_in([600.0, 60.0], [1200.0] * 5, 1)
+    600.0
+    >>> ends_in([600.0, 60.0], [1200.0] * 5, 2)
+    1140.0
+    >>> ends_in([600.0], [1200.0] * 4, 1) is None
+    True
+    """
+    if len(lasted_s) < LEAST_KNOWN or not 1 <= position <= len(ages_s):
+        return None
+    lasted = sorted(lasted_s)
+    left = []
+    for age in ages_s:
+        longer = [seconds for seconds in lasted if seconds > age]
+        left.append(longer[len(longer) // 2] - age if longer else 60.0)
+    return sorted(left)[position - 1]

@@ -1,0 +1,199 @@
+"""Idle GPUs of benches are lent to work that can be paused, and called back (R3, lend_idle)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from benchpool_scheduler.core.bench_line import BenchGpu, Offer, Use, ends_in, seat, seats
+from benchpool_scheduler.core.model import (
+    Activity,
+    GpuId,
+    NodeName,
+    Policy,
+    Preempt,
+    Snapshot,
+    Start,
+)
+from benchpool_scheduler.core.plan import decide
+from benchpool_scheduler.simulation.passes import after
+from benchpool_scheduler.testing.boxes import box, leaving, node, pool_of, project, queued, running
+from benchpool_scheduler.testing.leaving import gone, under_way
+from benchpool_scheduler.testing.plans import at_rest
+from benchpool_scheduler.testing.snapshots import busy_snapshots
+
+many = settings(max_examples=150, suppress_health_check=list(HealthCheck))
+LAB = project("a", 1, weight=1)
+
+
+def lending(pool: Snapshot, lent: int = 0, called: int = 0) -> Snapshot:
+    nodes = (replace(n, kept=called, called=called, lent=lent) for n in pool.nodes)
+    return replace(pool, nodes=tuple(nodes))
+
+
+def started(pool: Snapshot) -> list[str]:
+    return [c.job for c in decide(pool).commands if isinstance(c, Start)]
+
+
+def victims(pool: Snapshot) -> list[tuple[str, str | None, str]]:
+    return [(c.job, c.claimant, c.rule) for c in decide(pool).commands if isinstance(c, Preempt)]
+
+
+def test_what_is_lent_is_used_and_counts_as_surplus() -> None:
+    pool = lending(box(3, [LAB], [queued("x", "a", 2), queued("y", "a", 1)]), lent=2)
+    assert sorted(started(pool)) == ["x", "y"]
+    assert decide(pool).shares[LAB.name].fair_share == 3
+
+
+def test_a_job_that_may_not_be_paused_gets_nothing_that_is_lent() -> None:
+    fixed = queued("x", "a", 2, preemptible=False)
+    pool = lending(box(3, [project("a", 3)], [fixed]), lent=2)
+    plan = decide(pool)
+    assert plan.commands == ()
+    assert plan.reasons[fixed.id].code.value == "larger-than-node"
+    one = queued("x", "a", 1, preemptible=False)
+    assert started(lending(box(3, [project("a", 3)], [one]), lent=2)) == ["x"]
+
+
+def test_it_waits_with_the_number_that_is_free_for_it() -> None:
+    fixed = queued("x", "a", 1, preemptible=False)
+    holder = running("h", "a", 1, preemptible=False)
+    pool = lending(box(3, [project("a", 3)], [holder, fixed]), lent=2)
+    reason = decide(pool).reasons[fixed.id]
+    assert (reason.code.value, reason.numbers["free"]) == ("pool-full", 0)
+
+
+def test_an_owner_who_waits_gets_the_gpu_of_over_quota_work_first() -> None:
+    jobs = [running("a1", "a", 1), running("a2", "a", 1), running("b1", "b", 1)]
+    pool = lending(box(3, [project("a", 1), project("b", 1)], jobs), called=1)
+    assert victims(pool) == [("a2", None, "R3")]
+
+
+def test_work_within_quota_gives_back_what_was_lent_when_there_is_nothing_else() -> None:
+    pool = lending(box(2, [project("a", 2)], [running("a1", "a", 2)]), called=1)
+    assert victims(pool) == [("a1", None, "R3")]
+
+
+def test_a_new_start_on_lent_gpus_is_not_protected_from_their_owner() -> None:
+    policy = Policy(min_runtime_s=3600)
+    pool = lending(box(2, [LAB], [running("a1", "a", 2)], policy), called=2)
+    assert victims(pool) == [("a1", None, "R3")]
+
+
+def test_nobody_else_goes_while_somebody_is_leaving_already() -> None:
+    jobs = [leaving("a1", "a", 1), running("a2", "a", 1)]
+    assert victims(lending(box(2, [LAB], jobs), called=1)) == []
+
+
+def test_a_gang_with_a_worker_on_the_node_goes_as_a_whole() -> None:
+    nodes = [node("n1", 2, kept=1, called=1), node("n2", 2)]
+    gang = running("g", "a", 2, on="n1", workers=2, min_workers=2)
+    gang = replace(gang, held=(gang.held[0], replace(gang.held[1], node=NodeName("n2"))))
+    pool = pool_of(nodes, [project("a", 4)], [gang])
+    commands = [c for c in decide(pool).commands if isinstance(c, Preempt)]
+    assert [len(c.workers) for c in commands] == [2]
+
+
+def firm_on(pool: Snapshot, name: str) -> int:
+    jobs = (j for j in pool.jobs if not j.preemptible)
+    return sum(len(w.gpus) for j in jobs for w in j.held if w.node == name)
+
+
+@st.composite
+def lending_pools(draw: st.DrawFn) -> Snapshot:
+    """Pools whose nodes have lent some of what firm work does not hold, and are called for some."""
+    pool = draw(busy_snapshots(elastic=True))
+    nodes = []
+    for one in pool.nodes:
+        open_ = max(0, len(one.gpus) - firm_on(pool, one.name))
+        aside = draw(st.integers(0, open_))
+        called = draw(st.integers(0, aside))
+        nodes.append(replace(one, kept=called, called=called, lent=aside - called))
+    return replace(pool, nodes=tuple(nodes))
+
+
+@many
+@given(lending_pools())
+def test_whatever_is_called_is_free_as_soon_as_those_who_leave_have_gone(pool: Snapshot) -> None:
+    later = gone(under_way(pool, decide(pool)))
+    for one in later.nodes:
+        if one.ready:
+            held = sum(len(w.gpus) for j in later.jobs for w in j.held if w.node == one.name)
+            assert len(one.gpus) - held >= one.called
+
+
+@many
+@given(lending_pools())
+def test_firm_work_never_enters_what_belongs_to_benches(pool: Snapshot) -> None:
+    later = after(pool, decide(pool))
+    for one in later.nodes:
+        if one.ready:
+            before, now = firm_on(pool, one.name), firm_on(later, one.name)
+            assert now <= max(before, len(one.gpus) - one.kept - one.lent)
+
+
+@settings(max_examples=50, suppress_health_check=list(HealthCheck))
+@given(lending_pools())
+def test_a_pool_that_lends_comes_to_rest(pool: Snapshot) -> None:
+    still = at_rest(pool)
+    assert decide(still).commands == ()
+    assert all(j.activity is not Activity.TERMINATING for j in still.jobs)
+
+
+# --------------------------------------------------------------------------- the line
+
+
+def offer(*uses: tuple[str, Use]) -> Offer:
+    found: dict[NodeName, list[BenchGpu]] = {}
+    for i, (name, use) in enumerate(uses):
+        found.setdefault(NodeName(name), []).append(BenchGpu(GpuId(f"{name}/{i}"), use))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("uses", "chosen"),
+    [
+        ([("a", Use.OVER_QUOTA), ("b", Use.FREE)], "b"),
+        ([("a", Use.WITHIN_QUOTA), ("b", Use.OVER_QUOTA)], "b"),
+        ([("a", Use.OVER_QUOTA), ("b", Use.LEAVING)], "b"),
+        ([("a", Use.FREE), ("b", Use.FREE)], "a"),
+    ],
+)
+def test_a_server_is_seated_where_it_costs_least(uses: list[tuple[str, Use]], chosen: str) -> None:
+    found = seat(1, offer(*uses))
+    assert found is not None
+    assert found.node == chosen
+
+
+def test_who_came_later_gets_only_what_the_earlier_one_leaves() -> None:
+    both = offer(("a", Use.OVER_QUOTA), ("a", Use.FREE))
+    found = seats([("susan", 2, both), ("joe", 1, both)])
+    assert list(found) == ["susan"]
+    assert not found["susan"].ready
+
+
+def test_a_large_wish_ahead_does_not_hold_up_a_small_one_elsewhere() -> None:
+    both = offer(("a", Use.OVER_QUOTA), ("a", Use.FREE), ("b", Use.FREE))
+    found = seats([("susan", 2, both), ("joe", 1, both)])
+    assert found["joe"].node == "b"
+    assert found["joe"].ready
+
+
+@given(
+    st.lists(st.integers(1, 3), max_size=5),
+    st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from(Use)), max_size=9),
+)
+def test_no_gpu_has_two_seats(asked: list[int], uses: list[tuple[str, Use]]) -> None:
+    found = seats([(i, n, offer(*uses)) for i, n in enumerate(asked)])
+    given_out = [gpu.gpu for one in found.values() for gpu in one.gpus]
+    assert len(given_out) == len(set(given_out))
+    assert all(len(one.gpus) == asked[i] for i, one in found.items())
+
+
+def test_an_end_is_told_only_where_enough_leases_have_ended() -> None:
+    assert ends_in([60.0], [100.0] * 4, 1) is None
+    assert ends_in([60.0], [100.0] * 5, 2) is None
+    assert ends_in([1000.0], [100.0] * 5, 1) == 60.0
