@@ -63,6 +63,12 @@ class Feed:
         self._entries: OrderedDict[tuple[str, str], Entry] = OrderedDict()
         self._news = asyncio.Event()
         self._closed = False
+        self._readers = 0
+
+    @property
+    def followed(self) -> bool:
+        """Tell whether anybody reads now."""
+        return self._readers > 0
 
     @property
     def seq(self) -> int:
@@ -106,6 +112,14 @@ class Feed:
 
     async def follow(self, after: int | None, render: Render) -> AsyncGenerator[Event, None]:
         """Yield what a reader may see, for ever or until the feed is closed."""
+        self._readers += 1
+        try:
+            async for event in self._follow(after, render):
+                yield event
+        finally:
+            self._readers -= 1
+
+    async def _follow(self, after: int | None, render: Render) -> AsyncGenerator[Event, None]:
         cursor = self._seq if after is None else after
         while not self._closed:
             if not self.knows(cursor):
