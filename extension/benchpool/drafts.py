@@ -43,6 +43,13 @@ class Wish:
     preemptible: bool = True
     env: Mapping[str, str] = field(default_factory=dict)
     key: str = ""
+    gpu_models: Sequence[str] = ()
+    level: str | None = None
+    prefer_level: str | None = None
+    spread: bool = False
+    cpus: float = 0.0
+    memory_gib: float = 0.0
+    image: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,4 +235,11 @@ def _submission(
         output_dir=str(results_folder(folder, name, wish.key)),
         files=files or [],
         source=source,
+        image=wish.image,
+        gpu_models=list(wish.gpu_models),
+        required_level=wish.level,
+        preferred_level=wish.prefer_level,
+        spread=wish.spread,
+        cpus=wish.cpus,
+        memory_gib=wish.memory_gib,
     )

@@ -6,7 +6,7 @@ import os
 import sys
 import threading
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -159,6 +159,13 @@ def submit(
     preemptible: bool = True,
     env: Mapping[str, str] | None = None,
     key: str | None = None,
+    gpu_models: Sequence[str] = (),
+    level: str | None = None,
+    prefer_level: str | None = None,
+    spread: bool = False,
+    cpus: float = 0.0,
+    memory_gib: float = 0.0,
+    image: str | None = None,
 ) -> Job:
     """Send a script or a notebook to the pool and return its job.
 
@@ -176,6 +183,12 @@ def submit(
         preemptible: False keeps it within the guaranteed quota, and from being paused.
         env: Variables of the job.
         key: Makes a repeat with the same key harmless.
+        gpu_models: GPU models that it accepts, best first; any when empty.
+        level, prefer_level: All workers share one of these, such as ``"rack"`` or ``"node"``: or
+            the job waits; or where that is possible.
+        spread: Every worker wants a machine of its own.
+        cpus, memory_gib: Processor cores and memory per worker.
+        image: Container image to run in; on clusters.
 
     Raises:
         InvalidInput: There is no such file, or something in it is known to fail.
@@ -191,6 +204,13 @@ def submit(
         preemptible=preemptible,
         env=env or {},
         key=key or uuid.uuid4().hex,
+        gpu_models=gpu_models,
+        level=level,
+        prefer_level=prefer_level,
+        spread=spread,
+        cpus=cpus,
+        memory_gib=memory_gib,
+        image=image,
     )
     file = Path(path).absolute()
     if not file.is_file():

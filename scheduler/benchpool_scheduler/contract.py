@@ -111,9 +111,10 @@ class JobSubmission(Struct, frozen=True, forbid_unknown_fields=True):
     ``gpus``, ``cpus`` and ``memory_gib`` are per worker. ``gpu_models`` are those it accepts, best
     first. All workers share a domain of ``required_level``, or try to at ``preferred_level``
     (a level of the machine room, or ``node``); with ``spread`` they want nodes of their own.
-    ``image`` is for clusters: by default jobs run in the pool's own. Without ``working_dir`` the job runs in a copy of ``files``; with it
-    (an absolute path) it runs there. What the job leaves in its output folder is copied to
-    ``output_dir``. ``key`` makes a repeat of the same submission harmless.
+    ``image`` is for clusters: by default jobs run in the pool's own. Without ``working_dir`` the
+    job runs in a copy of ``files``; with it (an absolute path) it runs there. What
+    it leaves in its output folder is copied to ``output_dir``. ``key`` makes a repeat of the
+    same submission harmless.
     """
 
     entry: Entry

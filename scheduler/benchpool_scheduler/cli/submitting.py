@@ -95,6 +95,13 @@ def _submission(
         output_dir=str(session.folder / RESULTS / folder),
         files=list(files.files),
         source=Source(kind="terminal", path=str(session.folder)),
+        image=options["image"],
+        gpu_models=list(options["gpu_models"]),
+        required_level=options["level"],
+        preferred_level=options["prefer_level"],
+        spread=options["spread"],
+        cpus=options["cpus"],
+        memory_gib=options["memory"],
     )
 
 

@@ -6,6 +6,7 @@ from benchpool_scheduler.configuration.loader import load
 from benchpool_scheduler.configuration.settings import (
     Build,
     Configuration,
+    Level,
     NodePool,
     ProjectSettings,
 )
@@ -13,6 +14,7 @@ from benchpool_scheduler.configuration.settings import (
 __all__ = [
     "Build",
     "Configuration",
+    "Level",
     "NodePool",
     "ProjectSettings",
     "compare",

@@ -33,6 +33,7 @@ def compare(old: Configuration, new: Configuration) -> list[str]:
         *_build(old, new),
         *_projects(old, new),
         *_pools(old, new),
+        *_topology(old, new),
         *_policy(old, new),
     ]
 
@@ -99,6 +100,12 @@ def _pools(old: Configuration, new: Configuration) -> Iterable[str]:
     for name in sorted(now.keys() & was.keys()):
         if was[name] != now[name]:
             yield f"Pool {name} changes; it serves {' and '.join(sorted(now[name].serves))}."
+
+
+def _topology(old: Configuration, new: Configuration) -> Iterable[str]:
+    if old.topology != new.topology:
+        was, now = (" > ".join(level.label for level in it.topology) or "none" for it in (old, new))
+        yield f"Levels of the machine room, widest first: {was} → {now}."
 
 
 def _policy(old: Configuration, new: Configuration) -> Iterable[str]:

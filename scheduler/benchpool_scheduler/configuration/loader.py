@@ -10,15 +10,17 @@ from benchpool_scheduler.configuration.nodes import Item, compose, nearest
 from benchpool_scheduler.configuration.settings import (
     Build,
     Configuration,
+    Level,
     NodePool,
     ProjectSettings,
 )
 from benchpool_scheduler.configuration.tree import check_tree, tree_warnings
+from benchpool_scheduler.core.domains import NODE_LEVEL
 from benchpool_scheduler.core.model import Bound, Policy, Project, ProjectName
 from benchpool_scheduler.errors import InvalidInput
 
 VERSION = 1
-_SECTIONS = ("version", "build", "projects", "pools", "policy")
+_SECTIONS = ("version", "build", "projects", "pools", "topology", "policy")
 _BUILD = ("default", "groups", "users", "reserve", "oversubscribe", "lend_idle")
 _PROJECT = (
     *("name", "parent", "quota", "limit", "weight", "priority", "cpus", "memory_gib"),
@@ -26,6 +28,7 @@ _PROJECT = (
 )
 _POLICY = tuple(field.name for field in fields(Policy))
 MOST_GPUS = 1_000_000
+MOST_LEVELS = 8
 
 
 def load(text: str, source: str = "benchpool.yaml") -> Configuration:
@@ -59,7 +62,8 @@ key; did you mean `default`?
         projects=projects,
         pools=_pools(top["pools"]) if _given(top, "pools") else (NodePool("default"),),
         policy=_policy(top["policy"]) if _given(top, "policy") else Policy(),
-        warnings=(*_build_warnings(build), *tree_warnings(projects)),
+        topology=_topology(top["topology"]) if _given(top, "topology") else (),
+        warnings=tree_warnings(projects),
     )
 
 
@@ -86,15 +90,6 @@ def _build(item: Item) -> Build:
     if "lend_idle" in keys:
         build = replace(build, lend_idle=keys["lend_idle"].flag())
     return build
-
-
-def _build_warnings(build: Build) -> tuple[str, ...]:
-    if not build.lend_idle:
-        return ()
-    return (
-        "build.lend_idle is on, but on one machine idle bench GPUs are not lent yet: they stay "
-        "free for their owners.",
-    )
 
 
 def _reserve(item: Item) -> int:
@@ -206,6 +201,25 @@ def _serves(item: Item) -> frozenset[Literal["build", "train"]]:
     if not found:
         item.wrong("is empty; name build, train or both.")
     return frozenset(found)
+
+
+def _topology(item: Item) -> tuple[Level, ...]:
+    levels: dict[str, Level] = {}
+    for entry in item.items():
+        level = Level(entry.text(253))
+        if not level.name or level.name == NODE_LEVEL:
+            entry.wrong(
+                f"is {level.label!r}; name a node label. Each node is a level of its own already."
+            )
+        if level.name in levels:
+            entry.wrong(
+                f"is called {level.name!r} like {levels[level.name].label!r} before it; levels "
+                "are called by their label's last part, which must be different."
+            )
+        levels[level.name] = level
+    if len(levels) > MOST_LEVELS:
+        item.wrong(f"has {len(levels)} levels; {MOST_LEVELS} are allowed.", limit=MOST_LEVELS)
+    return tuple(levels.values())
 
 
 def _policy(item: Item) -> Policy:

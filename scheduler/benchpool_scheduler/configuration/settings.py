@@ -48,6 +48,26 @@ class ProjectSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class Level:
+    """A level of the machine room: nodes that share a value of this label lie close (R12).
+
+    Attributes:
+        name: As jobs name it: the label's part behind the last ``/``.
+    """
+
+    label: str
+
+    @property
+    def name(self) -> str:
+        """How jobs name it.
+
+        >>> Level("topology.kubernetes.io/zone").name
+        'zone'
+        """
+        return self.label.rpartition("/")[2]
+
+
+@dataclass(frozen=True, slots=True)
 class NodePool:
     """A set of nodes chosen by labels, and what they serve."""
 
@@ -60,13 +80,15 @@ class NodePool:
 class Configuration:
     """Everything that ``benchpool.yaml`` says; the order of ``projects`` is their age.
 
-    ``warnings`` are sentences about what is allowed but probably not meant.
+    ``topology`` holds the levels of the machine room, the widest first; each node is a level of
+    its own besides. ``warnings`` are sentences about what is allowed but probably not meant.
     """
 
     build: Build = field(default_factory=Build)
     projects: tuple[ProjectSettings, ...] = ()
     pools: tuple[NodePool, ...] = (NodePool("default"),)
     policy: Policy = field(default_factory=Policy)
+    topology: tuple[Level, ...] = ()
     warnings: tuple[str, ...] = field(default=(), compare=False)
     _by_name: Mapping[str, ProjectSettings] = field(init=False, repr=False, compare=False)
     _parents: frozenset[str] = field(init=False, repr=False, compare=False)

@@ -206,14 +206,14 @@ class Board:
             self._standing = None
 
     def renew(self, nodes: Iterable[Node]) -> bool:
-        """Let some nodes have other GPUs, or keep others for benches (R3), and nothing else anew.
+        """Let some nodes have other GPUs, CPUs or memory, or keep others for benches (R3).
 
         Costs a look at every job and node; a new board costs far more. False, and nothing has
         changed, where one of them is no node of the board or is another in more than that.
         """
         known = {node.name: node for node in self.nodes}
         renewed = {node.name: node for node in nodes}
-        if not all(_differs_in_gpus(known.get(name), node) for name, node in renewed.items()):
+        if not all(_differs_in_room(known.get(name), node) for name, node in renewed.items()):
             return False
         here = [w for w in self.works.values() if any(x.node in renewed for x in w.job.held)]
         for work in here:
@@ -222,15 +222,35 @@ class Board:
             self.room.renew(node)
             self.empty.renew(node)
         self.nodes = tuple(renewed.get(node.name, node) for node in self.nodes)
+        self._look_around()
+        for work in here:
+            self._enter(work)
+        return True
+
+    def rehouse(self, nodes: Sequence[Node]) -> None:
+        """Let the nodes be others: some come, go, are ready again or have other labels.
+
+        Costs a look at every running job and node, and at every shape of waiting ones.
+        """
+        held = [work for work in self.works.values() if work.job.held]
+        for work in held:
+            self._forget(work)
+        self.nodes = tuple(nodes)
+        self.room = Room(self.nodes, self.topology)
+        self.empty = Room(self.nodes, self.topology)
+        self.protected_at.clear()
+        self._look_around()
+        for work in held:
+            self._enter(work)
+
+    def _look_around(self) -> None:
+        """Take back what was concluded from the nodes; nobody is seated on those that changed."""
         self.keeping = [node for node in self.room.nodes if node.node.kept]
         self._capacity = _capacity(self.nodes)
         self._standing = None
         self.never.clear()
         vars(self).pop("whole", None)
         self._ask_anew()
-        for work in here:
-            self._enter(work)
-        return True
 
     def _ask_anew(self) -> None:
         """Book again what those ask for that can run now and could not before, or the reverse."""
@@ -412,12 +432,19 @@ class Board:
         return [work.job.id for work in sorted(below, key=lambda work: work.age)]
 
 
-def _differs_in_gpus(known: Node | None, node: Node) -> bool:
+def _differs_in_room(known: Node | None, node: Node) -> bool:
     if known is None or known.ready != node.ready:
+        return False
+    if (known.cpus is None, known.memory_gib is None) != (
+        node.cpus is None,
+        node.memory_gib is None,
+    ):
         return False
     return node == replace(
         known,
         gpus=node.gpus,
+        cpus=node.cpus,
+        memory_gib=node.memory_gib,
         kept=node.kept,
         called=node.called,
         lent=node.lent,

@@ -101,6 +101,7 @@ class Engine:
         try:
             self.objects.prepare()
             self.site.devices = await self.runtime.devices()
+            self.site.nodes = await self.runtime.nodes()
             await self.upkeep.ask_hub()
             self._refuse_benches_that_do_not_fit()
             await recovery.recover(self.ledger, self.site, self.runtime)

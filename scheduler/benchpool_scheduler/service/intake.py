@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from benchpool_scheduler.contract import JobSubmission
 from benchpool_scheduler.core.states import JobState
 from benchpool_scheduler.errors import BenchpoolError
-from benchpool_scheduler.service import submissions
+from benchpool_scheduler.service import fitting, submissions
 from benchpool_scheduler.service.caller import Caller
 from benchpool_scheduler.service.ledger import Ledger
 from benchpool_scheduler.service.objects import Objects
@@ -93,7 +93,10 @@ class Intake:
         configuration = self._site.configuration
         submissions.check_shape(submission)
         settings = submissions.project_of(caller, submission, configuration)
+        submissions.check_image(submission, images=self._site.images)
+        fitting.check_levels(submission, configuration)
         submissions.check_size(submission, settings, configuration, capacity(self._site))
+        fitting.check_places(submission, self._site.inventory)
         now = self._site.clock.now()
         return JobRecord(
             id=self._site.new_id(),
@@ -110,4 +113,10 @@ class Intake:
             preemptible=submission.preemptible,
             time_limit_s=submission.time_limit_s,
             key=submission.key,
+            gpu_models=tuple(submission.gpu_models),
+            required_level=submission.required_level,
+            preferred_level=submission.preferred_level,
+            spread=submission.spread,
+            cpus=submission.cpus,
+            memory_gib=submission.memory_gib,
         )

@@ -10,10 +10,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from benchpool_scheduler.configuration import Configuration
-from benchpool_scheduler.runtime import Device, DeviceState
+from benchpool_scheduler.configuration import Configuration, NodePool
+from benchpool_scheduler.runtime import Device, DeviceState, NodeFacts
 
 Purpose = Literal["build", "train"]
+
+UNKNOWN = NodeFacts("")
+"""What is known of a machine that nobody has told anything of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +28,7 @@ class Inventory:
         nodes: The GPUs of each node by the node's name, both in order.
         train: Names of the nodes that serve training; ``build`` of those that serve benches.
         by_uuid: Every GPU by its UUID.
+        facts: What is known of the machines, by name; ``told`` as the runtime told it.
         unusable: GPUs that nobody can be given now: foreign or broken ones (R1).
     """
 
@@ -34,17 +38,28 @@ class Inventory:
     train: frozenset[str]
     build: frozenset[str]
     by_uuid: Mapping[str, Device]
+    facts: Mapping[str, NodeFacts]
+    told: tuple[NodeFacts, ...]
     unusable: tuple[Device, ...]
     train_gpus: int
     build_gpus: int
     largest_train_node: int
 
     @classmethod
-    def of(cls, devices: tuple[Device, ...], configuration: Configuration) -> Inventory:
+    def of(
+        cls,
+        devices: tuple[Device, ...],
+        configuration: Configuration,
+        told: tuple[NodeFacts, ...] = (),
+    ) -> Inventory:
         """Sort these GPUs by node and purpose."""
         nodes = by_node(devices)
-        train = _serving(nodes, configuration, "train")
-        build = _serving(nodes, configuration, "build")
+        facts = {node.name: node for node in told}
+        pools = {
+            name: pool_of(configuration, gpus, facts.get(name)) for name, gpus in nodes.items()
+        }
+        train = frozenset(name for name, pool in pools.items() if pool and "train" in pool.serves)
+        build = frozenset(name for name, pool in pools.items() if pool and "build" in pool.serves)
         return cls(
             devices=devices,
             configuration=configuration,
@@ -52,6 +67,8 @@ class Inventory:
             train=train,
             build=build,
             by_uuid={device.uuid: device for device in devices},
+            facts=facts,
+            told=told,
             unusable=tuple(d for d in devices if d.state is not DeviceState.USABLE),
             train_gpus=sum(len(nodes[name]) for name in train),
             build_gpus=sum(len(nodes[name]) for name in build),
@@ -67,19 +84,16 @@ def by_node(devices: Iterable[Device]) -> Mapping[str, tuple[Device, ...]]:
     return {name: tuple(gpus) for name, gpus in found.items()}
 
 
-def _serving(
-    nodes: Mapping[str, Sequence[Device]], configuration: Configuration, what: Purpose
-) -> frozenset[str]:
-    return frozenset(name for name, gpus in nodes.items() if serves(configuration, gpus, what))
+def pool_of(
+    configuration: Configuration, devices: Sequence[Device], facts: NodeFacts | None = None
+) -> NodePool | None:
+    """Return the pool that a node belongs to: the first whose labels it has, None for none.
 
-
-def serves(configuration: Configuration, devices: Sequence[Device], what: Purpose) -> bool:
-    """Tell whether the pool that a node belongs to serves benches or training.
-
-    A node belongs to the first pool whose labels it has; one that no pool wants serves nothing.
+    Beside the labels of the machine each node has ``gpu.model`` and ``node``, its name.
     """
-    labels = {"gpu.model": devices[0].model, "node": devices[0].node}
+    labels = {} if facts is None else facts.labels
+    own = {"gpu.model": devices[0].model, "node": devices[0].node}
     for pool in configuration.pools:
-        if all(labels.get(key) == value for key, value in pool.nodes.items()):
-            return what in pool.serves
-    return False
+        if all(own.get(key, labels.get(key)) == value for key, value in pool.nodes.items()):
+            return pool
+    return None

@@ -36,7 +36,7 @@ from benchpool_scheduler.store.records import JobRecord
 log = logging.getLogger(__name__)
 
 MANY_NODES = 2
-"""When more than one in so many nodes has changed, a new board costs no more than a renewed one."""
+"""When more than one in so many nodes has changed, they are not renewed one by one."""
 
 MOST_ASIDE = 10
 """So many jobs are set aside in one pass; more means that the fault is not theirs."""
@@ -51,6 +51,7 @@ class Frame:
     """
 
     ground: Ground
+    topology: tuple[str, ...]
     projects: tuple[Project, ...]
     users: tuple[UserUse, ...]
     policy: Policy
@@ -83,7 +84,7 @@ class KeptBoard:
 
     Attributes:
         aside: Jobs that are kept off the board, by id.
-        rebuilt: How often a board was made from nothing.
+        rebuilt: How often a board was made from nothing; ``rehoused``: only its nodes.
     """
 
     def __init__(
@@ -100,7 +101,7 @@ class KeptBoard:
         self._fades: dict[str, float] = {}
         self._anew = False
         self.aside: dict[str, Aside] = {}
-        self.rebuilt = 0
+        self.rebuilt = self.rehoused = 0
 
     # ------------------------------------------------------------------ on the loop
 
@@ -122,6 +123,7 @@ class KeptBoard:
         touched, self._touched = self._touched, {}
         frame = Frame(
             ground=snapshots.ground(self._ledger, site, self._blocked(self.aside)),
+            topology=snapshots.levels(site),
             projects=snapshots.projects(site, homes.values()),
             users=self._site.past.users,
             policy=site.configuration.policy,
@@ -182,10 +184,13 @@ class KeptBoard:
         if self._frame is None or replace(self._frame, ground=frame.ground) != frame:
             return False
         nodes = snapshots.nodes(frame.ground)
-        if [node.name for node in nodes] != [node.name for node in board.nodes]:
-            return False
-        changed = [now for now, was in zip(nodes, board.nodes, strict=True) if now != was]
-        return len(changed) <= max(1, len(nodes) // MANY_NODES) and board.renew(changed)
+        if [node.name for node in nodes] == [node.name for node in board.nodes]:
+            changed = [now for now, was in zip(nodes, board.nodes, strict=True) if now != was]
+            if len(changed) <= max(1, len(nodes) // MANY_NODES) and board.renew(changed):
+                return True
+        board.rehouse(nodes)
+        self.rehoused += 1
+        return True
 
     def _convert(self, changed: Iterable[str], look: Look) -> None:
         for name in changed:
@@ -223,7 +228,7 @@ class KeptBoard:
 
     def _made(self, frame: Frame, jobs: Iterable[Job]) -> Board:
         nodes = snapshots.nodes(frame.ground)
-        board = Board(nodes, frame.projects, frame.policy, frame.users)
+        board = Board(nodes, frame.projects, frame.policy, frame.users, frame.topology)
         for job in jobs:
             board.put(job, self._age(job.id))
         return board
@@ -261,6 +266,7 @@ class KeptBoard:
             jobs=tuple(jobs),
             policy=frame.policy,
             users=frame.users,
+            topology=frame.topology,
             now_s=now,
         )
 

@@ -9,7 +9,7 @@ from typing import Literal
 
 from benchpool_scheduler.configuration import Configuration
 from benchpool_scheduler.hub import Directory, HubUser
-from benchpool_scheduler.runtime import Device
+from benchpool_scheduler.runtime import Device, NodeFacts
 from benchpool_scheduler.service.clock import Clock
 from benchpool_scheduler.service.inventory import Inventory
 from benchpool_scheduler.service.past import PastUse
@@ -23,9 +23,10 @@ class Site:
     Attributes:
         configuration: The one in force.
         state: The state folder.
-        devices: All GPUs as the runtime last saw them.
+        devices: All GPUs as the runtime last saw them. ``nodes``: what it then knew of machines.
         problems: Sentences of health by their topic.
         past: What was used above quota (R7).
+        images: Jobs may name the image they run in.
         environment: What every worker's environment has, by the administrator's allow-list.
     """
 
@@ -36,8 +37,10 @@ class Site:
     new_id: Callable[[], str]
     base_url: str = ""
     accounts: Literal["shared", "system"] = "shared"
+    images: bool = False
     environment: Mapping[str, str] = field(default_factory=dict)
     devices: tuple[Device, ...] = ()
+    nodes: tuple[NodeFacts, ...] = ()
     problems: dict[str, str] = field(default_factory=dict)
     past: PastUse = field(default_factory=PastUse)
     _inventory: Inventory | None = field(default=None, init=False, repr=False)
@@ -45,14 +48,16 @@ class Site:
 
     @property
     def inventory(self) -> Inventory:
-        """The GPUs by node and purpose; made again when GPUs or configuration have changed."""
+        """The GPUs by node and purpose; made again when GPUs, machines or settings have changed."""
         known = self._inventory
         if (
             known is None
             or known.devices is not self.devices
+            or known.told is not self.nodes
             or known.configuration is not self.configuration
         ):
-            known = self._inventory = Inventory.of(self.devices, self.configuration)
+            known = Inventory.of(self.devices, self.configuration, self.nodes)
+            self._inventory = known
         return known
 
     @property

@@ -20,13 +20,15 @@ from benchpool_scheduler.core.model import (
     Worker,
 )
 from benchpool_scheduler.core.states import JobState
-from benchpool_scheduler.runtime import DeviceState
+from benchpool_scheduler.runtime import DeviceState, NodeFacts
 from benchpool_scheduler.service import benches, lifecycle
-from benchpool_scheduler.service.inventory import Inventory
+from benchpool_scheduler.service.inventory import UNKNOWN, Inventory
 from benchpool_scheduler.service.ledger import Ledger
 from benchpool_scheduler.service.site import Site
 from benchpool_scheduler.service.submissions import Capacity
 from benchpool_scheduler.store.records import AttemptRecord, JobRecord, Place, WorkerRecord
+
+Links = tuple[tuple[int, ...], ...]
 
 HOUR_S = 3600.0
 _LEAVING = " (leaving)"
@@ -46,8 +48,14 @@ def snapshot(ledger: Ledger, site: Site, now: float) -> Snapshot:
         ),
         policy=site.configuration.policy,
         users=site.past.users,
+        topology=levels(site),
         now_s=now,
     )
+
+
+def levels(site: Site) -> tuple[str, ...]:
+    """Return the levels of the machine room, the widest first (R12)."""
+    return tuple(level.name for level in site.configuration.topology)
 
 
 # --------------------------------------------------------------------------- nodes
@@ -88,22 +96,48 @@ def nodes(of: Ground) -> tuple[Node, ...]:
 
 
 def node(of: Ground, name: str) -> Node:
-    """Return one node."""
+    """Return one node; jobs wait for the GPUs of a machine that is not ready."""
     devices = of.inventory.nodes[name]
-    model = devices[0].model
+    model, facts = devices[0].model, of.inventory.facts.get(name, UNKNOWN)
+    there = (DeviceState.USABLE,) if facts.ready else (DeviceState.USABLE, DeviceState.BROKEN)
+    gpus = tuple(
+        GpuId(device.uuid)
+        for device in devices
+        if device.uuid not in of.leased
+        and device.uuid not in of.blocked
+        and (device.state in there or device.uuid in of.clung)
+    )
+    links, sockets = hanging(facts, gpus)
+    known = (
+        (level, facts.labels.get(level.label)) for level in of.inventory.configuration.topology
+    )
     return Node(
         name=NodeName(name),
-        gpus=tuple(
-            GpuId(device.uuid)
-            for device in devices
-            if device.uuid not in of.leased
-            and device.uuid not in of.blocked
-            and (device.state is DeviceState.USABLE or device.uuid in of.clung)
-        ),
+        gpus=gpus,
         kept=of.kept.get(name, 0),
         gpu_model=model,
-        labels={"gpu.model": model},
+        cpus=facts.cpus,
+        memory_gib=facts.memory_gib,
+        labels={"gpu.model": model, **{level.name: value for level, value in known if value}},
+        ready=facts.ready,
+        links=links,
+        sockets=sockets,
     )
+
+
+def hanging(facts: NodeFacts, gpus: Sequence[str]) -> tuple[Links, tuple[int, ...]]:
+    """Return links and sockets of some GPUs of a machine; nothing where one is not known (R12).
+
+    >>> facts = NodeFacts("n", gpus=("a", "b", "c"), links=((0, 1, 2), (1, 0, 3), (2, 3, 0)))
+    >>> hanging(facts, ["c", "a"])
+    (((0, 2), (2, 0)), ())
+    """
+    if not (facts.links or facts.sockets) or not set(gpus) <= set(facts.gpus):
+        return (), ()
+    at = [facts.gpus.index(gpu) for gpu in gpus]
+    links = tuple(tuple(facts.links[a][b] for b in at) for a in at) if facts.links else ()
+    sockets = tuple(facts.sockets[a] for a in at) if facts.sockets else ()
+    return links, sockets
 
 
 def capacity(site: Site) -> Capacity:
@@ -178,6 +212,12 @@ def jobs_of(
         earmarked=bool(record.promised),
         promised=workers_at(record.promised),
         preemptions_last_hour=sum(end > now for end in hours_of(ledger, record.id)),
+        gpu_models=record.gpu_models,
+        required_level=record.required_level,
+        preferred_level=record.preferred_level,
+        spread=record.spread,
+        cpus=record.cpus,
+        memory_gib=record.memory_gib,
         expected_run_s=learned.expected_run_s,
         done_s=learned.done_s,
         **_times(record, attempt if held else None, now),
@@ -307,4 +347,10 @@ def candidate(record: JobRecord) -> Job:
         priority=record.priority,
         preemptible=record.preemptible,
         time_limit_s=record.time_limit_s,
+        gpu_models=record.gpu_models,
+        required_level=record.required_level,
+        preferred_level=record.preferred_level,
+        spread=record.spread,
+        cpus=record.cpus,
+        memory_gib=record.memory_gib,
     )

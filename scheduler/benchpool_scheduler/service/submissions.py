@@ -250,6 +250,17 @@ def _check_script(submission: JobSubmission, paths: set[str]) -> None:
         )
 
 
+def check_image(submission: JobSubmission, *, images: bool) -> None:
+    """Refuse an image where jobs are processes of a machine. Errors: InvalidInput."""
+    if submission.image is not None and not images:
+        raise InvalidInput(
+            f"The job asks for the image {submission.image}, but this pool runs jobs as processes "
+            "of its machine; leave the image out.",
+            code="no-images",
+            field="image",
+        )
+
+
 # --------------------------------------------------------------------------- its size
 
 

@@ -62,17 +62,19 @@ class Upkeep:
 
     async def look(self) -> None:
         """See the GPUs as they are and how they are used; a pass follows what it must know."""
-        before = self._site.devices
-        devices = await self._runtime.devices()
-        if devices != before:
+        before = self._site.inventory
+        devices, nodes = await self._runtime.devices(), await self._runtime.nodes()
+        if devices is not self._site.devices and devices != self._site.devices:
             self._site.devices = devices
+        if nodes is not self._site.nodes and nodes != self._site.nodes:
+            self._site.nodes = nodes
         unusable = self._site.inventory.unusable
         broken = [d for d in unusable if d.state is DeviceState.BROKEN]
         notes = "; ".join(f"GPU {d.index} of {d.node}: {d.note or 'broken'}" for d in broken)
         self._site.report("devices", f"{notes}." if notes else None)
         self.count_use()
         told = self._site.past.tell(self._site.configuration)
-        if told or self._site.devices is not before:
+        if told or self._site.inventory is not before:
             self._want_pass()
 
     def count_use(self) -> None:

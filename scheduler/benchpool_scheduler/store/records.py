@@ -71,6 +71,10 @@ class JobRecord(Struct, frozen=True, omit_defaults=True):
         started: Start of the first attempt. ``ended``: when it reached a final state.
         exit_code: That of the attempt that ended the job.
         promised: Places that others are leaving for it; kept until it starts or gives up (R20).
+        gpu_models: GPU models that it accepts, best first; empty for any (R13).
+        required_level: All workers are in one domain of it; ``preferred_level``: if that can be
+            had (R12). ``spread``: they want nodes of their own.
+        cpus: Cores per worker; ``memory_gib`` likewise.
     """
 
     id: str
@@ -95,6 +99,12 @@ class JobRecord(Struct, frozen=True, omit_defaults=True):
     note: Note | None = None
     promised: tuple[Place, ...] = ()
     progress: JobProgress | None = None
+    gpu_models: tuple[str, ...] = ()
+    required_level: str | None = None
+    preferred_level: str | None = None
+    spread: bool = False
+    cpus: float = 0.0
+    memory_gib: float = 0.0
 
     @property
     def live(self) -> bool:

@@ -81,6 +81,9 @@ ERRORS = [
     ("version: 1\nprojects: [{name: a, members: joe}]", "projects[0].members must be a list"),
     ("version: 1\npools: [{name: a, serves: [trian]}]", "did you mean `train`?"),
     ("version: 1\npools: [{name: a}, {name: a}]", "pools[1] has the name 'a' of another pool"),
+    ("version: 1\ntopology: rack", "topology must be a list"),
+    ("version: 1\ntopology: [node]", "topology[0] is 'node'; name a node label"),
+    ("version: 1\ntopology: [rack, a.b/rack]", "topology[1] is called 'rack' like 'rack' before"),
     ("version: 1\npolicy: {grace: 3}", "did you mean `grace_s`?"),
     ("version: 1\npolicy: {preemptions_per_hour: 0.5}", "must be a whole number"),
     ("version: 1\npolicy: {grace_s: 1e9}", "policy.grace_s must be a number, not '1e9'"),
@@ -108,6 +111,14 @@ def test_children_that_are_promised_more_than_their_parent_has_are_a_warning() -
         "The projects below p are guaranteed 4 GPUs together, p itself 3: they cannot all have "
         "theirs at once.",
     )
+
+
+def test_levels_are_called_by_the_last_part_of_their_label_the_widest_first() -> None:
+    found = load("{version: 1, topology: [topology.kubernetes.io/zone, rack]}")
+    assert [level.name for level in found.topology] == ["zone", "rack"]
+    assert compare(load("version: 1"), found) == [
+        "Levels of the machine room, widest first: none → topology.kubernetes.io/zone > rack."
+    ]
 
 
 def test_a_user_name_of_any_signs_survives_the_first_configuration() -> None:

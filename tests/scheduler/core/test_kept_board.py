@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from hypothesis import HealthCheck, note, settings
@@ -11,8 +12,11 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from benchpool_scheduler.core.board import Board
 from benchpool_scheduler.core.model import (
     Activity,
+    GpuId,
     Job,
     JobId,
+    Node,
+    NodeName,
     Plan,
     Reason,
     ReasonCode,
@@ -24,6 +28,33 @@ from benchpool_scheduler.testing.leaving import gone, under_way
 from benchpool_scheduler.testing.reference.holdings import leaves
 from benchpool_scheduler.testing.wide_snapshots import EVERYTHING, a_job, queueing, wide_snapshots
 from benchpool_scheduler.testing.written import as_case
+
+
+CHANGES: Mapping[str, Callable[[Node, int], tuple[Node, ...]]] = {
+    "loses a GPU": lambda node, born: (replace(node, gpus=node.gpus[1:]),),
+    "has a new GPU": lambda node, born: (
+        replace(node, gpus=(*node.gpus, GpuId(f"{node.name}/new{born}"))),
+    ),
+    "has fewer cores": lambda node, born: (replace(node, cpus=4.0),),
+    "has less memory": lambda node, born: (replace(node, memory_gib=8.0),),
+    "has no bound": lambda node, born: (replace(node, cpus=None, memory_gib=None),),
+    "is ready or not": lambda node, born: (replace(node, ready=not node.ready),),
+    "stands elsewhere": lambda node, born: (
+        replace(node, labels={level: f"{level}{born % 2}" for level in node.labels}),
+    ),
+    "has another model": lambda node, born: (replace(node, gpu_model="A100"),),
+    "is taken away": lambda node, born: (),
+    "gets a neighbour": lambda node, born: (
+        node,
+        replace(
+            node,
+            name=NodeName(f"new{born}"),
+            gpus=tuple(GpuId(f"new{born}/{i}") for i in range(4)),
+            ready=True,
+        ),
+    ),
+}
+"""What can happen to a machine; a number makes names that nobody had before."""
 
 
 class KeptBoard(RuleBasedStateMachine):
@@ -76,6 +107,17 @@ class KeptBoard(RuleBasedStateMachine):
         self._becomes(others)
         again = replace(queueing(job), earmarked=False, promised=(), as_of_s=self.pool.now_s)
         self._becomes((*others, again))
+
+    @precondition(lambda self: self.pool.nodes)
+    @rule(data=st.data(), change=st.sampled_from(sorted(CHANGES)))
+    def a_machine_changes(self, data: st.DataObject, change: str) -> None:
+        number = data.draw(st.integers(0, len(self.pool.nodes) - 1))
+        self.born += 1
+        machines = CHANGES[change](self.pool.nodes[number], self.born)
+        nodes = (*self.pool.nodes[:number], *machines, *self.pool.nodes[number + 1 :])
+        self.pool = replace(self.pool, nodes=nodes)
+        if len(machines) != 1 or not self.board.renew(machines):
+            self.board.rehouse(nodes)
 
     @rule(seconds=st.sampled_from([1.0, 31.0, 3600.0]))
     def time_passes(self, seconds: float) -> None:

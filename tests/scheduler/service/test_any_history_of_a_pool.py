@@ -16,7 +16,7 @@ from benchpool_scheduler.contract import GpuState, JobSubmission, LeaseRequest, 
 from benchpool_scheduler.core.model import Plan, Start
 from benchpool_scheduler.core.plan import decide
 from benchpool_scheduler.errors import BenchpoolError, Refused, Unavailable
-from benchpool_scheduler.runtime import DeviceState, EndedBy, WorkerId, WorkerProgress
+from benchpool_scheduler.runtime import DeviceState, EndedBy, NodeFacts, WorkerId, WorkerProgress
 from benchpool_scheduler.service import Caller, Pool, snapshots
 from benchpool_scheduler.service.census import Census
 from benchpool_scheduler.service.floor import Floor
@@ -41,11 +41,20 @@ projects:
   - {name: both, quota: 5}
   - {name: joe, parent: both, quota: 3, limit: 4, members: [joe]}
   - {name: susan, parent: both, quota: 2, members: [susan]}
+topology: [room]
 policy: {usage_weight: 1, usage_half_life_h: 2}
 """,
 )
 CONFIGURATION = story(CONFIGURATIONS[0])
 GPUS = 8
+LINKED = tuple(tuple(int(a // 2 == b // 2 and a != b) for b in range(GPUS)) for a in range(GPUS))
+MACHINE = (
+    NodeFacts("localhost"),
+    NodeFacts("localhost", cpus=8.0, memory_gib=64.0),
+    NodeFacts("localhost", cpus=3.0, memory_gib=16.0, labels={"room": "east"}),
+    NodeFacts("localhost", ready=False, note="cordoned", labels={"room": "west"}),
+    NodeFacts("localhost", gpus=tuple(f"GPU-{i}" for i in range(GPUS)), links=LINKED),
+)
 QUOTAS = {"susan": 2, "joe": 1}
 USERS = st.sampled_from(["susan", "joe"])
 ENDED = {State.SUCCEEDED, State.FAILED, State.CANCELLED}
@@ -221,6 +230,12 @@ class PoolHistory(RuleBasedStateMachine):
         self.wait(self.pool._engine.upkeep.look())
         self.settle()
 
+    @rule(facts=st.sampled_from(MACHINE))
+    def machine_changes(self, facts: NodeFacts) -> None:
+        self.runtime.facts = (facts,)
+        self.wait(self.pool._engine.upkeep.look())
+        self.settle()
+
     @rule(text=st.sampled_from(CONFIGURATIONS))
     def configuration_changes(self, text: str) -> None:
         self.wait(self.pool.apply_configuration(ADMIN, text))
@@ -231,6 +246,7 @@ class PoolHistory(RuleBasedStateMachine):
         self.wait(self.pool.close())
         before = self.runtime
         self.runtime = ScriptedRuntime(devices(GPUS))
+        self.runtime.facts = before.facts
         self.runtime.alive = set(before.alive)
         self.runtime.launched = dict(before.launched)
         self.open()

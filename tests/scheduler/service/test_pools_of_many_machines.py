@@ -1,0 +1,226 @@
+"""Machines differ: labels, models, levels, cores, links; what jobs ask of them is kept."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from benchpool_scheduler.contract import JobSubmission, LeaseRequest, State
+from benchpool_scheduler.errors import InvalidInput
+from benchpool_scheduler.runtime import Device, DeviceState, NodeFacts, WorkerId
+from benchpool_scheduler.service import Pool
+from benchpool_scheduler.testing.pools import (
+    ADMIN,
+    HUB,
+    PATIENCE_S,
+    SUSAN,
+    decided,
+    make_pool,
+    opened,
+    reached,
+    sleeper,
+    story,
+)
+from benchpool_scheduler.testing.scripted import ScriptedRuntime
+
+ROOM = story(
+    """
+version: 1
+build: {users: {susan: 1}, reserve: 0}
+projects:
+  - {name: susan, quota: unlimited, members: [susan]}
+pools:
+  - {name: bench, nodes: {use: bench}, serves: [build]}
+  - {name: rest, serves: [train]}
+topology: [topology.kubernetes.io/zone, example.org/rack]
+"""
+)
+
+
+def machine(name: str, model: str = "A100", gpus: int = 4) -> tuple[Device, ...]:
+    return tuple(
+        Device(f"{name}/{index}", index, model, name, 81920, simulated=False)
+        for index in range(gpus)
+    )
+
+
+def facts(name: str, rack: str, **more: object) -> NodeFacts:
+    labels = {"topology.kubernetes.io/zone": "z", "example.org/rack": rack, "zone-of": "none"}
+    return NodeFacts(name, labels, **more)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+async def runtime() -> ScriptedRuntime:
+    runtime = ScriptedRuntime(
+        (
+            *machine("a1"),
+            *machine("a2"),
+            *machine("b1"),
+            *machine("h1", "H100"),
+            *machine("w1", "T4", 1),
+        )
+    )
+    runtime.facts = (
+        facts("a1", "east", cpus=16.0, memory_gib=64.0),
+        facts("a2", "east", cpus=16.0, memory_gib=64.0),
+        facts("b1", "west", cpus=32.0, memory_gib=64.0),
+        facts("h1", "west", cpus=64.0, memory_gib=512.0),
+        NodeFacts("w1", {"use": "bench"}),
+    )
+    return runtime
+
+
+@pytest.fixture
+async def pool(tmp_path: Path, runtime: ScriptedRuntime) -> AsyncIterator[Pool]:
+    async with opened(make_pool(tmp_path, configuration=ROOM, runtime=runtime)) as pool:
+        yield pool
+
+
+async def nodes_of(pool: Pool, submission: JobSubmission) -> list[str]:
+    job = await pool.submit(SUSAN, submission)
+    await reached(pool, job.id, State.RUNNING)
+    return sorted(pool.job(SUSAN, job.id).attempts[-1].nodes)
+
+
+async def test_a_job_runs_on_the_model_it_likes_best(pool: Pool) -> None:
+    assert await nodes_of(pool, sleeper(gpu_models=["H100", "A100"])) == ["h1"]
+
+
+async def test_a_required_level_keeps_a_gang_in_one_domain(pool: Pool) -> None:
+    gang = sleeper(gpus=4, workers=2, required_level="rack", gpu_models=["A100"])
+    assert set(await nodes_of(pool, gang)) == {"a1", "a2"}
+
+
+async def test_spread_workers_have_machines_of_their_own(pool: Pool) -> None:
+    assert len(set(await nodes_of(pool, sleeper(workers=4, spread=True)))) == 4
+
+
+async def test_cores_and_memory_are_counted_per_worker(pool: Pool) -> None:
+    gang = sleeper(workers=2, cpus=20, memory_gib=40, gpu_models=["A100", "H100"])
+    found = await nodes_of(pool, gang)
+    assert set(found) <= {"b1", "h1"}
+    job = await pool.submit(SUSAN, sleeper(cpus=60))
+    if "h1" in found:
+        assert (await decided(pool, job.id)).state is State.QUEUED
+
+
+async def test_benches_stay_in_the_pool_that_serves_them(pool: Pool) -> None:
+    lease = await pool.reserve(HUB, LeaseRequest(user="susan", server="", spawn="1", gpus=1))
+    assert lease.gpus == ["w1/0"]
+
+
+async def test_linked_gpus_are_given_together(tmp_path: Path) -> None:
+    gpus = machine("a1")
+    runtime = ScriptedRuntime(gpus)
+    pairs = ((0, 0, 9, 0), (0, 0, 0, 9), (9, 0, 0, 0), (0, 9, 0, 0))
+    runtime.facts = (NodeFacts("a1", gpus=tuple(gpu.uuid for gpu in gpus), links=pairs),)
+    async with opened(make_pool(tmp_path, configuration=ROOM, runtime=runtime)) as pool:
+        job = await pool.submit(SUSAN, sleeper(gpus=2))
+        await reached(pool, job.id, State.RUNNING)
+        assert set(runtime.launched[WorkerId(job.id, 1, 0)].gpus) == {"a1/0", "a1/2"}
+
+
+# --------------------------------------------------------------------------- facts change
+
+
+async def test_jobs_wait_for_a_machine_that_is_not_ready_and_start_when_it_is(
+    tmp_path: Path, runtime: ScriptedRuntime
+) -> None:
+    ready = runtime.facts
+    runtime.facts = unready(ready, "h1")
+    broken = [
+        replace(gpu, state=DeviceState.BROKEN, note="cordoned") if gpu.node == "h1" else gpu
+        for gpu in runtime.gpus
+    ]
+    whole, runtime.gpus = runtime.gpus, tuple(broken)
+    async with opened(make_pool(tmp_path, configuration=ROOM, runtime=runtime)) as pool:
+        job = await pool.submit(SUSAN, sleeper(gpu_models=["H100"]))
+        waiting = await decided(pool, job.id)
+        assert waiting.reason is not None
+        assert waiting.reason.code == "no-node-ready"
+        runtime.facts, runtime.gpus = ready, whole
+        await pool._engine.upkeep.look()
+        await reached(pool, job.id, State.RUNNING)
+        assert pool._engine.board.rebuilt == 1  # the board was kept
+
+
+async def test_more_cores_are_seen_without_a_new_board(
+    pool: Pool, runtime: ScriptedRuntime
+) -> None:
+    filler = sleeper(cpus=60, gpu_models=["H100"])
+    await nodes_of(pool, filler)
+    second = await pool.submit(SUSAN, filler)
+    assert (await decided(pool, second.id)).state is State.QUEUED
+    runtime.facts = tuple(
+        replace(node, cpus=128.0) if node.name == "h1" else node for node in runtime.facts
+    )
+    await pool._engine.upkeep.look()
+    await reached(pool, second.id, State.RUNNING)
+    assert (pool._engine.board.rebuilt, pool._engine.board.rehoused) == (1, 0)
+
+
+async def test_a_machine_that_comes_takes_waiting_jobs(
+    pool: Pool, runtime: ScriptedRuntime
+) -> None:
+    await nodes_of(pool, sleeper(gpus=4, gpu_models=["H100"]))
+    second = await pool.submit(SUSAN, sleeper(gpus=4, gpu_models=["H100"]))
+    await decided(pool, second.id)
+    runtime.gpus = (*runtime.gpus, *machine("h2", "H100"))
+    runtime.facts = (*runtime.facts, facts("h2", "west"))
+    await pool._engine.upkeep.look()
+    await reached(pool, second.id, State.RUNNING)
+    assert pool._engine.board.rebuilt == 1
+
+
+async def test_looks_that_see_nothing_new_cause_no_pass(pool: Pool) -> None:
+    async with asyncio.timeout(PATIENCE_S):
+        while not pool._engine.outcome.passes:
+            await asyncio.sleep(0)
+    await pool._engine.upkeep.look()
+    inventory, wanted = pool._site.inventory, pool._engine.passes._wanted
+    wanted.clear()
+    await pool._engine.upkeep.look()
+    assert pool._site.inventory is inventory
+    assert not wanted.is_set()
+
+
+def unready(nodes: Sequence[NodeFacts], name: str) -> tuple[NodeFacts, ...]:
+    return tuple(
+        replace(node, ready=False, note="cordoned") if node.name == name else node for node in nodes
+    )
+
+
+# --------------------------------------------------------------------------- refusals
+
+NEVER: list[tuple[JobSubmission, str, str, str]] = [
+    (sleeper(gpu_models=["A1000"]), "no-such-model", "gpu_models", "did you mean `A100`?"),
+    (sleeper(gpus=4, gpu_models=["T4"]), "no-such-model", "gpu_models", "model T4"),
+    (sleeper(required_level="rak"), "no-such-level", "required_level", "did you mean `rack`?"),
+    (sleeper(preferred_level="room"), "no-such-level", "preferred_level", "no level 'room'"),
+    (sleeper(cpus=65), "larger-than-node", "cpus", "the largest has 64"),
+    (sleeper(cpus=33, gpu_models=["A100"]), "larger-than-node", "cpus", "the largest has 32"),
+    (sleeper(memory_gib=600), "larger-than-node", "memory_gib", "the largest has 512"),
+    (sleeper(gpus=5), "larger-than-node", "gpus", "has 4 for training"),
+    (
+        sleeper(gpus=4, workers=3, required_level="rack"),
+        "larger-than-level",
+        "required_level",
+        "the largest holds 2",
+    ),
+    (sleeper(image="example.org/job:1"), "no-images", "image", "leave the image out"),
+]
+
+
+@pytest.mark.parametrize(("job", "code", "field", "words"), NEVER, ids=[n[3] for n in NEVER])
+async def test_what_can_never_run_is_refused_with_its_field_and_number(
+    pool: Pool, job: JobSubmission, code: str, field: str, words: str
+) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        await pool.submit(SUSAN, job)
+    assert (caught.value.code, caught.value.field) == (code, field)
+    assert words in caught.value.message
+    assert pool.jobs(ADMIN, all=True) == []
