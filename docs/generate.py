@@ -2,6 +2,7 @@
 
 Command line and HTTP API come from their tables, states and reasons from the core, pictures and
 printed outcomes of the cases from running them, so that no page can drift from what the code does.
+The chart's custom resource definitions are written here too.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from pathlib import Path
 
 from benchpool_scheduler.cli import reference
 from benchpool_scheduler.core import model, states
+from benchpool_scheduler.resources import definitions
+from benchpool_scheduler.resources import reference as resources
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import pictures
@@ -90,6 +93,11 @@ def pages() -> Mapping[str, str]:
         "states.md": states_page(),
         "reasons.md": reasons_page(),
         "refusals.md": refusals.page(),
+        "resources.md": NOTE + resources.page(),
+        **{
+            f"../../helm/benchpool/definitions/{name}": text
+            for name, text in definitions.definitions().items()
+        },
         **{f"../pictures/{name}": text for name, text in pictures.pictures().items()},
         **{f"../cases/printed/{name}": text for name, text in pictures.printed().items()},
     }
@@ -103,6 +111,7 @@ def main(arguments: list[str]) -> int:
         if not path.exists() or path.read_text() != text:
             stale.append(name)
             if "--check" not in arguments:
+                path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_text(text)
     if stale and "--check" in arguments:
         print(f"stale: {', '.join(stale)}; run `make docs`", file=sys.stderr)

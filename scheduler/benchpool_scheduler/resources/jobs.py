@@ -1,0 +1,384 @@
+"""``TrainingJob``: what a submission says, and everything that became of it."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any, ClassVar, Literal
+
+from msgspec import Meta, Struct
+
+from benchpool_scheduler.contract import FilePath, Sha256, State
+from benchpool_scheduler.resources.declaring import (
+    Code,
+    Column,
+    Condition,
+    GpuName,
+    Name100,
+    NodeName,
+    Numbers,
+    ObjectMeta,
+    Person,
+    Resource,
+    Rule,
+    Sentence,
+    kind,
+)
+
+ARGUMENTS = Meta(max_length=4096, description="Words after it, as they are: no shell reads them.")
+Argument = Annotated[str, Meta(max_length=32768)]
+Level = Annotated[str, Meta(min_length=1, max_length=316)]
+
+
+def _about(text: str, **bounds: Any) -> Meta:
+    return Meta(description=text, **bounds)
+
+
+# --------------------------------------------------------------------------- what runs
+
+
+class Script(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Runs `interpreter PATH ARGS...` in the working folder."""
+
+    path: Annotated[FilePath, _about("Seen from the working folder.")]
+    args: Annotated[list[Argument], ARGUMENTS] = []
+
+
+class Module(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Runs `interpreter -m MODULE ARGS...`."""
+
+    module: Annotated[str, Meta(pattern=r"^[A-Za-z_][A-Za-z0-9_.]*$", max_length=200)]
+    args: Annotated[list[Argument], ARGUMENTS] = []
+
+
+class Notebook(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Executes a notebook, cell by cell."""
+
+    sha256: Annotated[Sha256, _about("The notebook's text, an uploaded object.")]
+    name: Annotated[
+        str,
+        Meta(
+            pattern=r"^[^/\x00]{1,200}\.ipynb$",
+            max_length=206,
+            description="File name of the executed copy in the output folder.",
+        ),
+    ]
+
+
+class Topology(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """How near to each other the workers must or should be: node labels, e.g. of racks."""
+
+    required: Annotated[
+        Level | None, _about("All workers in one domain of this label, or the job waits.")
+    ] = None
+    preferred: Annotated[Level | None, _about("Tried first.")] = None
+
+
+class File(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """A file of the working folder; its content is an uploaded object."""
+
+    path: FilePath
+    sha256: Sha256
+    size: Annotated[int, Meta(ge=0)]
+    executable: bool = False
+
+
+class Origin(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Where the submission came from, so that a notebook finds its jobs again."""
+
+    kind: Literal["cells", "notebook", "script", "python", "terminal", "magic", "self-test"]
+    path: Annotated[str, Meta(max_length=4096)] | None = None
+    cells: Annotated[list[Annotated[str, Meta(max_length=128)]], Meta(max_length=1000)] = []
+
+
+_ONE_ENTRY = (
+    "(has(self.script) ? 1 : 0) + (has(self.module) ? 1 : 0) + (has(self.command) ? 1 : 0)"
+    " + (has(self.notebook) ? 1 : 0) == 1"
+)
+_FIXED = (
+    *("script", "module", "command", "notebook", "image", "name", "project", "user", "gpus"),
+    *("minWorkers", "preemptible", "timeLimitSeconds", "env", "gpuModels", "topology", "spread"),
+    *("cpus", "memoryGib", "interpreter", "workingFolder", "outputFolder", "bundle", "key"),
+)
+"""Fields that stay as they were accepted."""
+
+
+class TrainingJobSpec(
+    Struct, frozen=True, rename="camel", forbid_unknown_fields=True, omit_defaults=True
+):
+    """What is to run, on how many GPUs, for whom."""
+
+    show_defaults: ClassVar[bool] = True
+    rules: ClassVar[tuple[Rule, ...]] = (
+        Rule(
+            _ONE_ENTRY,
+            "Say what to run with exactly one of script, module, command and notebook.",
+        ),
+        Rule(
+            "!has(self.minWorkers) || self.minWorkers <= self.workers",
+            "minWorkers is more than workers; choose from 1 to the number of workers.",
+            field=".minWorkers",
+        ),
+        Rule(
+            "!has(self.env) || self.env.all(n, n.matches('^[A-Za-z_][A-Za-z0-9_]*$'))",
+            "env has a name that no variable can have; use letters, digits and _.",
+            field=".env",
+        ),
+        Rule(
+            "!has(self.env) || !self.env.exists(n, n.startsWith('BENCHPOOL_'))",
+            "Variables that begin with BENCHPOOL_ are set by benchpool; name yours differently.",
+            field=".env",
+        ),
+    )
+
+    script: Script | None = None
+    module: Module | None = None
+    command: Annotated[
+        Annotated[list[Argument], Meta(min_length=1, max_length=4096)] | None,
+        _about("A command and its arguments; no shell reads them."),
+    ] = None
+    notebook: Notebook | None = None
+    name: Annotated[Name100 | None, _about("For people; by default metadata.name.")] = None
+    project: Annotated[
+        Name100 | None, _about("Whose quota it runs on; may be left out where there is one only.")
+    ] = None
+    user: Annotated[Person | None, _about("In whose name it runs, as the Hub knows people.")] = None
+    image: Annotated[
+        Annotated[str, Meta(min_length=1, max_length=1000)] | None,
+        _about("Image of the workers, best by digest; by default that of the site."),
+    ] = None
+    gpus: Annotated[int, _about("GPUs of each worker.", ge=1, le=1024)] = 1
+    workers: Annotated[int, _about("Workers, started together.", ge=1, le=4096)] = 1
+    min_workers: Annotated[
+        Annotated[int, Meta(ge=1, le=4096)] | None,
+        _about("It may run with so few workers; those above come and go."),
+    ] = None
+    priority: Annotated[int, _about("Inside the project; larger goes first.", ge=0, le=1000)] = 50
+    preemptible: Annotated[
+        bool, _about("Whether it may be paused for others; if not it must fit the quota.")
+    ] = True
+    time_limit_seconds: Annotated[
+        Annotated[int, Meta(ge=1, le=31_622_400)] | None, _about("It is ended after so long.")
+    ] = None
+    env: Annotated[
+        dict[str, Argument], _about("Variables of its environment.", max_length=1000)
+    ] = {}
+    gpu_models: Annotated[
+        list[Annotated[str, Meta(min_length=1, max_length=100)]],
+        _about("GPU models it accepts, best first; empty accepts all.", max_length=32),
+    ] = []
+    topology: Topology | None = None
+    spread: Annotated[bool, _about("Each worker on a node of its own.")] = False
+    cpus: Annotated[
+        Annotated[float, Meta(ge=0, le=10_000)] | None, _about("Processor cores of each worker.")
+    ] = None
+    memory_gib: Annotated[
+        Annotated[float, Meta(ge=0, le=1_000_000)] | None, _about("Memory of each worker, GiB.")
+    ] = None
+    suspend: Annotated[bool, _about("It waits, or is paused, until this is false again.")] = False
+    interpreter: Annotated[FilePath | None, _about("Of script, module and notebook.")] = None
+    working_folder: Annotated[
+        FilePath | None, _about("Absolute; without it the job runs in a copy of its files.")
+    ] = None
+    output_folder: Annotated[
+        FilePath | None, _about("Absolute; gets what the job leaves in its output folder.")
+    ] = None
+    files: Annotated[list[File], _about("Its files, when they are few.", max_length=256)] = []
+    bundle: Annotated[
+        Sha256 | None, _about("An uploaded object with the list of its files, when they are many.")
+    ] = None
+    source: Origin | None = None
+    key: Annotated[
+        Annotated[str, Meta(min_length=1, max_length=200)] | None,
+        _about("Makes a repeat of the same submission harmless."),
+    ] = None
+
+
+# --------------------------------------------------------------------------- what became of it
+
+
+class Reason(Struct, frozen=True):
+    """Why a job waits (R22): a code of the closed list, a sentence, its numbers, the remedy."""
+
+    code: Code
+    text: Sentence
+    numbers: Numbers = {}
+    remedy: Sentence = ""
+
+
+class EstimatedStart(Struct, frozen=True, omit_defaults=True):
+    """The start as a range; a bound that is not known is left out."""
+
+    earliest: datetime | None = None
+    likely: datetime | None = None
+    latest: datetime | None = None
+
+
+class WishStatus(
+    Struct,
+    frozen=True,
+    omit_defaults=True,
+    rename={"grace_s": "graceSeconds", "for_": "for"},
+):
+    """Why its workers were told to stop; there until the last of them is gone."""
+
+    kind: Literal["preempt", "pause", "cancel"]
+    at: datetime
+    grace_s: float = 30.0
+    by: Person | None = None
+    for_: Annotated[str, Meta(max_length=500)] = ""
+    text: Sentence = ""
+    claimant: Code | None = None
+
+
+class ProgressStatus(Struct, frozen=True, rename="camel", omit_defaults=True):
+    """What the job last said of itself."""
+
+    at: datetime
+    fraction: float | None = None
+    text: Annotated[str, Meta(max_length=4096)] | None = None
+    checkpoint_at: datetime | None = None
+
+
+class PlaceStatus(Struct, frozen=True):
+    """GPUs of one node for one worker."""
+
+    node: NodeName
+    gpus: Annotated[tuple[GpuName, ...], Meta(max_length=1024)]
+
+
+class WorkerStatus(Struct, frozen=True, rename="camel", omit_defaults=True):
+    """One worker of an attempt and the GPUs it holds until it has ended."""
+
+    index: Annotated[int, Meta(ge=0)]
+    node: NodeName
+    gpus: Annotated[tuple[GpuName, ...], Meta(max_length=1024)]
+    started: datetime | None = None
+    ended: datetime | None = None
+    exit_code: int | None = None
+    ended_by: Code | None = None
+    text: Sentence | None = None
+    leaving: bool = False
+
+
+class AttemptStatus(Struct, frozen=True, rename="camel", omit_defaults=True):
+    """One start of the job, with its placement."""
+
+    attempt: Annotated[int, Meta(ge=1)]
+    decided: datetime
+    workers: Annotated[tuple[WorkerStatus, ...], Meta(max_length=4096)]
+    started: datetime | None = None
+    ended: datetime | None = None
+    exit_code: int | None = None
+    ended_by: Code | None = None
+    port: int = 29500
+
+
+class PreemptionStatus(
+    Struct,
+    frozen=True,
+    omit_defaults=True,
+    rename={
+        "for_": "for",
+        "lost_gpu_s": "lostGpuSeconds",
+        "resumed_at": "resumedAt",
+        "resumed_on": "resumedOn",
+    },
+):
+    """One pause for somebody else (R23): when, for whom, by which rule, at what cost."""
+
+    attempt: Annotated[int, Meta(ge=0)]
+    at: datetime
+    for_: Annotated[str, Meta(max_length=500)]
+    rule: Annotated[str, Meta(max_length=20)]
+    lost_gpu_s: float
+    gpus: Annotated[int, Meta(ge=0)]
+    claimant: Code | None = None
+    resumed_at: datetime | None = None
+    resumed_on: Annotated[str, Meta(max_length=4096)] | None = None
+
+
+class TrainingJobStatus(Struct, frozen=True, rename="camel", omit_defaults=True):
+    """Everything that became of the job; the scheduler is rebuilt from it after a restart."""
+
+    id: Annotated[
+        Annotated[str, Meta(max_length=26)] | None, _about("The id by which benchpool calls it.")
+    ] = None
+    state: State | None = None
+    reason: Annotated[
+        Reason | None, _about("Why it waits, is paused, was not accepted, or how it ended.")
+    ] = None
+    estimated_start: EstimatedStart | None = None
+    user: Person | None = None
+    project: Name100 | None = None
+    over_quota: bool = False
+    workers: Annotated[int, _about("Workers that hold GPUs now.", ge=0)] = 0
+    selector: Annotated[str, Meta(max_length=200)] | None = None
+    attempt: Annotated[int, _about("Number of the newest attempt.", ge=0)] = 0
+    submitted: datetime | None = None
+    queued_since: datetime | None = None
+    started: datetime | None = None
+    ended: datetime | None = None
+    exit_code: int | None = None
+    wish: WishStatus | None = None
+    note: Annotated[
+        Reason | None, _about("What is kept of how it was paused, queued again or ended.")
+    ] = None
+    promised: Annotated[
+        tuple[PlaceStatus, ...],
+        _about("GPUs that others are leaving for it (R20).", max_length=4096),
+    ] = ()
+    progress: ProgressStatus | None = None
+    attempts: Annotated[tuple[AttemptStatus, ...], _about("Oldest first.", max_length=100)] = ()
+    preemptions: Annotated[
+        tuple[PreemptionStatus, ...], _about("Oldest first.", max_length=100)
+    ] = ()
+    conditions: Annotated[tuple[Condition, ...], Meta(max_length=8)] = ()
+    observed_generation: Annotated[int, Meta(ge=0)] = 0
+    epoch: Annotated[int, _about("Of the leader that wrote this.", ge=0)] = 0
+    revision: Annotated[int, _about("Grows with each write of the scheduler.", ge=0)] = 0
+
+
+class TrainingJob(Struct, frozen=True):
+    """A job as we read it."""
+
+    metadata: ObjectMeta
+    spec: TrainingJobSpec = TrainingJobSpec()
+    status: TrainingJobStatus = TrainingJobStatus()
+
+
+def _stays(name: str) -> str:
+    was, now = f"oldSelf.spec.{name}", f"self.spec.{name}"
+    return f"has({was}) == has({now}) && (!has({now}) || {was} == {now})"
+
+
+_ACCEPTED = "oldSelf.?status.?id.hasValue()"
+
+TRAINING_JOBS = Resource(
+    kind=kind("trainingjobs", "TrainingJob", namespaced=True),
+    spec=TrainingJobSpec,
+    status=TrainingJobStatus,
+    words=("tj", "tjob"),
+    text="A unit of training: workers that get their GPUs together, from the pool.",
+    columns=(
+        Column("Project", ".status.project"),
+        Column("User", ".status.user", wide=True),
+        Column("GPUs", ".spec.gpus", "integer", text="GPUs of each worker"),
+        Column("Workers", ".spec.workers", "integer"),
+        Column("State", ".status.state"),
+        Column("Reason", ".status.reason.code", text="Why it waits, or how it ended"),
+        Column("Attempt", ".status.attempt", "integer", wide=True),
+        Column("Starts", ".status.estimatedStart.likely", wide=True),
+        Column("Exit", ".status.exitCode", "integer", wide=True),
+        Column("Why", ".status.reason.text", wide=True),
+        Column("Age", ".metadata.creationTimestamp", "date"),
+    ),
+    rules=tuple(
+        Rule(
+            f"!{_ACCEPTED} || ({_stays(name)})",
+            f"{name} stays as it was accepted; delete the job and create another.",
+            field=f".spec.{name}",
+        )
+        for name in _FIXED
+    ),
+    scale=(".spec.workers", ".status.workers", ".status.selector"),
+)

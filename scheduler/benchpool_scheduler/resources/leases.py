@@ -1,0 +1,66 @@
+"""``BuildLease``: build GPUs held by one notebook server of one user."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, ClassVar
+
+from msgspec import Meta, Struct
+
+from benchpool_scheduler.resources.declaring import (
+    Column,
+    Condition,
+    GpuName,
+    ObjectMeta,
+    Person,
+    Resource,
+    Rule,
+    kind,
+)
+
+
+class BuildLeaseSpec(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Which GPUs, for which server (R1, R2); the scheduler writes it."""
+
+    rules: ClassVar[tuple[Rule, ...]] = (
+        Rule(
+            "self == oldSelf",
+            "A build lease never changes; stop the server, and start it again.",
+        ),
+    )
+
+    user: Person
+    spawn: Annotated[str, Meta(min_length=1, max_length=100, description="One start of a server.")]
+    gpus: Annotated[tuple[GpuName, ...], Meta(max_length=1024)]
+    since: datetime
+    server: Annotated[str, Meta(max_length=100, description="Empty for the default server.")] = ""
+
+
+class BuildLeaseStatus(Struct, frozen=True, rename="camel", omit_defaults=True):
+    """Where its pod is."""
+
+    pod: Annotated[str, Meta(max_length=253)] | None = None
+    node: Annotated[str, Meta(max_length=253)] | None = None
+    conditions: Annotated[tuple[Condition, ...], Meta(max_length=8)] = ()
+
+
+class BuildLease(Struct, frozen=True):
+    """A lease as we read it."""
+
+    metadata: ObjectMeta
+    spec: BuildLeaseSpec
+
+
+BUILD_LEASES = Resource(
+    kind=kind("buildleases", "BuildLease", namespaced=True),
+    spec=BuildLeaseSpec,
+    status=BuildLeaseStatus,
+    words=("bl",),
+    text="Build GPUs held by one notebook server; its owner is never preempted.",
+    columns=(
+        Column("User", ".spec.user"),
+        Column("Server", ".spec.server"),
+        Column("GPUs", ".spec.gpus"),
+        Column("Age", ".metadata.creationTimestamp", "date"),
+    ),
+)

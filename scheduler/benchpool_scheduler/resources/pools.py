@@ -1,0 +1,264 @@
+"""``Project``, ``NodePool`` and ``PoolSettings``: what ``benchpool.yaml`` says, as objects."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, ClassVar, Literal
+
+from msgspec import Meta, Struct
+
+from benchpool_scheduler.resources.declaring import (
+    Column,
+    Condition,
+    Gpus,
+    Name100,
+    Person,
+    Resource,
+    Rule,
+    kind,
+)
+
+People = Annotated[list[Person], Meta(max_length=1000)]
+Amount = Annotated[float, Meta(ge=0, le=1e9)]
+Seconds = Annotated[float, Meta(ge=0, le=31_622_400)]
+
+_QUOTA = "type(self.quota) == int ? self.quota >= 0 : self.quota == 'unlimited'"
+
+
+class BoundSpec(
+    Struct, frozen=True, rename="camel", forbid_unknown_fields=True, omit_defaults=True
+):
+    """Quota, limit and weight of one resource; what is left out has no bound."""
+
+    quota: Amount | None = None
+    limit: Amount | None = None
+    weight: Amount | None = None
+
+
+class ProjectSpec(
+    Struct,
+    frozen=True,
+    forbid_unknown_fields=True,
+    omit_defaults=True,
+    rename={"memory_gib": "memoryGib", "min_runtime_s": "minRuntimeSeconds"},
+):
+    """A queue of the pool: a person, a team, an activity; projects form a tree."""
+
+    show_defaults: ClassVar[bool] = True
+    rules: ClassVar[tuple[Rule, ...]] = (
+        Rule(
+            f"!has(self.quota) || ({_QUOTA})",
+            "quota is a number of GPUs from 0, or `unlimited`.",
+            field=".quota",
+        ),
+        Rule(
+            "[self.?members.orValue([]), self.?leads.orValue([])].all(list, list.all(one, "
+            "!one.contains(':') || one.matches('^group:.+$')))",
+            "Members and leads are names of users, or `group:NAME` for a group.",
+        ),
+    )
+
+    name: Annotated[
+        Name100 | None, Meta(description="As people write it; by default metadata.name.")
+    ] = None
+    parent: Annotated[Name100 | None, Meta(description="The project above.")] = None
+    quota: Annotated[
+        int | str, Meta(description="GPUs it gets whenever it asks, or `unlimited` (R4).")
+    ] = 0
+    limit: Annotated[Gpus | None, Meta(description="The most it may ever hold (R8).")] = None
+    weight: Annotated[
+        Amount | None, Meta(description="Its part of the surplus; by default the quota (R5).")
+    ] = None
+    priority: Annotated[
+        int, Meta(ge=-1_000_000, le=1_000_000, description="Its turn at the surplus (R5).")
+    ] = 0
+    cpus: BoundSpec | None = None
+    memory_gib: BoundSpec | None = None
+    min_runtime_s: Annotated[
+        Seconds | None, Meta(description="Its jobs are protected so long after a start (R19).")
+    ] = None
+    members: Annotated[People, Meta(description="Users, and groups as `group:NAME`.")] = []
+    leads: Annotated[People, Meta(description="Who may see and steer all its jobs.")] = []
+    order: Annotated[
+        int,
+        Meta(ge=0, le=1_000_000, description="Its age among projects; the smallest is the oldest."),
+    ] = 1_000_000
+
+
+class PastUse(Struct, frozen=True, omit_defaults=True, rename={"gpu_s": "gpuSeconds"}):
+    """Decayed past use above quota (R7): of one user, or without a user of the project."""
+
+    gpu_s: float
+    at: datetime
+    user: Person | None = None
+
+
+class ProjectStatus(Struct, frozen=True, rename="camel", omit_defaults=True):
+    """How the project stands."""
+
+    fair_share: Annotated[int | None, Meta(description="GPUs it deserves now (R4, R5).")] = None
+    allocated: Annotated[int | None, Meta(description="GPUs its jobs hold.")] = None
+    waiting: Annotated[int | None, Meta(description="Jobs that wait.")] = None
+    past_use: Annotated[tuple[PastUse, ...], Meta(max_length=10_000)] = ()
+    conditions: Annotated[tuple[Condition, ...], Meta(max_length=8)] = ()
+    epoch: Annotated[int, Meta(ge=0)] = 0
+
+
+PROJECTS = Resource(
+    kind=kind("projects", "Project", namespaced=False),
+    spec=ProjectSpec,
+    status=ProjectStatus,
+    words=("bproj",),
+    text="A queue of the pool with a guaranteed quota of GPUs.",
+    columns=(
+        Column("Parent", ".spec.parent"),
+        Column("Quota", ".spec.quota"),
+        Column("Limit", ".spec.limit", "integer"),
+        Column("Share", ".status.fairShare", "integer", text="GPUs it deserves now"),
+        Column("Holds", ".status.allocated", "integer", text="GPUs its jobs hold"),
+        Column("Waiting", ".status.waiting", "integer", text="Jobs that wait"),
+        Column("Weight", ".spec.weight", "number", wide=True),
+        Column("Priority", ".spec.priority", "integer", wide=True),
+        Column("Age", ".metadata.creationTimestamp", "date"),
+    ),
+    rules=(
+        Rule(
+            "!has(self.spec.parent) || self.spec.parent != "
+            "(has(self.spec.name) ? self.spec.name : self.metadata.name)",
+            "A project cannot be its own parent; name another one, or none.",
+            field=".spec.parent",
+        ),
+    ),
+)
+
+
+class NodePoolSpec(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """A set of nodes chosen by labels, and what they serve."""
+
+    nodes: Annotated[
+        dict[str, Annotated[str, Meta(max_length=63)]],
+        Meta(max_length=32, description="Labels that a node must have; none means every node."),
+    ] = {}
+    serves: Annotated[
+        list[Literal["build", "train"]],
+        Meta(
+            max_length=2,
+            description="What they serve; empty means both.",
+            extra_json_schema={"x-kubernetes-list-type": "set"},
+        ),
+    ] = []
+    order: Annotated[
+        int, Meta(ge=0, le=1_000_000, description="A node belongs to the first pool that fits it.")
+    ] = 1_000_000
+
+
+class NodePoolStatus(Struct, frozen=True, rename="camel", omit_defaults=True):
+    """What the pool has."""
+
+    nodes: int | None = None
+    gpus: int | None = None
+    free: int | None = None
+    conditions: Annotated[tuple[Condition, ...], Meta(max_length=8)] = ()
+    epoch: Annotated[int, Meta(ge=0)] = 0
+
+
+NODE_POOLS = Resource(
+    kind=kind("nodepools", "NodePool", namespaced=False),
+    spec=NodePoolSpec,
+    status=NodePoolStatus,
+    words=("bpool",),
+    text="Nodes with GPUs, chosen by labels, that serve benches, training or both.",
+    columns=(
+        Column("Serves", ".spec.serves"),
+        Column("Nodes", ".status.nodes", "integer"),
+        Column("GPUs", ".status.gpus", "integer"),
+        Column("Free", ".status.free", "integer"),
+        Column("Age", ".metadata.creationTimestamp", "date"),
+    ),
+)
+
+
+class BuildSpec(
+    Struct, frozen=True, rename="camel", forbid_unknown_fields=True, omit_defaults=True
+):
+    """Who may hold how many build GPUs (R2), and how many are set aside for that (R3)."""
+
+    rules: ClassVar[tuple[Rule, ...]] = (
+        Rule(
+            "!has(self.reserve) || (type(self.reserve) == int ? self.reserve >= 0 "
+            ": self.reserve == 'auto')",
+            "reserve is a number of GPUs from 0, or `auto`.",
+            field=".reserve",
+        ),
+    )
+
+    default: Annotated[Gpus, Meta(description="Of a user whom nothing else names.")] = 0
+    groups: Annotated[dict[str, Gpus], Meta(max_length=10_000)] = {}
+    users: Annotated[dict[str, Gpus], Meta(max_length=10_000)] = {}
+    reserve: Annotated[
+        int | str, Meta(description="GPUs kept for benches; `auto` is the sum over all users.")
+    ] = "auto"
+    oversubscribe: bool = False
+    lend_idle: bool = False
+
+
+class PolicySpec(
+    Struct,
+    frozen=True,
+    forbid_unknown_fields=True,
+    omit_defaults=True,
+    rename={
+        "grace_s": "graceSeconds",
+        "min_runtime_s": "minRuntimeSeconds",
+        "preemptions_per_hour": "preemptionsPerHour",
+        "usage_half_life_h": "usageHalfLifeHours",
+        "usage_weight": "usageWeight",
+        "restart_s": "restartSeconds",
+        "long_run_s": "longRunSeconds",
+        "claim_delay_s": "claimDelaySeconds",
+    },
+):
+    """Settings of the pool for everybody; what is left out has benchpool's default."""
+
+    grace_s: Seconds | None = None
+    min_runtime_s: Seconds | None = None
+    preemptions_per_hour: Annotated[int, Meta(ge=0, le=3600)] | None = None
+    usage_half_life_h: Annotated[float, Meta(ge=0.001, le=100_000)] | None = None
+    usage_weight: Amount | None = None
+    restart_s: Seconds | None = None
+    long_run_s: Seconds | None = None
+    claim_delay_s: Seconds | None = None
+
+
+class PoolSettingsSpec(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """What ``benchpool.yaml`` says beside projects and pools."""
+
+    build: BuildSpec | None = None
+    policy: PolicySpec | None = None
+
+
+class PoolSettingsStatus(Struct, frozen=True, rename="camel", omit_defaults=True):
+    """Whether all settings together are in force; the condition ``InForce`` says why not."""
+
+    conditions: Annotated[tuple[Condition, ...], Meta(max_length=8)] = ()
+    epoch: Annotated[int, Meta(ge=0)] = 0
+
+
+POOL_SETTINGS = Resource(
+    kind=kind("poolsettings", "PoolSettings", namespaced=False),
+    spec=PoolSettingsSpec,
+    status=PoolSettingsStatus,
+    words=("bpset",),
+    text="Build quotas and policy of the whole pool; there is one, named default.",
+    columns=(
+        Column("In force", ".status.conditions[?(@.type=='InForce')].status"),
+        Column("Why", ".status.conditions[?(@.type=='InForce')].message"),
+        Column("Age", ".metadata.creationTimestamp", "date"),
+    ),
+    rules=(
+        Rule(
+            "self.metadata.name == 'default'",
+            "There is one PoolSettings object, and its name is default.",
+        ),
+    ),
+)

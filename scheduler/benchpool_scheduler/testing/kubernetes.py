@@ -1,0 +1,50 @@
+"""What tests on a real API server share: our definitions in it, and namespaces of their own."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from benchpool_scheduler.kube import Connection, Kind
+from benchpool_scheduler.kube.kinds import DEFINITIONS, NAMESPACES
+from benchpool_scheduler.resources.definitions import RESOURCES, definition
+
+
+async def define(connection: Connection) -> None:
+    """Put our custom resource definitions into the API server and wait until they serve."""
+    for resource in RESOURCES:
+        wanted = definition(resource)
+        await connection.apply(DEFINITIONS, wanted["metadata"]["name"], wanted, manager="tests")
+    for resource in RESOURCES:
+        await _established(connection, f"{resource.kind.plural}.{resource.kind.group}")
+
+
+async def _established(connection: Connection, name: str) -> None:
+    while True:
+        known = await connection.get(DEFINITIONS, name)
+        conditions = known.get("status", {}).get("conditions", [])
+        if any(it["type"] == "Established" and it["status"] == "True" for it in conditions):
+            return
+        await asyncio.sleep(0.05)
+
+
+@asynccontextmanager
+async def namespace(connection: Connection, prefix: str = "test") -> AsyncIterator[str]:
+    """Yield a namespace of this test alone; it is told to go afterwards."""
+    name = f"{prefix}-{secrets.token_hex(4)}"
+    await connection.create(NAMESPACES, {"metadata": {"name": name}})
+    try:
+        yield name
+    finally:
+        await connection.delete(NAMESPACES, name)
+
+
+async def empty(connection: Connection, *kinds: Kind) -> None:
+    """Delete all objects of kinds of the whole cluster."""
+    for kind in kinds:
+        listing: Any = await connection.list(kind)
+        for item in listing.items:
+            await connection.delete(kind, item["metadata"]["name"])

@@ -1,0 +1,193 @@
+"""The custom resources as a person meets them: kubectl and the API server's own words."""
+
+from __future__ import annotations
+
+import subprocess
+from typing import Any
+
+import pytest
+import yaml
+
+from benchpool_cluster import build
+from benchpool_cluster.access import Access
+from benchpool_scheduler.kube import Connection, Invalid
+from benchpool_scheduler.resources.declaring import Resource
+from benchpool_scheduler.resources.jobs import TRAINING_JOBS
+from benchpool_scheduler.resources.leases import BUILD_LEASES
+from benchpool_scheduler.resources.pools import NODE_POOLS, POOL_SETTINGS, PROJECTS
+
+pytestmark = pytest.mark.kubernetes
+
+JOB = TRAINING_JOBS.kind
+RUN = {"script": {"path": "train.py"}, "user": "susan", "project": "vision"}
+
+
+def kubectl(access: Access, *words: str, text: str | None = None) -> str:
+    command = [str(build.find("kubectl")), "--kubeconfig", str(access.kubeconfig), *words]
+    done = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
+    return done.stdout + done.stderr
+
+
+def job(name: str, **spec: Any) -> dict[str, Any]:
+    return {
+        "apiVersion": JOB.api_version,
+        "kind": JOB.kind,
+        "metadata": {"name": name},
+        "spec": RUN | spec,
+    }
+
+
+async def refusal(
+    connection: Connection, resource: Resource, namespace: str | None, spec: dict[str, Any],
+    name: str = "one",
+) -> str:  # fmt: skip
+    body = {
+        "apiVersion": resource.kind.api_version,
+        "kind": resource.kind.kind,
+        "metadata": {"name": name},
+        "spec": spec,
+    }
+    with pytest.raises(Invalid) as refused:
+        await connection.create(resource.kind, body, namespace=namespace)
+    return refused.value.text
+
+
+async def test_what_is_left_out_is_there_as_default(connection: Connection, namespace: str) -> None:
+    made = await connection.create(JOB, job("plain"), namespace=namespace)
+    assert made["spec"] == RUN | {
+        "gpus": 1,
+        "workers": 1,
+        "priority": 50,
+        "preemptible": True,
+        "spread": False,
+        "suspend": False,
+    } | {"script": {"path": "train.py"}}
+
+
+@pytest.mark.parametrize(
+    ("spec", "words"),
+    [
+        ({"script": None}, "exactly one of script, module, command and notebook"),
+        ({"module": {"module": "train"}}, "exactly one of script, module, command and notebook"),
+        ({"workers": 2, "minWorkers": 3}, "choose from 1 to the number of workers"),
+        ({"gpus": 0}, "should be greater than or equal to 1"),
+        ({"gpus": 1025}, "should be less than or equal to 1024"),
+        ({"gpus": 1.5}, "must be of type integer"),
+        ({"gpus": "all"}, "must be of type integer"),
+        ({"workers": 4097}, "should be less than or equal to 4096"),
+        ({"env": {"1X": "1"}}, "use letters, digits and _"),
+        ({"env": {"BENCHPOOL_JOB_ID": "1"}}, "set by benchpool"),
+        ({"priority": 1001}, "should be less than or equal to 1000"),
+        ({"timeLimitSeconds": 0}, "should be greater than or equal to 1"),
+        ({"script": {"path": ""}}, "should be at least 1 chars long"),
+        (
+            {"script": None, "notebook": {"sha256": "0" * 63, "name": "a.ipynb"}},
+            "should match",
+        ),
+        (
+            {"script": None, "notebook": {"sha256": "0" * 64, "name": "a/b.ipynb"}},
+            "should match",
+        ),
+    ],
+)
+async def test_a_wrong_job_is_refused_in_words(
+    connection: Connection, namespace: str, spec: dict[str, Any], words: str
+) -> None:
+    whole = {key: value for key, value in (RUN | spec).items() if value is not None}
+    assert words in await refusal(connection, TRAINING_JOBS, namespace, whole)
+
+
+async def test_an_accepted_job_stays_as_it_is_but_may_be_paused_and_scaled(
+    connection: Connection, namespace: str
+) -> None:
+    await connection.create(JOB, job("kept", gpus=2), namespace=namespace)
+    await connection.patch(JOB, "kept", {"spec": {"gpus": 3}}, namespace=namespace)
+    accepted = {"status": {"id": "a" * 26, "state": "queued"}}
+    await connection.patch(JOB, "kept", accepted, namespace=namespace, subresource="status")
+    for change in (
+        {"gpus": 4},
+        {"user": "joe"},
+        {"env": {"A": "1"}},
+        {"script": {"path": "other.py"}},
+        {"topology": {"required": "rack"}},
+        {"timeLimitSeconds": 5},
+    ):
+        with pytest.raises(Invalid, match="stays as it was accepted"):
+            await connection.patch(JOB, "kept", {"spec": change}, namespace=namespace)
+    changed = await connection.patch(
+        JOB, "kept", {"spec": {"suspend": True, "workers": 3}}, namespace=namespace
+    )
+    assert (changed["spec"]["suspend"], changed["spec"]["workers"]) == (True, 3)
+
+
+async def test_the_scale_subresource_sets_the_workers(
+    connection: Connection, namespace: str
+) -> None:
+    await connection.create(JOB, job("elastic", minWorkers=1), namespace=namespace)
+    scale = {"spec": {"replicas": 6}}
+    await connection.patch(JOB, "elastic", scale, namespace=namespace, subresource="scale")
+    found = await connection.get(JOB, "elastic", namespace=namespace)
+    assert found["spec"]["workers"] == 6
+
+
+def test_kubectl_shows_the_columns_that_a_person_wants(
+    defined: Access, connection: Connection, namespace: str
+) -> None:
+    created = kubectl(defined, "-n", namespace, "create", "-f", "-", text=_yaml(job("shown")))
+    assert "created" in created
+    reason = {"code": "fair-share-reached", "text": "Vision has its share of 4 GPUs."}
+    status = {"status": {"state": "queued", "project": "vision", "reason": reason}}
+    kubectl(
+        *(defined, "-n", namespace, "patch", "tj", "shown", "--subresource=status"),
+        *("--type=merge", "-p", _yaml(status)),
+    )
+    printed = kubectl(defined, "-n", namespace, "get", "tj").splitlines()
+    assert printed[0].split() == [
+        *("NAME", "PROJECT", "GPUS", "WORKERS", "STATE", "REASON", "AGE"),
+    ]
+    assert printed[1].split()[:-1] == ["shown", "vision", "1", "1", "queued", "fair-share-reached"]
+    assert "4 GPUs" in kubectl(defined, "-n", namespace, "get", "tj", "-o", "wide")
+    assert "GPUs of each worker" in kubectl(defined, "explain", "trainingjob.spec.gpus")
+
+
+@pytest.mark.parametrize(
+    ("resource", "name", "spec", "words"),
+    [
+        (PROJECTS, "a", {"quota": -1}, "quota is a number of GPUs from 0, or `unlimited`"),
+        (PROJECTS, "a", {"quota": "some"}, "quota is a number of GPUs from 0, or `unlimited`"),
+        (PROJECTS, "a", {"parent": "a"}, "cannot be its own parent"),
+        (PROJECTS, "a", {"name": "b", "parent": "b"}, "cannot be its own parent"),
+        (PROJECTS, "a", {"members": ["team:x"]}, "`group:NAME` for a group"),
+        (NODE_POOLS, "a", {"serves": ["lunch"]}, "supported values"),
+        (POOL_SETTINGS, "mine", {}, "its name is default"),
+        (POOL_SETTINGS, "default", {"build": {"reserve": "all"}}, "or `auto`"),
+    ],
+)
+async def test_wrong_settings_are_refused_in_words(
+    connection: Connection, resource: Resource, name: str, spec: dict[str, Any], words: str
+) -> None:
+    assert words in await refusal(connection, resource, None, spec, name)
+
+
+async def test_a_lease_never_changes(connection: Connection, namespace: str) -> None:
+    spec = {
+        "user": "susan",
+        "spawn": "1",
+        "gpus": ["node-a/0"],
+        "since": "2026-11-21T16:00:00.123456Z",
+    }
+    body = {
+        "apiVersion": BUILD_LEASES.kind.api_version,
+        "kind": BUILD_LEASES.kind.kind,
+        "metadata": {"name": "one"},
+        "spec": spec,
+    }
+    await connection.create(BUILD_LEASES.kind, body, namespace=namespace)
+    with pytest.raises(Invalid, match="never changes"):
+        await connection.patch(
+            BUILD_LEASES.kind, "one", {"spec": {"gpus": ["node-a/1"]}}, namespace=namespace
+        )
+
+
+def _yaml(body: dict[str, Any]) -> str:
+    return str(yaml.safe_dump(body))
