@@ -32,6 +32,7 @@ PLACES = (
         "in the dialog before and after Send, in the terminal, in Python, and in the HTTP answer",
         (
             "scheduler/benchpool_scheduler/service/submissions.py",
+            "scheduler/benchpool_scheduler/service/fitting.py",
             "scheduler/benchpool_scheduler/service/objects.py",
             "scheduler/benchpool_scheduler/client/snapshot.py",
             "extension/benchpool",

@@ -115,9 +115,10 @@ async def test_benches_stay_in_the_pool_that_serves_them(pool: Pool) -> None:
 
 async def test_linked_gpus_are_given_together(tmp_path: Path) -> None:
     gpus = machine("a1")
-    runtime = ScriptedRuntime(gpus)
+    runtime = ScriptedRuntime((*gpus, *machine("w1", "T4", 1)))
     pairs = ((0, 0, 9, 0), (0, 0, 0, 9), (9, 0, 0, 0), (0, 9, 0, 0))
-    runtime.facts = (NodeFacts("a1", gpus=tuple(gpu.uuid for gpu in gpus), links=pairs),)
+    linked = NodeFacts("a1", gpus=tuple(gpu.uuid for gpu in gpus), links=pairs)
+    runtime.facts = (linked, NodeFacts("w1", {"use": "bench"}))
     async with opened(make_pool(tmp_path, configuration=ROOM, runtime=runtime)) as pool:
         job = await pool.submit(SUSAN, sleeper(gpus=2))
         await reached(pool, job.id, State.RUNNING)
