@@ -18,7 +18,7 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -88,6 +88,8 @@ class Connection:
     Attributes:
         namespace: The one that kubeconfig or pod names.
         server: The API server's URL.
+        guard: Called just before each try of each write; what it raises ends the call. Election
+            sets it, so that who is no longer the leader does not write.
         writes: Number of writes that were answered well, since the start.
     """
 
@@ -109,6 +111,7 @@ class Connection:
         )
         self.namespace = access.namespace
         self.server = access.server
+        self.guard: Callable[[], None] = lambda: None
         self.writes = 0
 
     async def close(self) -> None:
@@ -350,6 +353,8 @@ class Connection:
             asked = None
             try:
                 async with self._turns:
+                    if method != "GET":
+                        self.guard()
                     status, answer, asked = await self._once(method, path, data, form, params)
             except (aiohttp.ClientError, TimeoutError, OSError) as failed:
                 word = f"{type(failed).__name__}: {failed}".rstrip(": ")
