@@ -14,13 +14,13 @@ from dataclasses import dataclass, replace
 from benchpool_scheduler.core.board import Board
 from benchpool_scheduler.core.model import (
     Activity,
+    GpuId,
     Job,
     JobId,
     Plan,
     Preempt,
     Snapshot,
     Start,
-    Worker,
 )
 from benchpool_scheduler.core.plan import decide_on
 from benchpool_scheduler.core.run_times import HIGH, LIKELY, LOW, Expectation
@@ -153,7 +153,7 @@ class Course:
         self._wake_s: float | None = None
         self._agenda: list[tuple[float, int, JobId]] = []
         self._ends: dict[JobId, float] = {}
-        self._gone: dict[JobId, tuple[float, tuple[Worker, ...]]] = {}
+        self._left_now: dict[GpuId, JobId] = {}
         # Those with GPUs come first, so that the only one that runs has the middle of each fifth.
         in_order = sorted(snapshot.jobs, key=lambda job: not job.held)
         self._positions = {job.id: position for position, job in enumerate(in_order)}
@@ -204,7 +204,7 @@ class Course:
         if not known or (soonest := min(known)) > self.snapshot.now_s + horizon_s:
             return False
         gathered = soonest + self._step(soonest - self.snapshot.now_s)
-        self._gone.clear()
+        self._left_now.clear()
         self._now_s = max(self._now_s, gathered if soonest == self._wake_s else soonest)
         ends: dict[JobId, float] = {}
         while self._agenda and self._agenda[0][0] <= gathered:
@@ -224,7 +224,7 @@ class Course:
     def _end(self, name: JobId) -> None:
         del self._ends[name]
         job = self._board.works[name].job
-        self._gone[name] = (self._now_s, job.held)
+        self._left_now.update((gpu, name) for worker in job.held for gpu in worker.gpus)
         if job.activity is Activity.TERMINATING and name in self.resumes:
             self._board.put(self._paused(job))
         else:
@@ -305,12 +305,8 @@ class Course:
 
     def _begin(self, command: Start) -> Begun:
         grace = self.snapshot.policy.grace_s * self.luck.of_grace if command.after else 0.0
-        at = self._now_s - self.snapshot.now_s + grace
-        gpus = {gpu for worker in command.workers for gpu in worker.gpus}
-        givers = [
-            (ended, job)
-            for job, (ended, held) in self._gone.items()
-            if any(gpu in gpus for worker in held for gpu in worker.gpus)
-        ]
-        ended, after = max(givers, default=(0.0, None))
-        return Begun(at, after, ended - self.snapshot.now_s if after else 0.0)
+        passed = self._now_s - self.snapshot.now_s
+        left = self._left_now
+        givers = [left[gpu] for worker in command.workers for gpu in worker.gpus if gpu in left]
+        after = max(givers, default=None)
+        return Begun(passed + grace, after, passed if after else 0.0)
