@@ -46,7 +46,7 @@ def _do(options: argparse.Namespace) -> None:
         print(f"KUBECONFIG={running.access.kubeconfig}")
         print(f"kubectl: {build.find('kubectl')}")
     elif options.verb == "down":
-        cluster.of_this_machine().stop()
+        cluster.down()
     elif options.verb == "build":
         for name in options.names or build.PROGRAMS:
             print(build.find(name))

@@ -51,9 +51,9 @@ PROGRAMS = {
     "kube-proxy": Program("kubernetes", "k8s.io/kubernetes/cmd/kube-proxy"),
     "coredns": Program("kubernetes", "./coredns"),
     "pause": Program("kubernetes", "./pause"),
-    "kwok": Program("kwok", "sigs.k8s.io/kwok/cmd/kwok"),
-    "local-path-provisioner": Program("volumes", "github.com/rancher/local-path-provisioner"),
-    "helm": Program("helm", "helm.sh/helm/v3/cmd/helm", HELM),
+    "kwok": Program("tools", "sigs.k8s.io/kwok/cmd/kwok"),
+    "local-path-provisioner": Program("tools", "github.com/rancher/local-path-provisioner"),
+    "helm": Program("tools", "helm.sh/helm/v3/cmd/helm", HELM),
 }
 
 

@@ -139,8 +139,7 @@ def up(*, tied: bool = False) -> Cluster:
     if os.geteuid() or not sys.platform.startswith("linux"):
         raise CannotRun("a cluster with real nodes needs Linux and root")
     made = of_this_machine(tied=tied)
-    if made.plane.folder.exists():
-        made.stop()
+    down()
     try:
         made.start()
     except BaseException:
@@ -148,6 +147,13 @@ def up(*, tied: bool = False) -> Cluster:
             made.stop()
         raise
     return made
+
+
+def down() -> None:
+    """Stop the cluster of this machine, or take away what is left of one."""
+    made = of_this_machine()
+    if made.plane.folder.exists() or network.is_there():
+        made.stop()
 
 
 def of_this_machine(*, tied: bool = False) -> Cluster:

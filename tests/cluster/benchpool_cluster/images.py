@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -66,7 +67,6 @@ def make(
     Behind a proxy that signs for others, ``BENCHPOOL_CLUSTER_CA_BUNDLE`` (or ``PIP_CERT``) is the
     bundle that package installers are to trust during the build.
     """
-    archive = _archive(name.replace("/", "_").replace(":", "_"), "latest")
     with _alone():
         _know_base()
         command = ["bud", "--isolation", "chroot", "--layers", "--tag", name]
@@ -77,16 +77,22 @@ def make(
             given["PIP_CERT"] = HOST_BUNDLE
         for key, value in given.items():
             command += ["--build-arg", f"{key}={value}"]
-        _buildah(*command, "--file", str(dockerfile), str(context))
-        _push(name, archive)
+        said = _buildah(*command, "--file", str(dockerfile), str(context))
+        archive = _archive(name.replace("/", "_").replace(":", "_"), said.split()[-1])
+        if not archive.exists():
+            _push(name, archive)
     return archive
 
 
 def load(archive: Path, name: str, sockets: Iterable[Path]) -> None:
     """Import an archive under a name into each containerd; pods then use it without pulling."""
-    for socket in sockets:
+
+    def give(socket: Path) -> str:
         command = ["ctr", "--address", str(socket), "--namespace", "k8s.io", "images", "import"]
-        _run([*command, "--index-name", name, str(archive)])
+        return _run([*command, "--index-name", name, str(archive)])
+
+    with ThreadPoolExecutor() as pool:
+        list(pool.map(give, sockets))
 
 
 def _debootstrap(root: Path) -> None:

@@ -107,15 +107,13 @@ def start_names(plane: ControlPlane) -> None:
     plane.processes.start("coredns", [build.find("coredns"), "-conf", file, "-dns.port", "53"])
 
 
+def is_there() -> bool:
+    """Say whether the addresses of a cluster are on this machine."""
+    return Path("/sys/class/net", HOSTS).exists()
+
+
 def remove(folder: Path, nodes: int) -> None:
     """Take everything away, and put the kernel's settings back."""
-    if build.is_ready("kube-proxy"):
-        config = folder.parent / "proxy.json"
-        run(
-            build.find("kube-proxy"),
-            "--cleanup",
-            *(["--config", config] if config.exists() else []),
-        )
     for table in _tables():
         run("nft", "delete", "table", *table.split()[1:])
     for bridge in (*(pod_bridge(n + 1) for n in range(nodes)), HOSTS):

@@ -1,6 +1,0 @@
-//go:build tools
-
-// Package tools names the commands that a cluster for tests is built from.
-package tools
-
-import _ "sigs.k8s.io/kwok/cmd/kwok"
