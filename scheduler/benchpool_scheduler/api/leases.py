@@ -10,6 +10,12 @@ async def reserve(request: Request) -> Answer:
     return Answer(await request.pool.reserve(request.caller, request.body), status=201)
 
 
+async def wait_in_line(request: Request) -> Answer:
+    """Hold GPUs for a server that starts, or say where it stands in line."""
+    answer = await request.pool.wait_in_line(request.caller, request.body)
+    return Answer(answer, status=202 if answer.lease is None else 201)
+
+
 async def release(request: Request) -> Answer:
     """Give a lease back; one that is gone already is no error."""
     await request.pool.release(request.caller, request.path["lease"])

@@ -32,6 +32,8 @@ from benchpool_scheduler.contract import (
     JobSubmission,
     Lease,
     LeaseRequest,
+    LineAnswer,
+    LineRequest,
     LogText,
     Preview,
     Quota,
@@ -244,8 +246,12 @@ class AsyncClient:
         """Reserve build GPUs for a server that starts (R2)."""
         return await self.send(calls.reserve(request))
 
+    async def wait_in_line(self, request: LineRequest) -> LineAnswer:
+        """Reserve build GPUs for a server, or keep its place in line for them."""
+        return await self.send(calls.wait_in_line(request))
+
     async def release(self, id_: str) -> None:
-        """Give a lease back."""
+        """Give a lease back, or leave the line."""
         await self.send(calls.release(id_))
 
     async def leases(self, user: str | None = None) -> list[Lease]:

@@ -26,6 +26,8 @@ from benchpool_scheduler.contract import (
     JobSubmission,
     Lease,
     LeaseRequest,
+    LineAnswer,
+    LineRequest,
     Missing,
     Preview,
     Quota,
@@ -58,6 +60,9 @@ class LogRange:
 JSON = "application/json"
 YAML = "text/yaml"
 BYTES = "application/octet-stream"
+
+USUAL_S = 30.0
+"""How long an answer may take beside the time for which the caller lets it be held back."""
 
 WHATIF_S = 600.0
 """A what-if over a long history replays all of its jobs, twice."""
@@ -184,6 +189,12 @@ def status() -> Call[Status]:
 def reserve(request: LeaseRequest) -> Call[Lease]:
     """Reserve build GPUs for a server that starts (R2); repeats by ``spawn`` are harmless."""
     return _post("leases", Lease, request, repeatable=True)
+
+
+def wait_in_line(request: LineRequest) -> Call[LineAnswer]:
+    """Reserve build GPUs for a server, or keep its place in line for them."""
+    call = _post("leases/line", LineAnswer, request, repeatable=True)
+    return replace(call, takes_s=request.hold_s + USUAL_S)
 
 
 def release(id_: str) -> Call[None]:

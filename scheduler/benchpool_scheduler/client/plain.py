@@ -31,6 +31,8 @@ from benchpool_scheduler.contract import (
     JobSubmission,
     Lease,
     LeaseRequest,
+    LineAnswer,
+    LineRequest,
     LogText,
     Preview,
     Quota,
@@ -241,8 +243,12 @@ class Client:
         """Reserve build GPUs for a server that starts (R2)."""
         return self.send(calls.reserve(request))
 
+    def wait_in_line(self, request: LineRequest) -> LineAnswer:
+        """Reserve build GPUs for a server, or keep its place in line for them."""
+        return self.send(calls.wait_in_line(request))
+
     def release(self, id_: str) -> None:
-        """Give a lease back."""
+        """Give a lease back, or leave the line."""
         self.send(calls.release(id_))
 
     def leases(self, user: str | None = None) -> list[Lease]:

@@ -89,21 +89,34 @@ def seat(asked: int, offer: Offer, taken: Iterable[GpuId] = ()) -> Seat | None:
     return None if best is None else best[1]
 
 
-def seats(line: Iterable[tuple[Key, int, Offer]]) -> dict[Key, Seat]:
+def seats(line: Iterable[tuple[Key, int, Offer]], kept: int) -> dict[Key, Seat]:
     """Seat all who wait, the first first; those for whom there is nothing are left out.
 
+    Args:
+        kept: GPUs that are set aside for benches and not leased (R3). Beyond these nobody gives
+            way: then only what is free, or being left anyway, can be had.
+
     >>> lent = {NodeName("a"): (BenchGpu(GpuId("a/0"), Use.OVER_QUOTA),)}
-    >>> list(seats([("susan", 1, lent), ("joe", 1, lent)]))
+    >>> list(seats([("susan", 1, lent), ("joe", 1, lent)], kept=1))
     ['susan']
+    >>> seats([("susan", 1, lent)], kept=0)
+    {}
     """
     taken: set[GpuId] = set()
     found: dict[Key, Seat] = {}
     for key, asked, offer in line:
-        got = seat(asked, offer, taken)
+        open_ = offer if asked <= kept else _without_calling(offer)
+        got = seat(asked, open_, taken)
         if got is not None:
             found[key] = got
             taken.update(gpu.gpu for gpu in got.gpus)
+            kept -= asked
     return found
+
+
+def _without_calling(offer: Offer) -> Offer:
+    had = (Use.FREE, Use.LEAVING)
+    return {node: [gpu for gpu in gpus if gpu.use in had] for node, gpus in offer.items()}
 
 
 LEAST_KNOWN = 5

@@ -42,18 +42,32 @@ def kept_by_node(ledger: Ledger, site: Site) -> Mapping[str, int]:
     left = kept(ledger, site)
     found: dict[str, int] = {}
     inventory = site.inventory
-    for name, devices in inventory.nodes.items():
+    # First where servers wait in line for them, as many as they wait for.
+    for name, wanted in (*site.called.items(), *dict.fromkeys(inventory.nodes, left).items()):
         if not left:
             break
         if name not in inventory.build:
             continue
-        usable = [
-            d for d in devices if d.state is DeviceState.USABLE and d.uuid not in ledger.leased
-        ]
-        if usable:
-            found[name] = min(left, len(usable))
-            left -= found[name]
+        already = found.get(name, 0)
+        more = min(left, wanted, _usable(ledger, site, name) - already)
+        if more > 0:
+            found[name] = already + more
+            left -= more
     return found
+
+
+def _usable(ledger: Ledger, site: Site, node: str) -> int:
+    """Return how many GPUs of a node work and are not leased."""
+    devices = site.inventory.nodes.get(node, ())
+    return sum(d.state is DeviceState.USABLE and d.uuid not in ledger.leased for d in devices)
+
+
+def called_by_node(site: Site, kept: Mapping[str, int]) -> Mapping[str, int]:
+    """Return how many of the GPUs that nodes keep were lent and are wanted back now (R3)."""
+    if not site.configuration.build.lend_idle:
+        return {}
+    wanted = {name: min(count, kept.get(name, 0)) for name, count in site.called.items()}
+    return {name: count for name, count in wanted.items() if count}
 
 
 def refuse_what_does_not_fit(site: Site) -> None:

@@ -72,11 +72,15 @@ class Engine:
         actions = Actions(self.ledger, site, runtime, watcher.tell)
         watcher.actions = actions
         self.watcher, self.actions = watcher, actions
-        self.passes = Passes(self.ledger, site, actions, self.outcome, self.board, self._decided)
+        self.leases = Leases(
+            self.ledger, site, self.outcome, runtime.nodes_for_claim, self.want_pass
+        )
+        self.passes = Passes(
+            self.ledger, site, actions, self.outcome, self.board, self._decided, self.leases.serve
+        )
         self.intake = Intake(self.ledger, site, self.objects, self.want_pass)
         self.previews = Previews(self.ledger, site, self.board, self.intake, self.estimates)
         self.commands = Commands(self.ledger, site, actions, self.want_pass)
-        self.leases = Leases(self.ledger, site, self.want_pass)
         self.reconfiguration = Reconfiguration(
             self.ledger, site, configuration_file, self._reconfigured
         )

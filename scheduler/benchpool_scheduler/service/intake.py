@@ -95,7 +95,8 @@ class Intake:
         settings = submissions.project_of(caller, submission, configuration)
         submissions.check_image(submission, images=self._site.images)
         fitting.check_levels(submission, configuration)
-        submissions.check_size(submission, settings, configuration, capacity(self._site))
+        room = capacity(self._site, preemptible=submission.preemptible)
+        submissions.check_size(submission, settings, configuration, room)
         fitting.check_places(submission, self._site.inventory)
         now = self._site.clock.now()
         return JobRecord(

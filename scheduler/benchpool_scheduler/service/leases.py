@@ -3,35 +3,50 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 
 from benchpool_scheduler import contract
-from benchpool_scheduler.errors import Refused, Unavailable
-from benchpool_scheduler.runtime import Device, DeviceState
+from benchpool_scheduler.core.bench_line import Seat, seat
+from benchpool_scheduler.errors import BenchpoolError, Refused, TooMany, Unavailable
 from benchpool_scheduler.service import benches
+from benchpool_scheduler.service.bench_line import Line, Waiting
 from benchpool_scheduler.service.ledger import Ledger
+from benchpool_scheduler.service.outcome import Outcome
 from benchpool_scheduler.service.site import Site
+from benchpool_scheduler.service.wholeness import whole
 from benchpool_scheduler.store.records import DropLease, LeaseRecord, SaveLease
 
 GONE_S = 60.0
 """A lease whose server the Hub has not named for so long is given back."""
 
+MOST_IN_LINE = 1000
+
 
 class Leases:
-    """Reserve, release, reconcile.
+    """Reserve, wait in line, release, reconcile.
 
     Args:
+        nodes_for_claim: Tells where a volume claim can be used, None for everywhere.
         want_pass: Called when train has more or fewer GPUs.
 
     Attributes:
         shortage: Set when a bench within its quota found no free GPU.
     """
 
-    def __init__(self, ledger: Ledger, site: Site, want_pass: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        ledger: Ledger,
+        site: Site,
+        outcome: Outcome,
+        nodes_for_claim: Callable[[str], frozenset[str] | None],
+        want_pass: Callable[[], None],
+    ) -> None:
         self._ledger = ledger
         self._site = site
         self._want_pass = want_pass
+        self._line = Line(ledger, site, outcome, nodes_for_claim)
         self._missing_since: dict[str, float] = {}
+        self._changed = asyncio.Event()
         self.shortage = asyncio.Event()
 
     async def reserve(self, request: contract.LeaseRequest) -> LeaseRecord:
@@ -40,29 +55,119 @@ class Leases:
         Errors: Refused ``build-quota``, Unavailable ``build-capacity`` or of the store.
         """
         async with self._ledger.turn:
-            for lease in self._ledger.leases():
-                if _is_for(lease, request):
-                    return lease
+            if (held := self._held_for(request)) is not None:
+                return held
             self._check_quota(request)
-            lease = LeaseRecord(
-                id=self._site.new_id(),
-                user=request.user,
-                server=request.server,
-                spawn=request.spawn,
-                gpus=self._choose(request),
-                since=self._site.clock.now(),
-            )
-            await self._ledger.commit(SaveLease(lease))
+            taken = [gpu.gpu for it in self._line.seats().values() for gpu in it.gpus]
+            offer = self._line.offer(request)
+            found = seat(request.gpus, offer, taken)
+            if found is None or not found.ready:
+                raise self._nothing_free(request)
+            lease = await self._grant(self._site.new_id(), request, found)
         self._want_pass()
         return lease
 
-    async def release(self, lease_id: str) -> None:
-        """Give a lease back; one that is not there is given back already."""
+    async def reserve_or_wait(
+        self, asked: contract.LineRequest
+    ) -> LeaseRecord | contract.LinePlace:
+        """Hold GPUs for one start of a server, or keep its place in line.
+
+        The answer is held back for ``hold_s`` while nothing changes. Errors: Refused
+        ``build-quota``, TooMany ``line-full``, Unavailable of the store.
+        """
+        loop = asyncio.get_running_loop()
+        until = loop.time() + asked.hold_s
+        before: tuple[int, str] | None = None
+        while True:
+            changed = self._changed
+            found = await whole(self._hold_or_wait(asked))
+            if isinstance(found, LeaseRecord):
+                return found
+            now = (found.position, found.reason.code)
+            left = until - loop.time()
+            if left <= 0 or (before is not None and now != before):
+                return found
+            before = now
+            try:
+                async with asyncio.timeout(left):
+                    await changed.wait()
+            except TimeoutError:
+                return found
+
+    async def _hold_or_wait(self, asked: contract.LineRequest) -> LeaseRecord | contract.LinePlace:
+        request = asked.lease
         async with self._ledger.turn:
-            if self._ledger.lease(lease_id) is None:
-                return
-            await self._ledger.commit(DropLease(lease_id))
+            if (held := self._held_for(request)) is not None:
+                return held
+            self._check_quota(request)
+            since = None if asked.since is None else asked.since.timestamp()
+            if not self._line.has(request) and len(self._line.present()) >= MOST_IN_LINE:
+                raise _line_full()
+            waiting = self._line.enter(request, since)
+            seated = self._line.seats()
+            found = seated.get(waiting.id)
+            if found is not None and found.ready:
+                lease = await self._grant(waiting.id, request, found)
+                self._line.leave(waiting.id)
+            else:
+                if found is None:
+                    self.shortage.set()
+                place = self._line.place(waiting, seated)
+                lease = None
         self._want_pass()
+        return place if lease is None else lease
+
+    async def serve(self) -> None:
+        """Give GPUs that have become free to those in line; the caller has the ledger's turn."""
+        served = False
+        while (found := self._first_ready()) is not None:
+            waiting, its = found
+            self._line.leave(waiting.id)
+            try:
+                self._check_quota(waiting.request)
+            except BenchpoolError:
+                continue  # its quota was lowered; it is told when it asks again
+            await self._grant(waiting.id, waiting.request, its)
+            served = True
+        if served:
+            self._tell_line()
+
+    def _first_ready(self) -> tuple[Waiting, Seat] | None:
+        seated = self._line.seats()
+        for waiting in self._line.present():
+            its = seated.get(waiting.id)
+            if its is not None and its.ready:
+                return waiting, its
+        return None
+
+    async def _grant(self, id_: str, request: contract.LeaseRequest, its: Seat) -> LeaseRecord:
+        lease = LeaseRecord(
+            id=id_,
+            user=request.user,
+            server=request.server,
+            spawn=request.spawn,
+            gpus=tuple(str(gpu.gpu) for gpu in its.gpus),
+            since=self._site.clock.now(),
+        )
+        await self._ledger.commit(SaveLease(lease))
+        return lease
+
+    async def release(self, lease_id: str) -> None:
+        """Give a lease back, or leave the line; what is not there is given back already."""
+        async with self._ledger.turn:
+            lease = self._ledger.lease(lease_id)
+            if not self._line.leave(lease_id) and lease is None:
+                return
+            if lease is not None:
+                await self._ledger.commit(DropLease(lease_id))
+                self._line.ended(lease)
+            self._line.seats()
+        self._tell_line()
+        self._want_pass()
+
+    def _tell_line(self) -> None:
+        changed, self._changed = self._changed, asyncio.Event()
+        changed.set()
 
     async def reconcile(self) -> None:
         """Give back the leases of servers that the Hub has not named for a minute."""
@@ -98,52 +203,30 @@ class Leases:
         known = self._site.hub_user(user)
         return {} if known is None else known.groups
 
-    def _choose(self, request: contract.LeaseRequest) -> tuple[str, ...]:
-        """Choose free GPUs of one node, acceptable models first. Errors: Unavailable."""
-        best: list[Device] = []
-        for devices in self._free():
-            fitting = [d for d in devices if _accepts(request, d)]
-            fitting.sort(key=lambda d: (_rank(request, d), d.index))
-            if len(fitting) >= request.gpus:
-                return tuple(device.uuid for device in fitting[: request.gpus])
-            best = max(best, fitting, key=len)
+    def _held_for(self, request: contract.LeaseRequest) -> LeaseRecord | None:
+        held = (lease for lease in self._ledger.leases() if _is_for(lease, request))
+        return next(held, None)
+
+    def _nothing_free(self, request: contract.LeaseRequest) -> Unavailable:
+        """Return why no GPUs can be had now."""
         self.shortage.set()
+        offer = self._line.offer(request)
+        free = [sum(not gpu.use for gpu in gpus) for gpus in offer.values()]
+        most = max(free, default=0)
         models = " or ".join(request.gpu_models)
-        raise Unavailable(
+        return Unavailable(
             f"{_gpus(request.gpus)} {'of model ' + models + ' ' if models else ''}for this server "
-            f"are not free: {len(best)} on one machine now. Jobs give back what is kept for "
+            f"are not free: {most} on one machine now. Jobs give back what is kept for "
             f"benches within {self._site.configuration.policy.grace_s:g} s; try again then, or "
             "start with fewer GPUs.",
             code="build-capacity",
-            numbers={"asked": request.gpus, "free": len(best)},
+            numbers={"asked": request.gpus, "free": most},
         )
-
-    def _free(self) -> Iterator[list[Device]]:
-        """Yield the GPUs that are free for benches, node by node."""
-        leased, holders = self._ledger.leased, self._ledger.census.holders
-        inventory = self._site.inventory
-        for node, devices in inventory.nodes.items():
-            if node in inventory.build:
-                yield [
-                    d
-                    for d in devices
-                    if d.state is DeviceState.USABLE
-                    and d.uuid not in leased
-                    and d.uuid not in holders
-                ]
 
 
 def _is_for(lease: LeaseRecord, request: contract.LeaseRequest) -> bool:
     asked = (request.user, request.server, request.spawn)
     return (lease.user, lease.server, lease.spawn) == asked
-
-
-def _accepts(request: contract.LeaseRequest, device: Device) -> bool:
-    return not request.gpu_models or device.model in request.gpu_models
-
-
-def _rank(request: contract.LeaseRequest, device: Device) -> int:
-    return request.gpu_models.index(device.model) if request.gpu_models else 0
 
 
 def _gpus(count: int) -> str:
@@ -167,3 +250,12 @@ def _advice(quota: int, held: int) -> str:
     if held:
         return "Stop one of these servers, or start without a GPU."
     return "Start without a GPU, or ask an administrator for a build quota."
+
+
+def _line_full() -> TooMany:
+    return TooMany(
+        f"{MOST_IN_LINE} servers wait for GPUs already, which is the limit: start without a GPU, "
+        "or try again later.",
+        code="line-full",
+        numbers={"limit": MOST_IN_LINE},
+    )

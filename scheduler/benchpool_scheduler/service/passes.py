@@ -13,7 +13,7 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -64,6 +64,7 @@ class Passes:
     Args:
         decided: Called after each pass with the ids of jobs whose reason changed, and of those
             where only its numbers did.
+        before: Called at the begin of each pass, with the ledger's turn: benches come first (R3).
     """
 
     def __init__(
@@ -74,6 +75,7 @@ class Passes:
         outcome: Outcome,
         board: KeptBoard,
         decided: Callable[[Collection[str], Collection[str]], None],
+        before: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         self._ledger = ledger
         self._site = site
@@ -81,6 +83,7 @@ class Passes:
         self._outcome = outcome
         self._board = board
         self._decided = decided
+        self._before = before
         self._wanted = asyncio.Event()
         self._wake: float | None = None
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="benchpool-pass")
@@ -135,6 +138,8 @@ class Passes:
         """Make one pass. Errors: Unavailable, and nothing has changed."""
         begun = time.perf_counter()
         async with self._ledger.turn:
+            if self._before is not None:
+                await self._before()
             look = self._board.look()
             loop = asyncio.get_running_loop()
             found = await loop.run_in_executor(self._thread, self._decide, look)
@@ -247,7 +252,10 @@ def _wish(draft: Draft, site: Site, command: Preempt, victim: JobRecord, now: fl
     claimant = None if command.claimant is None else draft.job(command.claimant)
     if claimant is None:
         for_ = "benches"
-        why = f"{gpus} of its GPUs are kept for benches"
+        lent = site.configuration.build.lend_idle
+        why = f"{gpus} of its GPUs " + (
+            "were lent by benches and their owner is back" if lent else "are kept for benches"
+        )
     else:
         for_ = f"{claimant.project}/{claimant.name}"
         why = (

@@ -298,6 +298,20 @@ class Pool(Administration):
         rights.require_admin(caller, "reserve GPUs for a server")
         return views.lease(await whole(self._engine.leases.reserve(request)))
 
+    async def wait_in_line(
+        self, caller: Caller, request: contract.LineRequest
+    ) -> contract.LineAnswer:
+        """Hold build GPUs for a server, or say where it stands in line for them (R2, R3).
+
+        Errors: Forbidden for others than services and administrators, Refused ``build-quota``,
+        TooMany ``line-full``.
+        """
+        rights.require_admin(caller, "reserve GPUs for a server")
+        found = await self._engine.leases.reserve_or_wait(request)
+        if isinstance(found, contract.LinePlace):
+            return contract.LineAnswer(place=found)
+        return contract.LineAnswer(lease=views.lease(found))
+
     async def release(self, caller: Caller, lease: str) -> None:
         """Give a lease back. Repeating it does nothing. Errors: Forbidden."""
         rights.require_admin(caller, "give back the GPUs of a server")

@@ -24,6 +24,7 @@ class Site:
         configuration: The one in force.
         state: The state folder.
         devices: All GPUs as the runtime last saw them. ``nodes``: what it then knew of machines.
+        called: GPUs that servers in line wait for, by node.
         problems: Sentences of health by their topic.
         past: What was used above quota (R7).
         images: Jobs may name the image they run in.
@@ -41,6 +42,7 @@ class Site:
     environment: Mapping[str, str] = field(default_factory=dict)
     devices: tuple[Device, ...] = ()
     nodes: tuple[NodeFacts, ...] = ()
+    called: Mapping[str, int] = field(default_factory=dict)
     problems: dict[str, str] = field(default_factory=dict)
     past: PastUse = field(default_factory=PastUse)
     _inventory: Inventory | None = field(default=None, init=False, repr=False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TypedDict
 
 from benchpool_scheduler.core import states
@@ -66,7 +66,8 @@ class Ground:
     """All that the nodes are made of; equal grounds make equal nodes.
 
     Attributes:
-        kept: GPUs that nodes keep free for benches (R3).
+        kept: GPUs that nodes keep for benches (R3); ``called`` those of them that were lent and
+            have an owner who waits. ``lends``: the others may be used by what can be paused.
         leased: GPUs that benches hold. ``clung``: GPUs that are not usable, but held by workers.
         blocked: GPUs of jobs that the core does not know of.
     """
@@ -76,17 +77,22 @@ class Ground:
     leased: frozenset[str]
     clung: frozenset[str]
     blocked: frozenset[str] = frozenset()
+    called: Mapping[str, int] = field(default_factory=dict)
+    lends: bool = False
 
 
 def ground(ledger: Ledger, site: Site, blocked: frozenset[str] = frozenset()) -> Ground:
     """Return what the nodes are made of now."""
     holders = ledger.census.holders
+    kept = benches.kept_by_node(ledger, site)
     return Ground(
         inventory=site.inventory,
-        kept=benches.kept_by_node(ledger, site),
+        kept=kept,
         leased=frozenset(ledger.leased),
         clung=frozenset(d.uuid for d in site.inventory.unusable if d.uuid in holders),
         blocked=blocked,
+        called=benches.called_by_node(site, kept),
+        lends=site.configuration.build.lend_idle,
     )
 
 
@@ -97,6 +103,7 @@ def nodes(of: Ground) -> tuple[Node, ...]:
 
 def node(of: Ground, name: str) -> Node:
     """Return one node; jobs wait for the GPUs of a machine that is not ready."""
+    called = of.called.get(name, 0)
     devices = of.inventory.nodes[name]
     model, facts = devices[0].model, of.inventory.facts.get(name, UNKNOWN)
     there = (DeviceState.USABLE,) if facts.ready else (DeviceState.USABLE, DeviceState.BROKEN)
@@ -114,7 +121,9 @@ def node(of: Ground, name: str) -> Node:
     return Node(
         name=NodeName(name),
         gpus=gpus,
-        kept=of.kept.get(name, 0),
+        kept=called if of.lends else of.kept.get(name, 0),
+        called=called,
+        lent=of.kept.get(name, 0) - called if of.lends else 0,
         gpu_model=model,
         cpus=facts.cpus,
         memory_gib=facts.memory_gib,
@@ -140,10 +149,15 @@ def hanging(facts: NodeFacts, gpus: Sequence[str]) -> tuple[Links, tuple[int, ..
     return links, sockets
 
 
-def capacity(site: Site) -> Capacity:
-    """Return what train could have if nobody held anything (R3, R22)."""
+def capacity(site: Site, *, preemptible: bool = True) -> Capacity:
+    """Return what train could have if nobody held anything (R3, R22).
+
+    Args:
+        preemptible: For work that can be paused, to which benches lend what they do not use.
+    """
     inventory = site.inventory
-    total = max(0, inventory.train_gpus - benches.reserve(site))
+    lent = preemptible and site.configuration.build.lend_idle
+    total = max(0, inventory.train_gpus - (0 if lent else benches.reserve(site)))
     return Capacity(largest_node=min(inventory.largest_train_node, total), total=total)
 
 

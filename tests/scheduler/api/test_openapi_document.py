@@ -62,6 +62,7 @@ CALLS: list[tuple[str, str, Any]] = [
     ("get", "/leases", None),
     ("post", "/leases", {"user": "susan", "server": "", "spawn": "s", "gpus": 1}),
     ("post", "/leases", {"user": "susan", "server": "b", "spawn": "t", "gpus": 9}),
+    ("post", "/leases/line", {"lease": {"user": "susan", "server": "", "spawn": "s", "gpus": 1}}),
     ("post", "/objects/missing", {"sha256": ["0" * 64]}),
     ("post", "/config/check", CONFIGURATION),
     ("post", "/config/check", "version: 7"),

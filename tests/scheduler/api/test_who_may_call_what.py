@@ -44,6 +44,7 @@ EXPECTED: Mapping[tuple[str, str], Mapping[str, int]] = {
     ("GET", "quota"): ALL,
     ("GET", "status"): ALL,
     ("POST", "leases"): OPERATORS | {"root": 201, "hub": 201},
+    ("POST", "leases/line"): OPERATORS | {"root": 201, "hub": 201},
     ("GET", "leases"): OPERATORS,
     ("DELETE", "leases/{lease}"): OPERATORS | {"root": 204, "hub": 204},
     ("POST", "objects/missing"): ALL,
@@ -114,6 +115,7 @@ def body(path: str, who: str) -> tuple[str, bytes]:
         "jobs": submission % project,
         "preview": submission % project,
         "leases": b'{"user": "susan", "server": "", "spawn": "s1", "gpus": 1}',
+        "leases/line": b'{"lease": {"user": "susan", "server": "", "spawn": "s1", "gpus": 1}}',
         "whatif": b'{"more_gpus": 1}',
         "objects/missing": b'{"sha256": []}',
     }

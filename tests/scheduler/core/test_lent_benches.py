@@ -170,14 +170,14 @@ def test_a_server_is_seated_where_it_costs_least(uses: list[tuple[str, Use]], ch
 
 def test_who_came_later_gets_only_what_the_earlier_one_leaves() -> None:
     both = offer(("a", Use.OVER_QUOTA), ("a", Use.FREE))
-    found = seats([("susan", 2, both), ("joe", 1, both)])
+    found = seats([("susan", 2, both), ("joe", 1, both)], kept=3)
     assert list(found) == ["susan"]
     assert not found["susan"].ready
 
 
 def test_a_large_wish_ahead_does_not_hold_up_a_small_one_elsewhere() -> None:
     both = offer(("a", Use.OVER_QUOTA), ("a", Use.FREE), ("b", Use.FREE))
-    found = seats([("susan", 2, both), ("joe", 1, both)])
+    found = seats([("susan", 2, both), ("joe", 1, both)], kept=3)
     assert found["joe"].node == "b"
     assert found["joe"].ready
 
@@ -187,7 +187,7 @@ def test_a_large_wish_ahead_does_not_hold_up_a_small_one_elsewhere() -> None:
     st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from(Use)), max_size=9),
 )
 def test_no_gpu_has_two_seats(asked: list[int], uses: list[tuple[str, Use]]) -> None:
-    found = seats([(i, n, offer(*uses)) for i, n in enumerate(asked)])
+    found = seats([(i, n, offer(*uses)) for i, n in enumerate(asked)], kept=4)
     given_out = [gpu.gpu for one in found.values() for gpu in one.gpus]
     assert len(given_out) == len(set(given_out))
     assert all(len(one.gpus) == asked[i] for i, one in found.items())

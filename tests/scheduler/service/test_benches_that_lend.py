@@ -1,0 +1,253 @@
+"""Idle bench GPUs are lent; their owner waits in line until the borrower has gone (R2, R3)."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from benchpool_scheduler.configuration import Configuration
+from benchpool_scheduler.contract import (
+    Lease,
+    LeaseRequest,
+    LineAnswer,
+    LinePlace,
+    LineRequest,
+    State,
+)
+from benchpool_scheduler.errors import InvalidInput, Refused, Unavailable
+from benchpool_scheduler.runtime.local import LocalRuntime, simulated
+from benchpool_scheduler.service import Pool
+from benchpool_scheduler.service.bench_line import ABSENT_S, FORGOTTEN_S
+from benchpool_scheduler.testing.clocks import FakeClock
+from benchpool_scheduler.testing.pools import (
+    ADMIN,
+    HUB,
+    JOE,
+    make_pool,
+    opened,
+    python_job,
+    reached,
+    sleeper,
+    story,
+    until,
+)
+from benchpool_scheduler.testing.scripted import ScriptedRuntime, devices
+
+LENDING = """
+version: 1
+build: {users: {susan: 2, jemma: 1, zoe: 2}, reserve: 2, oversubscribe: true, lend_idle: true}
+projects: [{name: p, quota: 1, members: [joe]}]
+policy: {grace_s: 20}
+"""
+
+
+def lending() -> Configuration:
+    return story(LENDING)
+
+
+def line(user: str = "susan", server: str = "", gpus: int = 1, spawn: str = "1") -> LineRequest:
+    return LineRequest(lease=LeaseRequest(user=user, server=server, spawn=spawn, gpus=gpus))
+
+
+def place(answer: LineAnswer) -> LinePlace:
+    assert answer.lease is None
+    assert answer.place is not None
+    return answer.place
+
+
+def lease(answer: LineAnswer) -> Lease:
+    assert answer.place is None
+    assert answer.lease is not None
+    return answer.lease
+
+
+async def asked_until_held(pool: Pool, request: LineRequest) -> Lease:
+    held = LineRequest(lease=request.lease, hold_s=10)
+    async with asyncio.timeout(30):
+        while (answer := await pool.wait_in_line(HUB, held)).lease is None:
+            pass
+    return lease(answer)
+
+
+def test_the_configuration_no_longer_warns_of_lending() -> None:
+    assert lending().warnings == ()
+
+
+async def test_idle_bench_gpus_run_jobs_and_come_back_within_the_grace_period(
+    tmp_path: Path,
+) -> None:
+    runtime = ScriptedRuntime(devices(3))
+    async with opened(make_pool(tmp_path, configuration=lending(), runtime=runtime)) as pool:
+        for _ in range(3):
+            await pool.submit(JOE, sleeper())
+        await runtime.until_launched(3)
+        first = place(await pool.wait_in_line(HUB, line(gpus=2)))
+        assert (first.position, first.length) == (1, 1)
+        assert first.reason.code == "bench-called-back"
+        assert first.reason.numbers == {"asked": 2, "busy": 2, "grace_s": 20.0}
+        assert first.estimated_start is not None
+        assert first.estimated_start.latest is not None
+        assert first.estimated_start.earliest is not None
+        latest = first.estimated_start.latest - first.estimated_start.earliest
+        assert latest == timedelta(seconds=25)
+        noticed = await runtime.until_noticed(2)
+        assert {notice.for_ for _, notice in noticed} == {"benches"}
+        assert "owner is back" in noticed[0][1].text
+        waiting = asyncio.ensure_future(asked_until_held(pool, line(gpus=2)))
+        for worker, _ in noticed:
+            runtime.end(worker, 143)
+        held = await waiting
+        assert (held.id, len(held.gpus)) == (first.id, 2)
+        assert len(runtime.notices) == 2
+
+
+async def test_what_may_not_be_paused_is_never_lent_a_bench_gpu(tmp_path: Path) -> None:
+    configuration = story(LENDING.replace("quota: 1", "quota: 3"))
+    runtime = ScriptedRuntime(devices(3))
+    async with opened(make_pool(tmp_path, configuration=configuration, runtime=runtime)) as pool:
+        with pytest.raises(InvalidInput, match="the largest machine has 1 for training"):
+            await pool.submit(JOE, sleeper(gpus=2, preemptible=False))
+        await pool.submit(JOE, sleeper(preemptible=False))
+        waits = await pool.submit(JOE, sleeper(preemptible=False))
+        await runtime.until_launched(1)
+        now = await until(pool, waits.id, lambda job: job.reason is not None)
+        assert now.state is State.QUEUED
+        assert len(lease(await pool.wait_in_line(HUB, line(gpus=2))).gpus) == 2
+
+
+async def test_those_in_line_are_served_by_the_time_of_their_first_question(
+    tmp_path: Path,
+) -> None:
+    runtime = ScriptedRuntime(devices(2))
+    async with opened(make_pool(tmp_path, configuration=lending(), runtime=runtime)) as pool:
+        held = lease(await pool.wait_in_line(HUB, line("susan", gpus=2)))
+        jemma = place(await pool.wait_in_line(HUB, line("jemma")))
+        zoe = place(await pool.wait_in_line(HUB, line("zoe", gpus=2)))
+        assert (jemma.position, zoe.position, zoe.length) == (1, 2, 2)
+        assert zoe.reason.code == "benches-full"
+        assert zoe.reason.numbers == {"asked": 2, "free": 0, "held": 2, "servers": 1}
+        assert zoe.estimated_start is None
+        await pool.release(HUB, held.id)
+        assert (await asked_until_held(pool, line("jemma"))).id == jemma.id
+        assert place(await pool.wait_in_line(HUB, line("zoe", gpus=2))).position == 1
+        await pool.release(HUB, jemma.id)
+        assert (await asked_until_held(pool, line("zoe", gpus=2))).id == zoe.id
+
+
+async def test_after_a_restart_everybody_has_the_same_place(tmp_path: Path) -> None:
+    clock, runtime = FakeClock(), ScriptedRuntime(devices(2))
+    pool = make_pool(tmp_path, configuration=lending(), runtime=runtime, clock=clock)
+    async with opened(pool):
+        await pool.wait_in_line(HUB, line("susan", gpus=2))
+        jemma = place(await pool.wait_in_line(HUB, line("jemma")))
+        clock.pass_s(5)
+        zoe = place(await pool.wait_in_line(HUB, line("zoe")))
+    again = make_pool(
+        tmp_path, configuration=lending(), runtime=ScriptedRuntime(devices(2)), clock=clock
+    )
+    async with opened(again) as pool:
+        back = LineRequest(lease=line("zoe").lease, since=zoe.since)
+        assert place(await pool.wait_in_line(HUB, back)).position == 1
+        back = LineRequest(lease=line("jemma").lease, since=jemma.since)
+        assert place(await pool.wait_in_line(HUB, back)).position == 1
+        back = LineRequest(lease=line("zoe").lease, since=zoe.since)
+        assert place(await pool.wait_in_line(HUB, back)).position == 2
+
+
+async def test_who_does_not_ask_any_more_is_passed_over_and_then_forgotten(
+    tmp_path: Path,
+) -> None:
+    clock, runtime = FakeClock(), ScriptedRuntime(devices(2))
+    pool = make_pool(tmp_path, configuration=lending(), runtime=runtime, clock=clock)
+    async with opened(pool):
+        held = lease(await pool.wait_in_line(HUB, line("susan", gpus=2)))
+        await pool.wait_in_line(HUB, line("zoe", gpus=2))
+        clock.pass_s(ABSENT_S + 1)
+        assert place(await pool.wait_in_line(HUB, line("jemma"))).position == 1
+        assert place(await pool.wait_in_line(HUB, line("zoe", gpus=2))).position == 1
+        clock.pass_s(FORGOTTEN_S + 1)
+        assert place(await pool.wait_in_line(HUB, line("jemma"))).position == 1
+        assert place(await pool.wait_in_line(HUB, line("zoe", gpus=2))).position == 2
+        await pool.release(HUB, held.id)
+
+
+async def test_who_leaves_the_line_calls_nothing_back(tmp_path: Path) -> None:
+    runtime = ScriptedRuntime(devices(2))
+    async with opened(make_pool(tmp_path, configuration=lending(), runtime=runtime)) as pool:
+        held = lease(await pool.wait_in_line(HUB, line("susan", gpus=2)))
+        left = place(await pool.wait_in_line(HUB, line("jemma")))
+        await pool.release(HUB, left.id)
+        await pool.release(HUB, held.id)
+        job = await pool.submit(JOE, sleeper())
+        await reached(pool, job.id, State.RUNNING)
+        assert pool.leases(ADMIN) == []
+
+
+async def test_nobody_in_line_is_overtaken_by_one_who_does_not_wait(tmp_path: Path) -> None:
+    runtime = ScriptedRuntime(devices(2))
+    async with opened(make_pool(tmp_path, configuration=lending(), runtime=runtime)) as pool:
+        jobs = [await pool.submit(JOE, sleeper()) for _ in range(2)]
+        await runtime.until_launched(2)
+        await pool.wait_in_line(HUB, line("zoe", gpus=2))
+        first, second = [worker for worker, _ in await runtime.until_noticed(2)]
+        runtime.end(first, 143)
+        await until(pool, first.job, lambda job: job.state is State.QUEUED)
+        with pytest.raises(Unavailable, match="are not free"):
+            await pool.reserve(HUB, line("jemma").lease)
+        waiting = asyncio.ensure_future(asked_until_held(pool, line("zoe", gpus=2)))
+        runtime.end(second, 143)
+        assert len((await waiting).gpus) == 2
+        assert len(jobs) == 2
+
+
+async def test_a_small_wish_gets_what_a_larger_one_before_it_cannot_use(tmp_path: Path) -> None:
+    runtime = ScriptedRuntime(devices(2))
+    async with opened(make_pool(tmp_path, configuration=lending(), runtime=runtime)) as pool:
+        await pool.wait_in_line(HUB, line("susan"))
+        place(await pool.wait_in_line(HUB, line("zoe", gpus=2)))
+        assert lease(await pool.wait_in_line(HUB, line("jemma"))).gpus == ["GPU-1"]
+
+
+async def test_nobody_waits_in_line_for_more_than_the_quota(tmp_path: Path) -> None:
+    runtime = ScriptedRuntime(devices(2))
+    async with opened(make_pool(tmp_path, configuration=lending(), runtime=runtime)) as pool:
+        with pytest.raises(Refused) as caught:
+            await pool.wait_in_line(HUB, line("jemma", gpus=2))
+        assert caught.value.code == "build-quota"
+
+
+async def test_an_estimate_is_given_once_enough_servers_have_stopped(tmp_path: Path) -> None:
+    clock, runtime = FakeClock(), ScriptedRuntime(devices(2))
+    pool = make_pool(tmp_path, configuration=lending(), runtime=runtime, clock=clock)
+    async with opened(pool):
+        for number in range(5):
+            held = lease(await pool.wait_in_line(HUB, line("susan", gpus=2, spawn=str(number))))
+            clock.pass_s(600)
+            await pool.release(HUB, held.id)
+        await pool.wait_in_line(HUB, line("susan", gpus=2, spawn="last"))
+        clock.pass_s(100)
+        told = place(await pool.wait_in_line(HUB, line("jemma"))).estimated_start
+        assert told is not None
+        assert told.likely is not None
+        assert told.earliest is not None
+        assert told.likely - told.earliest == timedelta(seconds=500)
+
+
+async def test_a_real_job_gives_its_gpu_back_and_goes_on_when_the_bench_is_empty(
+    tmp_path: Path,
+) -> None:
+    configuration = story(LENDING.replace("quota: 1", "quota: 0"))
+    runtime = LocalRuntime(tmp_path, simulated(2))
+    async with opened(make_pool(tmp_path, configuration=configuration, runtime=runtime)) as pool:
+        code = "import time, signal, sys\nsignal.signal(15, lambda *_: sys.exit(3))\ntime.sleep(99)"
+        job = await pool.submit(JOE, python_job(code, gpus=2))
+        await reached(pool, job.id, State.RUNNING)
+        held = await asked_until_held(pool, line("susan", gpus=2))
+        assert len(held.gpus) == 2
+        now = await reached(pool, job.id, State.QUEUED)
+        assert [it.rule for it in now.preemptions] == ["R3"]
+        await pool.release(HUB, held.id)
+        assert (await reached(pool, job.id, State.RUNNING)).attempt == 2
