@@ -76,6 +76,10 @@ def guarantee_reached(board: Board, work: Work, index: int, resource: int) -> Re
 def never_fits(board: Board, work: Work) -> Reason:
     """It could not run even if the pool were empty, whatever limits and quotas say."""
     everything = board.whole
+    if not work.fit.anywhere and fits(
+        work.anywhere(), work.job.min_workers, everything, soon=False
+    ):
+        return _excluded(board, work)
     if work.fit.part and not any(node.shared for node in board.nodes):
         return _no_shared_gpus(work)
     if not everything.allowed(work.fit) and work.job.gpu_models:
@@ -85,6 +89,19 @@ def never_fits(board: Board, work: Work) -> Reason:
     if not fits(work, work.job.min_workers, everything, soon=False):
         return _larger_than_pool(work, everything)
     return _not_ready(board, work)
+
+
+def _excluded(board: Board, work: Work) -> Reason:
+    asked = plain(work.core.gpus, 0)
+    left = board.whole.allowed(work.fit).bit_count()
+    total = len(board.nodes)
+    return Reason(
+        ReasonCode.NODES_EXCLUDED,
+        f"waits for {count(asked, 'GPU')}: {count(left, 'node')} of {total} may be used, because "
+        "its volume is not to be had on the others or they did not take it",
+        {"asked": asked, "nodes": left, "of": total},
+        "nodes that did not take it are tried again in a few minutes; a volume stays where it is",
+    )
 
 
 def _no_such_model(board: Board, work: Work) -> Reason:

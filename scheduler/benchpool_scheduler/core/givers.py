@@ -35,7 +35,7 @@ class Givers:
         self._by_project: dict[NodeName, dict[int, int]] = {}
         self._most: dict[tuple[int, int | None], int] = {}
         self._lowest: dict[int, Chunk] = {}
-        self._freest: dict[tuple[str, ...], list[NodeRoom]] = {}
+        self._freest: dict[object, list[NodeRoom]] = {}
 
     def projects(self, where: NodeName | None = None) -> list[int]:
         """Return the projects that could give something, on a node or anywhere."""
@@ -62,12 +62,13 @@ class Givers:
             giving = self.on_nodes()
             yield from (n for n in room.freest(fit, soon=True) if n.node.name in giving)
             return
-        known = self._freest.get(fit.models)
+        where = (fit.models, fit.only, fit.barred)
+        known = self._freest.get(where)
         if known is None:  # between two explanations nothing changes
             names = (name for name in self._protected_nodes if room.may_use(fit, name))
             nodes = [room.by_name[name] for name in names]
             nodes.sort(key=lambda node: (-node.free_gpus(soon=True), node.order))
-            known = self._freest[fit.models] = nodes
+            known = self._freest[where] = nodes
         yield from known
 
     @cached_property

@@ -123,6 +123,8 @@ class Job:
         preemptions_last_hour: How often it was preempted in the last hour (R19).
         fraction: A single worker's part of one GPU in thousandths, else None; ``gpus`` is then 1.
         spread: Its workers want nodes of their own, instead of being packed (R12).
+        only: The nodes that it may use, e.g. where its volume can be had; None for any.
+        barred: Nodes that it may not use for now, because they did not take it.
     """
 
     id: JobId
@@ -153,6 +155,8 @@ class Job:
     expected_run_s: float | None = None
     done_s: float = 0.0
     spread: bool = False
+    only: frozenset[NodeName] | None = None
+    barred: frozenset[NodeName] = frozenset()
 
     def ran_at(self, now_s: float) -> float:
         """Return the time since its last start at an instant."""
@@ -300,6 +304,8 @@ class ReasonCode(StrEnum):
     """The whole pool is too small for it; it can never run as it is."""
     NO_SUCH_MODEL = "no-such-model"
     """No node has a GPU model that it accepts; it can never run as it is (R13)."""
+    NODES_EXCLUDED = "nodes-excluded"
+    """The nodes that could run it are out for it: its volume is elsewhere, or they refused it."""
     NO_NODE_READY = "no-node-ready"
     """The nodes that could run it are not ready."""
 

@@ -25,6 +25,13 @@ from benchpool_scheduler.core.works import Fit, Work
 __all__ = ["PLENTY", "NodeRoom", "Room", "Taken"]
 
 
+MOST_ALLOWED = 4096
+"""So many answers to the question where a job may go at all are remembered."""
+
+Where = tuple[tuple[str, ...], bool, frozenset[NodeName] | None, frozenset[NodeName]]
+"""What decides that: models, whether a part of a GPU will do, nodes by name."""
+
+
 @dataclass(frozen=True, slots=True)
 class Taken:
     """Workers given their GPUs, and the jobs that must be gone before they can start."""
@@ -54,7 +61,7 @@ class Room:
         most = max((len(n.node.gpus) for n in self.nodes), default=0)
         self.by_free = (self._buckets(most), self._buckets(most))
         self._by_order = {n.order: n for n in self.nodes}
-        self._allowed: dict[tuple[tuple[str, ...], bool], int] = {}
+        self._allowed: dict[Where, int] = {}
         self._indexes = Indexes(self.nodes)
         self.homes: dict[JobId, NodeName] = {}
         self.largest = max((len(node.node.gpus) for node in self.nodes), default=0)
@@ -174,13 +181,21 @@ class Room:
             models: GPU models to look at instead of all that it accepts.
         """
         models = fit.models if models is None else models
-        if not models and not fit.part:
+        if not models and not fit.part and fit.anywhere:
             return self.every
-        key = (models, fit.part > 0)
+        key = (models, fit.part > 0, fit.only, fit.barred)
         if key not in self._allowed:
-            nodes = (n for n in self.nodes if _may_use(n, *key))
+            if len(self._allowed) >= MOST_ALLOWED:
+                self._allowed.clear()
+            nodes = (n for n in self._named(fit) if _may_use(n, models, fit))
             self._allowed[key] = set_of(n.order for n in nodes)
         return self._allowed[key]
+
+    def _named(self, fit: Fit) -> Iterable[NodeRoom]:
+        """Return the nodes to look at: few where only few may be used."""
+        if fit.only is None:
+            return self.nodes
+        return [self.by_name[name] for name in fit.only if name in self.by_name]
 
     def home(self, work: Work) -> NodeName | None:
         """Return where the first worker of a job is, or will be by this pass; None for nowhere."""
@@ -190,11 +205,11 @@ class Room:
     def may_use(self, fit: Fit, node: NodeName) -> bool:
         """Tell whether a job of this fit may use the node at all, whatever is free."""
         room = self.by_name.get(node)
-        return room is not None and _may_use(room, fit.models, fit.part > 0)
+        return room is not None and _may_use(room, fit.models, fit)
 
     def acceptable(self, fit: Fit) -> list[NodeRoom]:
         """Return the nodes that a job of this fit may use at all, whatever is free."""
-        return [n for n in self.nodes if _may_use(n, fit.models, fit.part > 0)]
+        return [n for n in self.nodes if _may_use(n, fit.models, fit)]
 
     def free(self, fit: Fit, *, soon: bool = False) -> int:
         """Return how many whole GPUs are free, now or soon, for this fit."""
@@ -343,8 +358,17 @@ def _slots_of(fit: Fit, *, soon: bool) -> Callable[[NodeRoom], int | None]:
     return slots
 
 
-def _may_use(node: NodeRoom, models: tuple[str, ...], part: bool) -> bool:
-    return (not models or node.node.gpu_model in models) and (not part or node.node.shared)
+def _may_use(room: NodeRoom, models: tuple[str, ...], fit: Fit) -> bool:
+    node = room.node
+    return (
+        (not models or node.gpu_model in models)
+        and (not fit.part or node.shared)
+        and (fit.anywhere or _named(fit, node.name))
+    )
+
+
+def _named(fit: Fit, name: NodeName) -> bool:
+    return name not in fit.barred and (fit.only is None or name in fit.only)
 
 
 def _need(fit: Fit) -> tuple[int, int, int, int, int, bool]:

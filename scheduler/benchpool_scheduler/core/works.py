@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from benchpool_scheduler.core.amounts import WHOLE_GPU, Amounts, exact
-from benchpool_scheduler.core.model import Activity, Job
+from benchpool_scheduler.core.model import Activity, Job, NodeName
 from benchpool_scheduler.core.tree import Branch, Tree
 from benchpool_scheduler.errors import InvalidInput
 
@@ -22,6 +22,7 @@ class Fit(NamedTuple):
         models: Accepted GPU models, best first; empty for any (R13).
         owner: The project, where it takes part of a GPU: such GPUs are shared inside one (R1).
         fixed: It may not be paused, so that it gets nothing that benches have lent (R3).
+        only: The nodes that it may use, None for any; ``barred``: those that it may not.
     """
 
     gpus: int
@@ -34,6 +35,13 @@ class Fit(NamedTuple):
     spread: bool
     owner: int = -1
     fixed: bool = False
+    only: frozenset[NodeName] | None = None
+    barred: frozenset[NodeName] = frozenset()
+
+    @property
+    def anywhere(self) -> bool:
+        """Whether no node is out for it by name."""
+        return self.only is None and not self.barred
 
 
 class Work:
@@ -67,6 +75,8 @@ class Work:
             job.spread,
             branch.index if job.fraction else -1,
             not job.preemptible,
+            job.only,
+            job.barred,
         )
         self.core = self.need if job.min_workers == 1 else self.need.times(job.min_workers)
         self.user = job.user or job.project
@@ -78,6 +88,11 @@ class Work:
     def rank(self) -> tuple[int, bool]:
         """Return who gives way last inside a project: the largest."""
         return self.job.priority, not self.long
+
+    def anywhere(self) -> Work:
+        """Return the same job as if no node were out for it by name."""
+        free = replace(self.job, only=None, barred=frozenset())
+        return Work(free, self.age, self.branch, long=self.long)
 
     def with_gpus(self, gpus: int) -> Work:
         """Return the same job as if it asked for other GPUs per worker, for advice (R22)."""
@@ -98,12 +113,27 @@ def _asked(
     spread: bool,
     owner: int,
     fixed: bool,
+    only: frozenset[NodeName] | None,
+    barred: frozenset[NodeName],
 ) -> tuple[Amounts, Fit]:
     """Return what one worker takes, and where it could go; most jobs ask for what others do."""
     millicores, mib = exact(cpus, memory_gib)
     need = Amounts(part or gpus * WHOLE_GPU, millicores, mib)
     whole = 0 if part else gpus
-    fit = Fit(whole, part, millicores, mib, models, required, preferred, spread, owner, fixed)
+    fit = Fit(
+        whole,
+        part,
+        millicores,
+        mib,
+        models,
+        required,
+        preferred,
+        spread,
+        owner,
+        fixed,
+        only,
+        barred,
+    )
     return need, fit
 
 

@@ -76,6 +76,10 @@ class KeptBoard(RuleBasedStateMachine):
         self.born += 1
         pool = self.pool
         job = data.draw(a_job(f"new{self.born}", leaves(pool), pool.topology, EVERYTHING))
+        names = [node.name for node in pool.nodes]
+        if names and data.draw(st.integers(0, 4)) == 0:
+            some = data.draw(st.frozensets(st.sampled_from(names)))
+            job = replace(job, only=some) if self.born % 2 else replace(job, barred=some)
         self._becomes((*pool.jobs, replace(queueing(job), as_of_s=pool.now_s)))
 
     @precondition(lambda self: self.pool.jobs)

@@ -1,0 +1,83 @@
+"""A job uses no node that is out for it: its volume is elsewhere, or the node did not take it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from benchpool_scheduler.core.model import (
+    Activity,
+    GpuId,
+    Job,
+    JobId,
+    Node,
+    NodeName,
+    Preempt,
+    Project,
+    ProjectName,
+    ReasonCode,
+    Snapshot,
+    Start,
+    Worker,
+)
+from benchpool_scheduler.core.plan import decide
+
+LAB, OTHER = ProjectName("lab"), ProjectName("other")
+PROJECTS = (Project(LAB, quota=4), Project(OTHER, quota=0))
+
+
+def machine(name: str, gpus: int = 4, **facts: Any) -> Node:
+    return Node(NodeName(name), tuple(GpuId(f"{name}/{at}") for at in range(gpus)), **facts)
+
+
+def names(*which: str) -> frozenset[NodeName]:
+    return frozenset(NodeName(name) for name in which)
+
+
+A, B = machine("a"), machine("b")
+
+
+def where(job: Job, *nodes: Node, others: tuple[Job, ...] = ()) -> list[str]:
+    plan = decide(Snapshot(nodes, PROJECTS, (*others, job)))
+    starts = [c for c in plan.commands if isinstance(c, Start) and c.job == job.id]
+    return sorted(worker.node for start in starts for worker in start.workers)
+
+
+@pytest.mark.parametrize("out", [{"only": names("b")}, {"barred": names("a")}], ids=str)
+@pytest.mark.parametrize("more", [{}, {"spread": True}, {"gpus": 4}, {"cpus": 1.0}], ids=str)
+def test_it_starts_only_where_it_may(out: dict[str, Any], more: dict[str, Any]) -> None:
+    job = Job(JobId("j"), LAB, **out, **more)
+    assert where(job, A, B) == ["b"]
+    assert where(job, machine("a", cpus=8.0), machine("b", cpus=8.0)) == ["b"]
+
+
+def test_a_gang_with_one_node_out_takes_the_others() -> None:
+    gang = Job(JobId("g"), LAB, gpus=2, workers=2, min_workers=2, barred=names("a"))
+    assert where(gang, A, B) == ["b", "b"]
+
+
+def test_nobody_is_stopped_on_a_node_that_is_out_for_the_claimant() -> None:
+    held = tuple(Worker(A.name, (gpu,)) for gpu in A.gpus)
+    runs = Job(JobId("o"), OTHER, workers=4, min_workers=4, activity=Activity.RUNNING, held=held)
+    claim = Job(JobId("j"), LAB, barred=names("a"))
+    full = replace(B, gpus=())
+    plan = decide(Snapshot((A, full), PROJECTS, (runs, claim)))
+    assert not [c for c in plan.commands if isinstance(c, Preempt)]
+    allowed = decide(Snapshot((A, full), PROJECTS, (runs, replace(claim, barred=frozenset()))))
+    assert [c.job for c in allowed.commands if isinstance(c, Preempt)] == ["o"]
+
+
+def test_the_reason_says_that_the_nodes_are_out_not_that_it_can_never_run() -> None:
+    job = Job(JobId("j"), LAB, gpus=4, only=names("b"))
+    plan = decide(Snapshot((A, machine("b", 2)), PROJECTS, (job,)))
+    reason = plan.reasons[job.id]
+    assert reason.code is ReasonCode.NODES_EXCLUDED
+    assert reason.numbers == {"asked": 4, "nodes": 1, "of": 2}
+
+
+def test_a_job_too_large_for_any_node_is_told_so_all_the_same() -> None:
+    job = Job(JobId("j"), LAB, gpus=5, only=names("b"))
+    plan = decide(Snapshot((A, B), (Project(LAB, quota=9),), (job,)))
+    assert plan.reasons[job.id].code is ReasonCode.LARGER_THAN_NODE
