@@ -66,15 +66,20 @@ def test_wait_follows_a_job_through_a_pause_to_its_end(
 
 
 def start(folder: Path, environ: Mapping[str, str], *words: str) -> subprocess.Popen[str]:
-    """Start a command line as a process of its own."""
-    return subprocess.Popen(
-        [sys.executable, "-m", "benchpool_scheduler.cli", *words],
-        cwd=folder,
-        env=dict(environ),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    """Start a command line as a process of its own, which listens to Ctrl-C as in a terminal."""
+    # Where the tests are a background job of a shell, SIGINT is ignored, and that is inherited.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        return subprocess.Popen(
+            [sys.executable, "-m", "benchpool_scheduler.cli", *words],
+            cwd=folder,
+            env=dict(environ),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def test_results_come_back_beside_the_script(
