@@ -14,11 +14,14 @@ FAKE = "kwok.x-k8s.io/node"
 NODES = "/api/v1/nodes"
 
 
-def start(processes: Processes, kubeconfig: Path) -> None:
-    """Start kwok; it looks after annotated nodes only."""
+def start(processes: Processes, kubeconfig: Path, stages: Path | str = "-") -> None:
+    """Start kwok; it looks after annotated nodes only.
+
+    Without a file of ``stages`` kwok has its usual ones; pods of Jobs then end at once.
+    """
     options = {
         "kubeconfig": kubeconfig,
-        "config": "-",  # no file of the person's own; kwok then has its usual stages
+        "config": stages,  # "-": no file of the person's own
         "manage-all-nodes": "false",
         "manage-nodes-with-annotation-selector": f"{FAKE}=fake",
     }

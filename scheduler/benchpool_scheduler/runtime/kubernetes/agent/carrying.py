@@ -1,0 +1,77 @@
+"""Folders packed into one file: a checkpoint or results on their way through the scheduler.
+
+Only folders and regular files are packed and unpacked: no link can lead anywhere.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tarfile
+
+SKIPPED = frozenset({"__pycache__", ".ipynb_checkpoints", ".git"})
+
+
+class TooMuch(Exception):
+    """A folder holds more than may be sent; the text is for the user."""
+
+
+def size(folder: str) -> int:
+    """Return the bytes of all files below a folder."""
+    total = 0
+    for here, folders, files in os.walk(folder):
+        folders[:] = [name for name in folders if name not in SKIPPED]
+        for name in files:
+            try:
+                total += os.lstat(os.path.join(here, name)).st_size
+            except OSError:
+                continue
+    return total
+
+
+def pack(folder: str, target: str, most_bytes: int, what: str) -> int:
+    """Pack a folder into a file and return its size; 0 when there is nothing in it.
+
+    Raises:
+        TooMuch: More than ``most_bytes``. OSError: the disk.
+    """
+    total = size(folder)
+    if total > most_bytes:
+        raise TooMuch(
+            f"the {what} has {total} bytes and {most_bytes} may be sent; let the job save to a "
+            "volume that its pods mount"
+        )
+    count = 0
+    with tarfile.open(target, "w") as tar:
+        for here, folders, files in os.walk(folder):
+            folders[:] = sorted(name for name in folders if name not in SKIPPED)
+            for name in sorted(files):
+                path = os.path.join(here, name)
+                if os.path.islink(path) or not os.path.isfile(path):
+                    continue
+                try:
+                    tar.add(path, os.path.relpath(path, folder), recursive=False)
+                    count += 1
+                except FileNotFoundError:
+                    continue  # it was replaced while we looked
+    return os.stat(target).st_size if count else 0
+
+
+def unpack(packed: str, folder: str) -> None:
+    """Lay a packed folder out over another. Errors: OSError, tarfile.TarError."""
+    with tarfile.open(packed, "r") as tar:
+        for one in tar:
+            parts = one.name.split("/")
+            if not one.isfile() or one.name.startswith("/") or ".." in parts:
+                continue
+            target = os.path.join(folder, *parts)
+            os.makedirs(os.path.dirname(target), mode=0o700, exist_ok=True)
+            source = tar.extractfile(one)
+            if source is None:
+                continue
+            temporary = f"{target}.benchpool"
+            with open(temporary, "wb") as file:
+                shutil.copyfileobj(source, file)
+            os.chmod(temporary, 0o700 if one.mode & 0o100 else 0o600)
+            os.utime(temporary, (one.mtime, one.mtime))
+            os.replace(temporary, target)

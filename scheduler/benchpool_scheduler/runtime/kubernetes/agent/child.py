@@ -1,0 +1,135 @@
+"""The supervisor of the command, as a process of the agent (see ``runtime.local.supervisor``)."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import signal
+import sys
+import time
+from typing import TYPE_CHECKING
+
+from benchpool_scheduler.runtime.local.supervisor import containment, records
+
+from . import environment, places
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from .order import Order
+
+BOOT = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from benchpool_scheduler.runtime.local.supervisor import run
+run.main(sys.argv[2:])
+"""
+
+
+def told(order: Order, image: Mapping[str, str]) -> dict[str, object]:
+    """Return what the supervisor is told."""
+    return {
+        "argv": order.argv,
+        "env": environment.environment(order, image),
+        "cwd": order.cwd,
+        "files": order.files,
+        "objects": places.OBJECTS,
+        "folders": [order.checkpoint, places.OUTPUT],
+        "output": places.OUTPUT,
+        "output_dir": order.home or places.RESULTS,
+        "account": None,
+        "grace_s": order.grace_s,
+        "time_limit_s": order.time_limit_s,
+        "log_bytes": order.log_bytes,
+        "tag": tag(),
+        "name": f"benchpool-{order.job}-{order.attempt}-{order.index}",
+    }
+
+
+def tag() -> str:
+    """Return the variable that every process of the command carries."""
+    return f"BENCHPOOL_NOTICE_FILE={environment.NOTICE}"
+
+
+class Supervisor:
+    """A running supervisor; the agent is process 1 of its pod and reaps whatever ends."""
+
+    def __init__(self, order: Mapping[str, object], zipped: str) -> None:
+        os.makedirs(places.WORKER, mode=0o700, exist_ok=True)
+        self._pid = _spawn(order, zipped)
+        self._over = False
+
+    @property
+    def over(self) -> bool:
+        """Whether it has ended."""
+        if not self._over:
+            self._reap()
+        return self._over
+
+    def stop(self, kind: str, grace_s: float, for_: str, text: str) -> None:
+        """Let it stop the command as the scheduler wishes."""
+        wish: dict[str, object] = {"kind": kind, "grace_s": grace_s, "for": for_, "text": text}
+        records.write(places.WORKER, records.STOP, wish, durable=False)
+        # Before it has introduced itself a signal would kill it; then it looks by itself.
+        if os.path.exists(os.path.join(places.WORKER, records.PROCESS)):
+            self._send(signal.SIGUSR1)
+
+    def machine_ends(self) -> None:
+        """Tell that the pod must go, although nobody of ours wants it to."""
+        deadline = time.monotonic() + 5.0
+        while time.monotonic() < deadline and not self.over:
+            if os.path.exists(os.path.join(places.WORKER, records.PROCESS)):
+                self._send(signal.SIGTERM)
+                return
+            time.sleep(0.05)
+
+    def end(self) -> dict[str, object]:
+        """Return the record of the end; whatever a killed supervisor left is killed."""
+        found = records.read(places.WORKER, records.EXIT)
+        if found is not None:
+            return found
+        while not containment.sweep(tag(), None):
+            time.sleep(0.02)
+        return {
+            "exit_code": None,
+            "by": "lost",
+            "text": "the process that watched over it was killed, perhaps for want of memory",
+            "started": None,
+            "ended": time.time(),
+        }
+
+    def _send(self, number: signal.Signals) -> None:
+        if not self.over:
+            os.kill(self._pid, number)
+
+    def _reap(self) -> None:
+        try:
+            while True:
+                pid, _ = os.waitpid(-1, os.WNOHANG)
+                if pid == 0:
+                    return
+                self._over = self._over or pid == self._pid
+        except ChildProcessError:
+            self._over = True
+
+
+def _spawn(order: Mapping[str, object], zipped: str) -> int:
+    """Start a supervisor with its order as standard input; return its pid."""
+    order_file = os.memfd_create("order", os.MFD_CLOEXEC)
+    os.write(order_file, json.dumps(order).encode())
+    os.lseek(order_file, 0, os.SEEK_SET)
+    null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
+    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+    lock = os.open(os.path.join(places.WORKER, records.LOCK), flags, 0o600)
+    ready, ready_writer = os.pipe2(os.O_CLOEXEC)
+    os.close(ready)
+    sources = [order_file, null, 2, lock, ready_writer]
+    high = [fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, 20) for descriptor in sources]
+    actions = [(os.POSIX_SPAWN_DUP2, source, target) for target, source in enumerate(high)]
+    arguments = [sys.executable, "-I", "-S", "-X", "utf8", "-c", BOOT, zipped, places.WORKER]
+    try:
+        return os.posix_spawn(sys.executable, arguments, {}, file_actions=actions, setsid=True)
+    finally:
+        for descriptor in (*high, order_file, null, lock, ready_writer):
+            os.close(descriptor)

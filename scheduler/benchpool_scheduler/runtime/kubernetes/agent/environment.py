@@ -1,0 +1,73 @@
+"""The environment of the job's command in a pod (formats, section 7): pure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from benchpool_scheduler.runtime.local.supervisor import records
+
+from . import places
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from .order import Order
+
+NOT_PASSED_ON = ("KUBERNETES_", "JUPYTERHUB_", "BENCHPOOL_AGENT_", places.INDEX, "HOSTNAME")
+"""Variables of the pod, by their beginning, that are no business of the job."""
+
+EXCHANGE = f"{places.WORKER}/{records.EXCHANGE}"
+NOTICE = f"{EXCHANGE}/{records.NOTICE}"
+
+
+def environment(order: Order, image: Mapping[str, str]) -> dict[str, str]:
+    """Return all that the command finds: the image's, the job's, and what we add."""
+    own = {name: value for name, value in image.items() if not name.startswith(NOT_PASSED_ON)}
+    return {
+        "PYTHONUNBUFFERED": "1",
+        "HOME": places.ROOT,
+        **own,
+        **order.env,
+        "BENCHPOOL_CHECKPOINT_DIR": order.checkpoint,
+        "BENCHPOOL_OUTPUT_DIR": places.OUTPUT,
+        "BENCHPOOL_NOTICE_FILE": NOTICE,
+        "BENCHPOOL_PROGRESS_FILE": f"{EXCHANGE}/{records.PROGRESS}",
+        "CUDA_VISIBLE_DEVICES": devices(image, order.gpus),
+        "CUDA_DEVICE_ORDER": "PCI_BUS_ID",
+        **rendezvous(order),
+    }
+
+
+def devices(image: Mapping[str, str], gpus: int) -> str:
+    """Return the GPUs that the node gave to this pod, as far as its device plugin says.
+
+    >>> devices({"NVIDIA_VISIBLE_DEVICES": "GPU-1,GPU-2"}, 2), devices({}, 2), devices({}, 0)
+    ('GPU-1,GPU-2', '0,1', '')
+    """
+    given = image.get("CUDA_VISIBLE_DEVICES")
+    if given is not None and given not in ("all", "void", "none"):
+        return given
+    visible = image.get("NVIDIA_VISIBLE_DEVICES", "")
+    if visible and visible not in ("all", "void", "none") and "/" not in visible:
+        return visible
+    return ",".join(str(index) for index in range(gpus))
+
+
+def rendezvous(order: Order) -> dict[str, str]:
+    """Return what torchrun and others read to meet.
+
+    ``WORLD_SIZE`` counts processes, one for each GPU. Rank and local rank are known only when a
+    worker is one process; else its own launcher (``torchrun``) gives them to its processes.
+    """
+    found = {
+        "MASTER_ADDR": order.master,
+        "MASTER_PORT": str(order.port),
+        "WORLD_SIZE": str(order.workers * order.processes),
+        "NNODES": str(order.workers),
+        "NODE_RANK": str(order.index),
+        "NPROC_PER_NODE": str(order.processes),
+    }
+    if order.processes == 1:
+        found["RANK"] = str(order.index)
+        found["LOCAL_RANK"] = "0"
+    return found

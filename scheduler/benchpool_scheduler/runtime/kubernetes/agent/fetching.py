@@ -1,0 +1,66 @@
+"""What a worker needs before it begins: submitted files, what was saved, and the others' names."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import socket
+from typing import TYPE_CHECKING
+
+from . import carrying, places
+
+if TYPE_CHECKING:
+    import threading
+
+    from .link import Link
+    from .order import Order
+
+PATIENCE_S = 900.0
+"""So long the scheduler may be away before a worker gives up beginning."""
+MEETING_S = 120.0
+
+
+class CouldNotFetch(Exception):
+    """Something is missing; the text is for the user."""
+
+
+def fetch_all(order: Order, link: Link) -> None:
+    """Fetch contents and the checkpoint. Errors: CouldNotFetch, Away, Refused, OSError."""
+    for sha256 in order.hashes:
+        folder = os.path.join(places.OBJECTS, sha256[:2])
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        target = os.path.join(folder, sha256)
+        if not link.fetch(f"objects/{sha256}", target, PATIENCE_S):
+            raise CouldNotFetch("a submitted file is missing on the server; submit the job again")
+        if _hash(target) != sha256:
+            raise CouldNotFetch("a submitted file was damaged on its way; submit the job again")
+    os.makedirs(order.checkpoint, mode=0o700, exist_ok=True)
+    if order.attempt == 1 or not order.carries:
+        return
+    # The first worker speaks for the gang: what it saved goes over what others saved.
+    for index in reversed(range(order.workers)):
+        packed = os.path.join(places.ROOT, "checkpoint.tar")
+        if link.fetch(f"checkpoint/{index}", packed, PATIENCE_S):
+            carrying.unpack(packed, order.checkpoint)
+            os.unlink(packed)
+
+
+def wait_for_name(name: str, ended: threading.Event) -> bool:
+    """Wait until a name is known: the first look-up of a worker that just began may fail."""
+    left = MEETING_S
+    while left > 0 and not ended.is_set():
+        try:
+            socket.getaddrinfo(name, None)
+            return True
+        except OSError:
+            ended.wait(0.25)
+            left -= 0.25
+    return False
+
+
+def _hash(path: str) -> str:
+    found = hashlib.sha256()
+    with open(path, "rb") as file:
+        while piece := file.read(1 << 20):
+            found.update(piece)
+    return found.hexdigest()

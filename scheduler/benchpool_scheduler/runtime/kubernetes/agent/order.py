@@ -1,0 +1,70 @@
+"""What an agent is told: the order of its attempt, and which of its workers it is."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+
+from . import places
+
+
+class Order:
+    """The order of an attempt, as ``runtime.kubernetes.orders`` writes it.
+
+    Attributes:
+        index: Which worker this is. ``token``: proves it to the scheduler.
+        home: Folder of the submitter into which results are copied; None sends them.
+        cwd: Folder to run in; None runs in a fresh copy of ``files``.
+        objects: Contents that ``argv`` names besides.
+        checkpoint: The folder that every attempt finds again. ``carries``: no volume holds it, so
+            that it is sent to the scheduler and fetched from there.
+        carry_bytes: Most bytes of checkpoint or results that are sent.
+        processes: Of one worker, one for each GPU. ``master``: where the gang meets.
+    """
+
+    def __init__(self, text: bytes, index: int, token: str) -> None:
+        told = json.loads(text)
+        self.index = index
+        self.token = token
+        self.job: str = told["job"]
+        self.attempt = int(told["attempt"])
+        self.url: str = told["url"]
+        self.argv: list[str] = list(told["argv"])
+        self.env: dict[str, str] = dict(told["env"])
+        self.cwd: str | None = told["cwd"]
+        self.files: list[tuple[str, str, bool]] = [tuple(file) for file in told["files"]]
+        self.objects: list[str] = list(told["objects"])
+        self.home: str | None = told["home"]
+        self.checkpoint: str = told["checkpoint"]
+        self.carries: bool = told["carries"]
+        self.grace_s = float(told["grace_s"])
+        limit = told["time_limit_s"]
+        self.time_limit_s: float | None = None if limit is None else float(limit)
+        self.log_bytes = int(told["log_bytes"])
+        self.carry_bytes = int(told["carry_bytes"])
+        self.workers = int(told["workers"])
+        self.processes = int(told["processes"])
+        self.gpus = int(told["gpus"])
+        self.master: str = told["master"]
+        self.port = int(told["port"])
+
+    @property
+    def path(self) -> str:
+        """This worker's part of an address."""
+        return f"{self.job}/{self.attempt}/{self.index}"
+
+    @property
+    def hashes(self) -> list[str]:
+        """All contents to fetch, each once."""
+        return sorted({*self.objects, *(sha256 for _, sha256, _ in self.files)})
+
+
+def read(folder: str = places.TOLD) -> Order:
+    """Read the order that lies in this pod."""
+    index = int(os.environ.get(places.INDEX, "0"))
+    with open(os.path.join(folder, places.ORDER), "rb") as file:
+        text = gzip.decompress(file.read())
+    with open(os.path.join(folder, places.TOKEN.format(index=index)), encoding="ascii") as file:
+        token = file.read().strip()
+    return Order(text, index, token)

@@ -1,0 +1,24 @@
+"""Where things lie in a worker's pod."""
+
+from __future__ import annotations
+
+ROOT = "/benchpool"
+"""The scratch folder: gone with the pod."""
+AGENT = ROOT + "/agent.pyz"
+WORKER = ROOT + "/worker"
+OBJECTS = ROOT + "/objects"
+CHECKPOINT = ROOT + "/checkpoint"
+OUTPUT = ROOT + "/output"
+RESULTS = ROOT + "/results"
+
+TOLD = "/benchpool-order"
+"""The Secret of the attempt."""
+ORDER = "order"
+TOKEN = "token-{index}"  # noqa: S105 (the name of a file)
+
+INDEX = "JOB_COMPLETION_INDEX"
+"""Variable in which Kubernetes says which worker this is."""
+LAST_WORDS = "/dev/termination-log"
+LAST_WORDS_LENGTH = 600
+"""What the agent says at its end is kept with the pod: 4096 bytes at most, each character of the
+sentence up to six of them."""

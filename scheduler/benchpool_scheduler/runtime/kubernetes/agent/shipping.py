@@ -1,0 +1,123 @@
+"""Sends the log and the progress as they grow; what the scheduler has, it says itself."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from benchpool_scheduler.runtime.local import logs, progress
+
+from . import environment, places
+from .link import Away, Refused
+
+if TYPE_CHECKING:
+    from .link import Link
+
+PIECE = 512 * 1024
+AGAIN_S = (0.5, 10.0)
+"""After a failure: at first, and at most."""
+ECHO_BYTES = 64 * 1024
+PROGRESS_S = 1.0
+
+FOLDER = Path(places.WORKER)
+EXCHANGE = Path(environment.EXCHANGE)
+
+
+class Shipper:
+    """Sends what is new, never waits long; the log goes to standard output too."""
+
+    def __init__(self, link: Link, checkpoint: str) -> None:
+        self._link = link
+        self._checkpoint = Path(checkpoint)
+        self._offset = 0
+        self._echoed = 0
+        self._not_before = 0.0
+        self._wait = AGAIN_S[0]
+        self._looked = 0.0
+        self._seen: object = None
+        self._told: object = None
+        self._saved: float | None = None
+        self._said = progress.Progress()
+
+    def step(self) -> bool:
+        """Send one piece of the log if there is one; return whether there may be more."""
+        self._echo()
+        if time.monotonic() < self._not_before:
+            return False
+        try:
+            more = self._ship(0.0)
+            self._tell()
+        except Away:
+            self._not_before = time.monotonic() + self._wait
+            self._wait = min(AGAIN_S[1], self._wait * 2)
+            return False
+        except Refused:
+            self._not_before = time.monotonic() + AGAIN_S[1]
+            return False
+        self._wait = AGAIN_S[0]
+        return more
+
+    def finish(self, patience_s: float) -> None:
+        """Send the rest; gives up when nobody answers for so long."""
+        while self._echo():
+            pass
+        try:
+            while self._ship(patience_s):
+                pass
+            self._looked = 0.0
+            self._tell()
+        except (Away, Refused):
+            return
+
+    def _ship(self, patience_s: float) -> bool:
+        if logs.size(FOLDER) <= self._offset:
+            return False
+        start, data = logs.read(FOLDER, self._offset, PIECE)
+        if not data:
+            return False
+        answer = self._link.post(f"log?offset={start}", data, patience_s=patience_s)
+        self._offset = int(json.loads(answer)["next"])
+        return True
+
+    def _tell(self) -> None:
+        """Tell of progress and of a checkpoint that is written whole, when they are new."""
+        now = time.monotonic()
+        if now - self._looked < PROGRESS_S:
+            return
+        self._looked = now
+        written = progress.signature(EXCHANGE)
+        saved = progress.checkpoint_time(self._checkpoint)
+        # One that still changes is not whole: it counts when it is the same at the next look.
+        settled, self._saved = (saved if saved == self._saved else None), saved
+        if written != self._seen:
+            self._seen = written
+            self._said = progress.read_progress(EXCHANGE) or self._said
+        news = (self._said, settled)
+        if (written is None and settled is None) or news == self._told:
+            return
+        said = self._said
+        body = {
+            "fraction": said.fraction,
+            "text": said.text,
+            "metrics": dict(said.metrics),
+            "checkpoint_at": settled,
+        }
+        self._link.post("progress", json.dumps(body).encode())
+        self._told = news
+
+    def _echo(self) -> bool:
+        """Write what is new to standard output, for ``kubectl logs``."""
+        if logs.size(FOLDER) <= self._echoed:
+            return False
+        start, data = logs.read(FOLDER, self._echoed, ECHO_BYTES)
+        if not data:
+            return False
+        self._echoed = start + len(data)
+        try:
+            os.write(1, data)
+        except OSError:
+            return False
+        return True

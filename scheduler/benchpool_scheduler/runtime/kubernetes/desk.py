@@ -1,0 +1,152 @@
+"""Where agents are answered: notices, logs, progress, and folders on their way.
+
+Agents ask, nobody calls them: a pod needs no open port. A question for a notice is held open, so
+that a notice arrives within milliseconds. What it keeps in memory is only who asks just now.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from benchpool_scheduler.errors import TooLarge
+from benchpool_scheduler.runtime import Notice, WorkerEvent, WorkerId, WorkerProgress
+from benchpool_scheduler.runtime.kubernetes.shipped import ShippedLogs
+from benchpool_scheduler.runtime.local.folders import Folders
+
+HEARD_S = 5.0
+"""An agent that is between two questions for less than this still listens."""
+MOST_WAIT_S = 55.0
+
+
+@dataclass(slots=True)
+class _Line:
+    """One worker's line to its agent."""
+
+    notice: tuple[Notice, float] | None = None
+    news: asyncio.Event = field(default_factory=asyncio.Event)
+    asking: int = 0
+    heard: float = -1e9
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A notice with the seconds that are left of its grace."""
+
+    kind: str
+    grace_s: float
+    for_: str
+    text: str
+
+
+class Desk:
+    """What agents talk to; every verb is for a worker that has proved who it is.
+
+    Args:
+        folders: Of the scheduler's state folder. ``log_bytes``: bound of one log there.
+        tell: Takes events. ``carry_bytes``: most bytes of a folder that is sent.
+    """
+
+    def __init__(
+        self,
+        folders: Folders,
+        tell: Callable[[WorkerEvent], None],
+        *,
+        log_bytes: int,
+        carry_bytes: int,
+    ) -> None:
+        self._folders = folders
+        self._tell = tell
+        self._logs = ShippedLogs(folders, log_bytes)
+        self._carry_bytes = carry_bytes
+        self._lines: dict[WorkerId, _Line] = {}
+        self._grown: dict[WorkerId, asyncio.Event] = {}
+
+    # ------------------------------------------------------------------ for the runtime
+
+    def notify(self, worker: WorkerId, notice: Notice) -> None:
+        """Give a notice to the worker's agent as soon as it asks."""
+        line = self._line(worker)
+        line.notice = (notice, time.monotonic() + notice.grace_s)
+        line.news.set()
+
+    def listens(self, worker: WorkerId) -> bool:
+        """Tell whether the worker's agent hears notices just now."""
+        line = self._lines.get(worker)
+        return line is not None and (line.asking > 0 or time.monotonic() - line.heard < HEARD_S)
+
+    def leave(self, worker: WorkerId) -> None:
+        """Forget a worker that has ended."""
+        self._lines.pop(worker, None)
+        grown = self._grown.pop(worker, None)
+        if grown is not None:
+            grown.set()
+
+    def grown(self, worker: WorkerId) -> asyncio.Event:
+        """Return what is set when the worker's log grows next, or ends."""
+        return self._grown.setdefault(worker, asyncio.Event())
+
+    # ------------------------------------------------------------------ for agents
+
+    async def notice(self, worker: WorkerId, known: str, wait_s: float) -> Wanted | None:
+        """Return what the worker shall know and does not, waiting for it; None for nothing."""
+        line = self._line(worker)
+        line.asking += 1
+        deadline = time.monotonic() + min(wait_s, MOST_WAIT_S)
+        try:
+            while True:
+                if line.notice is not None and line.notice[0].kind != known:
+                    notice, until = line.notice
+                    left = max(0.0, until - time.monotonic())
+                    return Wanted(notice.kind, left, notice.for_, notice.text)
+                line.news.clear()
+                left = deadline - time.monotonic()
+                if left <= 0:
+                    return None
+                try:
+                    await asyncio.wait_for(line.news.wait(), left)
+                except TimeoutError:
+                    return None
+        finally:
+            line.asking -= 1
+            line.heard = time.monotonic()
+
+    def append(self, worker: WorkerId, offset: int, data: bytes) -> int:
+        """Take a piece of the log; return where the next one begins."""
+        after = self._logs.append(worker, offset, data)
+        grown = self._grown.pop(worker, None)
+        if grown is not None:
+            grown.set()
+        return after
+
+    def progress(
+        self,
+        worker: WorkerId,
+        fraction: float | None,
+        text: str | None,
+        metrics: Mapping[str, float],
+        checkpoint_at: float | None,
+    ) -> None:
+        """Take what a worker says of itself."""
+        self._tell(
+            WorkerProgress(worker, time.time(), fraction, text, dict(metrics), checkpoint_at)
+        )
+
+    def carried(self, job: str, what: str, index: int) -> Path:
+        """Return where a packed folder of a worker lies, or would lie."""
+        return self._folders.job(job) / "carried" / f"{what}-{index}.tar"
+
+    def check_size(self, size: int, what: str) -> None:
+        """Refuse what is too large. Errors: TooLarge."""
+        if size > self._carry_bytes:
+            raise TooLarge(
+                f"The {what} has {size} bytes and {self._carry_bytes} may be sent; let the job "
+                "save to a volume that its pods mount.",
+                numbers={"bytes": size, "limit": self._carry_bytes},
+            )
+
+    def _line(self, worker: WorkerId) -> _Line:
+        return self._lines.setdefault(worker, _Line())

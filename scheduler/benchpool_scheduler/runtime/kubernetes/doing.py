@@ -1,0 +1,62 @@
+"""Does things until they are done, while the API server may be away."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine, Hashable
+
+from benchpool_scheduler.kube import KubeUnavailable
+
+log = logging.getLogger(__name__)
+
+AGAIN_S = (0.5, 15.0)
+"""After the API server was away: at first, and at most."""
+
+Action = Callable[[], Coroutine[None, None, None]]
+
+
+class Doing:
+    """One task for each thing that is under way.
+
+    Asked again for something that is under way, it is done once more afterwards: what was asked
+    for in between may have come too late for the first time.
+    """
+
+    def __init__(self) -> None:
+        self._tasks: dict[Hashable, asyncio.Task[None]] = {}
+        self._again: dict[Hashable, Action] = {}
+
+    def ask(self, key: Hashable, action: Action) -> None:
+        """Do something, one at a time for each key; returns at once."""
+        if key in self._tasks:
+            self._again[key] = action
+            return
+        task = asyncio.create_task(self._until_done(key, action))
+        self._tasks[key] = task
+        task.add_done_callback(lambda _: self._tasks.pop(key, None))
+
+    async def close(self) -> None:
+        """Leave everything as it is."""
+        tasks = list(self._tasks.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _until_done(self, key: Hashable, action: Action) -> None:
+        wait_s = AGAIN_S[0]
+        while True:
+            try:
+                await action()
+            except KubeUnavailable as away:
+                log.warning("%s: %s", key, away)
+                await asyncio.sleep(wait_s)
+                wait_s = min(AGAIN_S[1], wait_s * 2)
+                action = self._again.pop(key, action)
+                continue
+            except Exception:
+                log.exception("%s failed", key)
+            following = self._again.pop(key, None)
+            if following is None:
+                return
+            action = following

@@ -1,0 +1,42 @@
+"""What nodes are besides their GPUs, and where volumes can be used: pure."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+
+from benchpool_scheduler.runtime import NodeFacts
+from benchpool_scheduler.runtime.kubernetes.quantities import GIB
+from benchpool_scheduler.runtime.kubernetes.seen import NodeSeen, PodUse
+from benchpool_scheduler.runtime.kubernetes.slots import why_not
+
+
+def facts(
+    nodes: Iterable[NodeSeen],
+    others: Iterable[PodUse],
+    tolerations: Sequence[Mapping[str, str]],
+) -> tuple[NodeFacts, ...]:
+    """Return the nodes by name; what pods that are not ours ask for is taken off."""
+    cpus: dict[str, float] = defaultdict(float)
+    memory: dict[str, float] = defaultdict(float)
+    for use in others:
+        cpus[use.node] += use.requests.get("cpu", 0.0)
+        memory[use.node] += use.requests.get("memory", 0.0)
+    found = []
+    for node in sorted(nodes, key=lambda one: one.name):
+        note = why_not(node, tolerations)
+        found.append(
+            NodeFacts(
+                name=node.name,
+                labels=node.labels,
+                cpus=_left(node.allocatable.get("cpu"), cpus[node.name]),
+                memory_gib=_left(node.allocatable.get("memory"), memory[node.name], GIB),
+                ready=note is None,
+                note=note,
+            )
+        )
+    return tuple(found)
+
+
+def _left(has: float | None, taken: float, unit: float = 1.0) -> float | None:
+    return None if has is None else max(0.0, has - taken) / unit

@@ -1,0 +1,127 @@
+"""Finds attempts again after a start, and why pods are missing, from the API server alone."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from msgspec import Struct
+
+from benchpool_scheduler import contract_kubernetes as names
+from benchpool_scheduler.kube import Connection, NotFound, kinds
+from benchpool_scheduler.runtime import EndedBy, WorkerId
+from benchpool_scheduler.runtime.kubernetes.book import Attempt, Book, Seat
+from benchpool_scheduler.runtime.kubernetes.manifests import PLACEMENT, placements
+from benchpool_scheduler.runtime.kubernetes.seen import Condition, Meta
+from benchpool_scheduler.runtime.kubernetes.settings import ClusterSettings
+from benchpool_scheduler.runtime.kubernetes.verdicts import TEXT_LIMIT, Trouble
+
+PATIENCE_S = 60.0
+"""Pods that are missing for so long, without anybody saying why, will not come."""
+
+
+class JobStatus(Struct, frozen=True):
+    """``status`` of a Job."""
+
+    conditions: list[Condition] = []
+
+
+class Job(Struct, frozen=True):
+    """A Job as the API server sends it."""
+
+    metadata: Meta
+    status: JobStatus = JobStatus()
+
+    @property
+    def over(self) -> bool:
+        """Whether it will make no more pods."""
+        return any(
+            one.type in ("Complete", "Failed") and one.status == "True"
+            for one in self.status.conditions
+        )
+
+
+class Event(Struct, frozen=True):
+    """An event as the API server sends it."""
+
+    reason: str = ""
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a start has found.
+
+    Attributes:
+        lost: Expected workers of which nothing is there.
+        unexpected: Names of Jobs that run and nobody expects.
+    """
+
+    lost: tuple[WorkerId, ...]
+    unexpected: tuple[str, ...]
+
+
+async def find(
+    connection: Connection, settings: ClusterSettings, book: Book, expected: Iterable[WorkerId]
+) -> Found:
+    """Put what is expected and there into the book. Errors: KubeFailure, KubeUnavailable."""
+    listed = await connection.list(
+        kinds.JOBS,
+        namespace=settings.namespace,
+        labels=f"{names.ROLE}={names.ROLE_WORKER}",
+        as_=Job,
+    )
+    jobs = {one.metadata.name: one for one in listed.items}
+    wanted = set(expected)
+    now = time.monotonic()
+    lost = []
+    for worker in sorted(wanted):
+        job = jobs.get(names.attempt_name(worker.job, worker.attempt))
+        seats = () if job is None else placements(job.metadata.annotations.get(PLACEMENT, ""))
+        if job is None or worker.worker >= len(seats) or job.metadata.deletion_timestamp:
+            lost.append(worker)
+            continue
+        attempt = book.attempt(worker.job, worker.attempt, now)
+        attempt.uid = job.metadata.uid
+        attempt.size = attempt.wanted = len(seats)
+        for index, (node, slots) in enumerate(seats):
+            if index not in attempt.seats:
+                one = WorkerId(worker.job, worker.attempt, index)
+                attempt.seats[index] = Seat(one, node, slots, over=one not in wanted)
+    known = {attempt.name for attempt in book.attempts.values()}
+    unexpected = tuple(name for name, job in jobs.items() if name not in known and not job.over)
+    return Found(tuple(lost), unexpected)
+
+
+async def why_missing(
+    connection: Connection, settings: ClusterSettings, attempt: Attempt, now: float
+) -> Trouble | None:
+    """Return why an attempt's pods are not there; None while they may still come.
+
+    A pod that a policy or a quota refuses does not fail its Job: only events tell of it.
+    Errors: KubeFailure, KubeUnavailable.
+    """
+    try:
+        job = await connection.get(kinds.JOBS, attempt.name, namespace=settings.namespace, as_=Job)
+    except NotFound:
+        text = "somebody deleted its Job"
+        return Trouble("job", text, 0.0, EndedBy.LOST, False)
+    if job.over or job.metadata.deletion_timestamp:
+        return Trouble("job", "its Job has ended without it", 0.0, EndedBy.LOST, False)
+    events = await connection.list(
+        kinds.EVENTS,
+        namespace=settings.namespace,
+        fields=f"involvedObject.uid={job.metadata.uid},reason=FailedCreate",
+        as_=Event,
+    )
+    if events.items:
+        said = events.items[-1].message
+        quota = "exceeded quota" in said
+        text = f"the cluster refuses its pod: {said}"[:TEXT_LIMIT]
+        by = EndedBy.LOST if quota else EndedBy.COULD_NOT_START
+        return Trouble("refused", text, 0.0, by, False)
+    if now - attempt.since > PATIENCE_S:
+        text = f"the cluster has made no pod for it within {PATIENCE_S:g} s"
+        return Trouble("missing", text, 0.0, EndedBy.LOST, False)
+    return None

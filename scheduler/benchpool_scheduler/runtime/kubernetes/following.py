@@ -1,0 +1,126 @@
+"""The caches of the cluster that the runtime reads: pods, nodes, volumes; kept by watches."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from benchpool_scheduler import contract_kubernetes as names
+from benchpool_scheduler.kube import (
+    Changed,
+    Connection,
+    Listed,
+    Reflector,
+    Vanished,
+    kinds,
+)
+from benchpool_scheduler.runtime.kubernetes import seen, volumes
+
+log = logging.getLogger(__name__)
+
+
+class Following:
+    """Keeps what the runtime must know of the cluster.
+
+    Args:
+        pod_changed: Told of each pod of ours that is new, changed, or gone (second argument).
+        changed: Told when GPUs or nodes may have changed.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        pod_changed: Callable[[seen.PodSeen, bool], None],
+        changed: Callable[[], None],
+    ) -> None:
+        self._pod_changed = pod_changed
+        self._changed = changed
+        self._ours: Reflector[seen.PodSeen] = Reflector(
+            connection,
+            kinds.PODS,
+            labels=f"{names.ROLE} in ({names.ROLE_WORKER},{names.ROLE_NOTEBOOK})",
+            as_=seen.Pod,
+            keep=seen.keep_pod,
+        )
+        self._others: Reflector[seen.PodUse] = Reflector(
+            connection,
+            kinds.PODS,
+            labels=f"!{names.ROLE}",
+            fields="spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed",
+            as_=seen.Pod,
+            keep=seen.keep_use,
+        )
+        self._nodes: Reflector[seen.NodeSeen] = Reflector(
+            connection, kinds.NODES, as_=seen.Node, keep=seen.keep_node
+        )
+        self._claims: Reflector[volumes.ClaimSeen] = Reflector(
+            connection, kinds.CLAIMS, as_=volumes.Claim, keep=volumes.keep_claim
+        )
+        self._volumes: Reflector[volumes.VolumeSeen] = Reflector(
+            connection, kinds.VOLUMES, as_=volumes.Volume, keep=volumes.keep_volume
+        )
+        self._missing = 5
+        self._listed = asyncio.Event()
+        self._tasks: list[asyncio.Task[None]] = []
+
+    async def start(self) -> None:
+        """Begin, and wait until everything is known once."""
+        if not self._tasks:
+            every = (self._ours, self._others, self._nodes, self._claims, self._volumes)
+            self._tasks = [asyncio.create_task(self._follow(one)) for one in every]
+        listed = asyncio.create_task(self._listed.wait())
+        try:
+            done, _ = await asyncio.wait(
+                {listed, *self._tasks}, return_when=asyncio.FIRST_COMPLETED
+            )
+        finally:
+            listed.cancel()
+        for task in done - {listed}:
+            task.result()  # what will not heal, such as rights that are missing
+
+    async def close(self) -> None:
+        """End all watches."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    @property
+    def pods(self) -> Iterable[seen.PodSeen]:
+        """Pods of ours."""
+        return self._ours.items.values()
+
+    @property
+    def others(self) -> Iterable[seen.PodUse]:
+        """What other pods take."""
+        return self._others.items.values()
+
+    @property
+    def nodes(self) -> Iterable[seen.NodeSeen]:
+        """All nodes."""
+        return self._nodes.items.values()
+
+    def nodes_for_claim(self, namespace: str, claim: str) -> frozenset[str] | None:
+        """Return where a claim can be used, None for everywhere or not known yet."""
+        found = self._claims.items.get((namespace, claim))
+        if found is None or not found.volume:
+            return None
+        volume = self._volumes.items.get(("", found.volume))
+        return None if volume is None else volumes.nodes_for(volume, self.nodes)
+
+    async def _follow(self, reflector: Reflector[Any]) -> None:
+        once = False
+        async for change in reflector.changes():
+            if isinstance(change, Listed):
+                if not once:
+                    once = True
+                    self._missing -= 1
+                    if not self._missing:
+                        self._listed.set()
+                continue
+            if isinstance(change, Changed) and change.item == change.before:
+                continue
+            if reflector is self._ours:
+                self._pod_changed(change.item, isinstance(change, Vanished))
+            self._changed()

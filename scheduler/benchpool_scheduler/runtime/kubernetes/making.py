@@ -1,0 +1,164 @@
+"""Writes what an attempt needs into the API server; each verb may be repeated."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable, Sequence
+
+import msgspec
+
+from benchpool_scheduler.kube import (
+    AlreadyExists,
+    Conflict,
+    Connection,
+    Invalid,
+    NotFound,
+    Precondition,
+    kinds,
+)
+from benchpool_scheduler.runtime import Launch, WorkerId
+from benchpool_scheduler.runtime.kubernetes import manifests, orders
+from benchpool_scheduler.runtime.kubernetes.book import Attempt
+from benchpool_scheduler.runtime.kubernetes.seen import Meta, PodSeen
+from benchpool_scheduler.runtime.kubernetes.settings import ClusterSettings
+from benchpool_scheduler.runtime.kubernetes.tokens import Tokens
+
+log = logging.getLogger(__name__)
+
+
+class Head(msgspec.Struct, frozen=True):
+    """An object's metadata alone."""
+
+    metadata: Meta
+
+
+class Maker:
+    """The runtime's hand.
+
+    Args:
+        epoch: Returns the epoch of our leadership; it is written on all that we write.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        settings: ClusterSettings,
+        tokens: Tokens,
+        epoch: Callable[[], int],
+    ) -> None:
+        self._connection = connection
+        self._settings = settings
+        self._tokens = tokens
+        self._epoch = epoch
+
+    async def make(self, attempt: Attempt, launch: Launch) -> None:
+        """Create Job, Secret and, for a gang, Service. Errors: KubeFailure, KubeUnavailable.
+
+        The Job comes first, since it owns the others; its pods wait behind their gates.
+        """
+        space, epoch = self._settings.namespace, self._epoch()
+        packed = orders.pack(orders.order(launch, self._settings))
+        body = manifests.job(launch, attempt.placements, self._settings, epoch)
+        attempt.uid = await self._create_job(attempt, body)
+        size = attempt.wanted
+        tokens = self._tokens_of(attempt, range(size))
+        secret = manifests.secret(launch, attempt.uid, packed, tokens, epoch)
+        rest = [self._create(kinds.SECRETS, secret, space)]
+        if size > 1:
+            service = manifests.service(launch, attempt.uid, epoch)
+            rest.append(self._create(kinds.SERVICES, service, space))
+        await asyncio.gather(*rest)
+        attempt.size = size
+
+    async def grow(self, attempt: Attempt, launch: Launch) -> None:
+        """Give a running attempt more workers. Errors: as ``make``."""
+        space, epoch = self._settings.namespace, self._epoch()
+        packed = orders.pack(orders.order(launch, self._settings))
+        added = self._tokens_of(attempt, range(attempt.size, attempt.wanted))
+        full = manifests.secret(launch, attempt.uid, packed, added, epoch)
+        wanted = attempt.wanted
+        await self._connection.patch(
+            kinds.SECRETS, attempt.name, {"data": full["data"]}, namespace=space, as_=Head
+        )
+        if attempt.size == 1:
+            service = manifests.service(launch, attempt.uid, epoch)
+            await self._create(kinds.SERVICES, service, space)
+        change = manifests.growing(launch, attempt.placements[:wanted], epoch)
+        await self._connection.patch(kinds.JOBS, attempt.name, change, namespace=space, as_=Head)
+        attempt.size = wanted
+
+    async def open(self, pod: PodSeen, node: str, slots: Sequence[str]) -> bool:
+        """Pin a pod and open its gate; false when it is another one, open already, or gone.
+
+        Errors: KubeFailure, KubeUnavailable.
+        """
+        epoch = self._epoch()
+        if pod.epoch > epoch:
+            log.error("pod %s was written by a later leader (%d)", pod.name, pod.epoch)
+            return False
+        try:
+            await self._connection.patch(
+                kinds.PODS,
+                pod.name,
+                manifests.opening(pod, node, slots, epoch),
+                namespace=pod.namespace,
+                as_=msgspec.Raw,
+            )
+        except (NotFound, Conflict):
+            return False
+        except Invalid as refused:
+            if refused.causes or "error in our request" not in refused.text:
+                raise
+            # A test that failed: somebody opened it before, or an earlier try of ours did.
+            log.info("pod %s was not opened: %s", pod.name, refused)
+            return False
+        return True
+
+    async def delete_pod(self, pod: PodSeen, grace_s: int) -> None:
+        """Delete this very pod; one that is gone is no error. Errors: KubeUnavailable, ..."""
+        try:
+            await self._connection.delete(
+                kinds.PODS,
+                pod.name,
+                namespace=pod.namespace,
+                grace_s=grace_s,
+                precondition=Precondition(uid=pod.uid),
+            )
+        except (NotFound, Conflict):
+            return
+
+    async def delete_job(self, name: str) -> None:
+        """Delete a Job with all it owns; one that is gone is no error."""
+        try:
+            await self._connection.delete(kinds.JOBS, name, namespace=self._settings.namespace)
+        except NotFound:
+            return
+
+    async def has_secret(self, name: str) -> bool:
+        """Tell whether an attempt's Secret was made."""
+        try:
+            await self._connection.get(
+                kinds.SECRETS, name, namespace=self._settings.namespace, as_=Head
+            )
+        except NotFound:
+            return False
+        return True
+
+    async def _create_job(self, attempt: Attempt, body: manifests.Manifest) -> str:
+        space = self._settings.namespace
+        try:
+            made = await self._connection.create(kinds.JOBS, body, namespace=space, as_=Head)
+        except AlreadyExists:
+            # An earlier try of ours, or another leader: the name stands for this very attempt.
+            made = await self._connection.get(kinds.JOBS, attempt.name, namespace=space, as_=Head)
+        return str(made.metadata.uid)
+
+    async def _create(self, kind: kinds.Kind, body: manifests.Manifest, space: str) -> None:
+        try:
+            await self._connection.create(kind, body, namespace=space, as_=Head)
+        except AlreadyExists:
+            return
+
+    def _tokens_of(self, attempt: Attempt, indices: Iterable[int]) -> dict[int, str]:
+        return {i: self._tokens.of(WorkerId(attempt.job, attempt.number, i)) for i in indices}

@@ -1,0 +1,85 @@
+"""What an agent is told: from a launch to the JSON that lies in its pod; pure.
+
+All workers of an attempt have the same order, since they are pods of one template; the agent adds
+what follows from its index. It travels in a Secret, because an environment may hold secrets.
+"""
+
+from __future__ import annotations
+
+import gzip
+
+import msgspec
+
+from benchpool_scheduler.contract_kubernetes import attempt_name
+from benchpool_scheduler.errors import InvalidInput
+from benchpool_scheduler.runtime import Launch
+from benchpool_scheduler.runtime.kubernetes.agent import places
+from benchpool_scheduler.runtime.kubernetes.settings import ClusterSettings
+
+MOST_BYTES = 700_000
+"""Of a packed order; a Secret holds 1 MiB, in base64."""
+
+
+def order(launch: Launch, settings: ClusterSettings) -> dict[str, object]:
+    """Return what the agents of an attempt are told."""
+    at_home = launch.claim is not None
+    home = launch.output_dir
+    return {
+        "version": 1,
+        "job": launch.worker.job,
+        "attempt": launch.worker.attempt,
+        "url": settings.agent_url.rstrip("/"),
+        "argv": list(launch.argv),
+        "env": dict(launch.env),
+        "cwd": None if launch.working_dir is None else str(launch.working_dir),
+        "files": [(file.path, file.sha256, file.executable) for file in launch.files],
+        "objects": list(launch.objects),
+        "home": str(home) if at_home and home is not None else None,
+        "checkpoint": checkpoint(launch),
+        "carries": not at_home,
+        "grace_s": launch.grace_s,
+        "time_limit_s": launch.time_limit_s,
+        "log_bytes": settings.log_bytes,
+        "carry_bytes": settings.carry_bytes,
+        "workers": len(launch.nodes),
+        "processes": max(1, len(launch.gpus)),
+        "gpus": len(launch.gpus),
+        "master": master(launch, settings),
+        "port": launch.port,
+    }
+
+
+def checkpoint(launch: Launch) -> str:
+    """Return the folder that every attempt finds again: on the home volume where there is one."""
+    if launch.claim is None:
+        return places.CHECKPOINT
+    return f"{launch.claim_path.rstrip('/')}/.benchpool/jobs/{launch.worker.job}/checkpoint"
+
+
+def master(launch: Launch, settings: ClusterSettings) -> str:
+    """Return where the gang meets: worker 0's name, which stays whatever its address.
+
+    A worker alone meets itself on the loopback.
+    """
+    if len(launch.nodes) == 1:
+        return "127.0.0.1"
+    return host(launch, 0, settings)
+
+
+def host(launch: Launch, index: int, settings: ClusterSettings) -> str:
+    """Return the name of a worker's pod in the cluster's DNS."""
+    name = attempt_name(launch.worker.job, launch.worker.attempt)
+    return f"{name}-{index}.{name}.{settings.namespace}.svc"
+
+
+def pack(told: dict[str, object]) -> bytes:
+    """Return an order as bytes. Errors: InvalidInput for more files than fit."""
+    packed = gzip.compress(msgspec.json.encode(told), mtime=0)
+    if len(packed) > MOST_BYTES:
+        raise InvalidInput(
+            f"The list of files and variables of the job has {len(packed)} bytes when packed; "
+            f"{MOST_BYTES} fit into a pod. Send fewer files: keep data where jobs can read it.",
+            field="files",
+            numbers={"bytes": len(packed), "limit": MOST_BYTES},
+        )
+    return packed

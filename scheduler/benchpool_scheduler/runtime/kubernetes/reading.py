@@ -1,0 +1,57 @@
+"""The logs of workers for their readers: what agents have sent so far."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Callable
+
+from benchpool_scheduler.runtime import LogChunk, WorkerId
+from benchpool_scheduler.runtime.kubernetes.desk import Desk
+from benchpool_scheduler.runtime.local import logs
+from benchpool_scheduler.runtime.local.folders import Folders
+
+
+class WorkerLogs:
+    """The reading side of the runtime port.
+
+    Args:
+        ended: Tells whether nothing more will come of a worker.
+    """
+
+    def __init__(self, folders: Folders, desk: Desk, ended: Callable[[WorkerId], bool]) -> None:
+        self._folders = folders
+        self._desk = desk
+        self._ended = ended
+
+    async def read(self, worker: WorkerId, offset: int, limit: int) -> LogChunk:
+        """Return at most ``limit`` bytes from ``offset``, or from where the log goes on."""
+        folder = self._folders.worker(worker)
+        ended = self._ended(worker)  # asked first: later bytes cannot be missed
+        start, data = await asyncio.to_thread(logs.read, folder, offset, limit)
+        if data:
+            ended = ended and start + len(data) >= logs.size(folder)
+        return LogChunk(start, data, ended, skipped=start - offset)
+
+    async def offset_at(self, worker: WorkerId, since: float | None) -> int:
+        """Return the first offset that came at ``since`` or later; None: the present end."""
+        folder = self._folders.worker(worker)
+        if since is None:
+            return logs.size(folder)
+        return await asyncio.to_thread(logs.offset_at, folder, since)
+
+    async def wait(self, worker: WorkerId, offset: int, timeout_s: float) -> bool:
+        """Wait until there are bytes after ``offset`` or the log ended; false on time-out."""
+        folder = self._folders.worker(worker)
+        deadline = time.monotonic() + timeout_s
+        while not self._ended(worker):
+            grown = self._desk.grown(worker)
+            if logs.size(folder) > offset:
+                return True
+            left = deadline - time.monotonic()
+            if left <= 0:
+                return False
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(grown.wait(), left)
+        return True

@@ -1,0 +1,115 @@
+"""What there is on the cluster, kept as answers that are made again only when something changed."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+from benchpool_scheduler.runtime import Device, NodeFacts
+from benchpool_scheduler.runtime.kubernetes import facts, slots
+from benchpool_scheduler.runtime.kubernetes.book import Book
+from benchpool_scheduler.runtime.kubernetes.following import Following
+from benchpool_scheduler.runtime.kubernetes.seen import PodSeen, PodUse
+from benchpool_scheduler.runtime.kubernetes.settings import ClusterSettings
+
+LONGEST_REFUSED_S = 600.0
+
+
+class Room:
+    """GPUs and nodes as the core shall see them.
+
+    Attributes:
+        leased: The slots of each lease in force.
+    """
+
+    def __init__(self, settings: ClusterSettings, book: Book) -> None:
+        self._settings = settings
+        self._book = book
+        self._steady = slots.Steady(settings.dip_s)
+        self._refused: dict[str, tuple[float, float, str]] = {}
+        self._devices: tuple[Device, ...] | None = None
+        self._nodes: tuple[NodeFacts, ...] | None = None
+        self._looked = 0.0
+        self._opened = False
+        self.leased: dict[str, tuple[str, ...]] = {}
+
+    def changed(self) -> None:
+        """Note that the answers must be made again."""
+        self._devices = self._nodes = None
+
+    def opened(self) -> None:
+        """From now on, pods of ours that nobody expects are nobody's."""
+        self._opened = True
+        self.changed()
+
+    def hold(self, lease: str, held: tuple[str, ...]) -> None:
+        """Note the slots of a lease."""
+        self.leased[lease] = held
+        self.changed()
+
+    def release(self, lease: str) -> None:
+        """Forget a lease."""
+        self.leased.pop(lease, None)
+        self.changed()
+
+    def refuse(self, node: str, text: str) -> None:
+        """Keep a node that turned a pod away free of others for a while, each time longer."""
+        now = time.monotonic()
+        _, length, _ = self._refused.get(node, (0.0, self._settings.refused_s / 2, ""))
+        length = min(LONGEST_REFUSED_S, length * 2)
+        self._refused[node] = (now + length, length, text)
+        self.changed()
+
+    def devices(self, cluster: Following) -> tuple[Device, ...]:
+        """Return the GPUs."""
+        now = time.monotonic()
+        self._expire(now)
+        if self._devices is None or (self._steady.in_doubt and now != self._looked):
+            self._looked = now
+            held = slots.Held.of(
+                self._ours(cluster),
+                [*cluster.others, *self._nobodys(cluster)],
+                [*self._book.chosen(), *(one for held in self.leased.values() for one in held)],
+            )
+            self._devices = slots.devices(
+                cluster.nodes,
+                held,
+                self._steady,
+                now,
+                self._settings.gpu_prefixes,
+                {node: text for node, (until, _, text) in self._refused.items() if until > now},
+            )
+        return self._devices
+
+    def nodes(self, cluster: Following) -> tuple[NodeFacts, ...]:
+        """Return the nodes."""
+        if self._nodes is None:
+            others = [*cluster.others, *self._nobodys(cluster)]
+            self._nodes = facts.facts(cluster.nodes, others, self._settings.tolerations)
+        return self._nodes
+
+    def _expire(self, now: float) -> None:
+        for node, (until, length, _) in list(self._refused.items()):
+            if until <= now:
+                self._devices = None
+                # It is remembered for as long again, so that a second refusal counts as one.
+                if until + length <= now:
+                    del self._refused[node]
+
+    def _ours(self, cluster: Following) -> Iterator[PodSeen]:
+        return (pod for pod in cluster.pods if self._is_ours(pod))
+
+    def _nobodys(self, cluster: Following) -> Iterator[PodUse]:
+        """Yield what pods hold that carry our labels and are not expected: they are ending."""
+        for pod in cluster.pods:
+            if pod.node and not pod.over and not self._is_ours(pod):
+                yield PodUse(pod.node, pod.requests)
+
+    def _is_ours(self, pod: PodSeen) -> bool:
+        if not self._opened:
+            return True
+        if pod.job:
+            attempt = self._book.attempts.get((pod.job, pod.attempt))
+            seat = None if attempt is None else attempt.seats.get(pod.index)
+            return seat is not None and not seat.over
+        return pod.lease in self.leased

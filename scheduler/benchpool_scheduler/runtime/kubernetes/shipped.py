@@ -1,0 +1,91 @@
+"""The logs of workers as their agents send them: the same files as on a workstation.
+
+What is there says how far the log has come, so that a scheduler that was restarted, or another
+replica with an empty folder, is sent what it lacks. A gap is where the agent's own bound dropped
+bytes: it becomes a new segment.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from pathlib import Path
+
+from benchpool_scheduler.runtime import WorkerId
+from benchpool_scheduler.runtime.local import logs
+from benchpool_scheduler.runtime.local.folders import Folders
+from benchpool_scheduler.runtime.local.supervisor.logfile import (
+    FINE_S,
+    HEAD,
+    MARK,
+    MARKS,
+    PREFIX,
+    SEGMENTS,
+    segment_name,
+)
+
+
+class ShippedLogs:
+    """Appends to the logs in the state folder.
+
+    Args:
+        bound: Bytes of one worker's log on disk: half of it its head, the rest its newest part.
+    """
+
+    def __init__(self, folders: Folders, bound: int) -> None:
+        self._folders = folders
+        self._head = max(bound // 2, 1)
+        self._segment = max((bound - self._head) // SEGMENTS, 1)
+
+    def append(self, worker: WorkerId, offset: int, data: bytes) -> int:
+        """Take bytes from ``offset`` on and return where the next ones go.
+
+        Bytes that are there already are left out.
+        """
+        folder = self._folders.make(worker, passable=False)
+        have = logs.size(folder)
+        if offset < have:
+            data, offset = data[have - offset :], have
+        if not data:
+            return have
+        self._mark(folder, offset)
+        at, rest = offset, memoryview(data)
+        while rest:
+            name, room = self._place(folder, at)
+            self._write(folder / name, rest[:room])
+            at += min(room, len(rest))
+            rest = rest[room:]
+        self._drop(folder)
+        return at
+
+    def _place(self, folder: Path, offset: int) -> tuple[str, int]:
+        """Return the file for bytes at ``offset``, and how many may go into it."""
+        found = logs.pieces(folder)
+        if not found and offset == 0:
+            return HEAD, self._head
+        if found:
+            first, name = found[-1]
+            length = (folder / name).stat().st_size
+            most = self._head if name == HEAD else self._segment
+            if first + length == offset and length < most:
+                return name, most - length
+        return segment_name(offset), self._segment
+
+    def _write(self, path: Path, data: memoryview) -> None:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
+        with os.fdopen(os.open(path, flags, 0o600), "ab") as file:
+            file.write(data)
+
+    def _drop(self, folder: Path) -> None:
+        segments = [name for _, name in logs.pieces(folder) if name.startswith(PREFIX)]
+        for name in segments[: max(0, len(segments) - SEGMENTS)]:
+            (folder / name).unlink(missing_ok=True)
+
+    def _mark(self, folder: Path, offset: int) -> None:
+        """Note when this offset came, at most once a second."""
+        path, now = folder / MARKS, time.time()
+        with contextlib.suppress(OSError):
+            if path.exists() and now - path.stat().st_mtime < FINE_S:
+                return
+        self._write(path, memoryview(MARK.pack(now, offset)))

@@ -1,0 +1,40 @@
+"""How an agent proves which worker it is: an HMAC of job, attempt and worker.
+
+Nothing is kept: whoever has the scheduler's secret can check. A token says nothing about anything
+but its own worker.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+
+from benchpool_scheduler.runtime import WorkerId
+
+SECRET_BYTES = 32
+
+
+class Tokens:
+    """Makes and checks tokens.
+
+    >>> tokens = Tokens(b"0" * 32)
+    >>> susans = WorkerId("job", 1, 0)
+    >>> tokens.good(susans, tokens.of(susans)), tokens.good(WorkerId("job", 2, 0), "0" * 64)
+    (True, False)
+    """
+
+    def __init__(self, secret: bytes) -> None:
+        if len(secret) < SECRET_BYTES:
+            raise ValueError(f"the secret has {len(secret)} bytes, at least {SECRET_BYTES} needed")
+        self._secret = secret
+
+    def of(self, worker: WorkerId) -> str:
+        """Return the token of a worker."""
+        # Lengths go before the parts, so that no two workers give the same text.
+        parts = (worker.job, str(worker.attempt), str(worker.worker))
+        text = "".join(f"{len(part)}:{part}" for part in parts)
+        return hmac.new(self._secret, text.encode(), hashlib.sha256).hexdigest()
+
+    def good(self, worker: WorkerId, token: str) -> bool:
+        """Tell whether a token is that of a worker, in constant time."""
+        return hmac.compare_digest(self.of(worker).encode(), token.encode())

@@ -1,0 +1,181 @@
+"""What a pod says about its worker: pure.
+
+``end_of`` tells how a worker has ended, from its pod's last state; ``trouble_of`` what keeps a
+worker from beginning, for how long that is borne, and whose fault it is. Ends that are not the
+job's own doing are ``LOST``: the job queues again by itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+import msgspec
+from msgspec import Struct
+
+from benchpool_scheduler.runtime import EndedBy
+from benchpool_scheduler.runtime.kubernetes.seen import PodSeen, Terminated
+from benchpool_scheduler.runtime.kubernetes.settings import ClusterSettings
+
+REFUSALS = ("UnexpectedAdmissionError", "OutOf", "NodeAffinity", "NodeShutdown", "Terminated")
+"""How reasons begin of pods that their kubelet did not take, or ended itself."""
+
+FOR_GOOD = (
+    "invalidimagename",
+    "errimageneverpull",
+    "not found",
+    "manifest unknown",
+    "unauthorized",
+    "denied",
+    "no such image",
+    "invalid reference",
+)
+"""What says that an image will never come, however often it is pulled."""
+
+PULL = ("ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull")
+TEXT_LIMIT = 600
+
+
+class LastWords(Struct, frozen=True):
+    """What an agent leaves with its pod."""
+
+    exit_code: int | None = None
+    by: str = EndedBy.LOST
+    text: str | None = None
+    started: float | None = None
+    ended: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """How a worker has ended; ``refused`` tells that its node did not take it."""
+
+    exit_code: int | None
+    by: EndedBy
+    text: str | None = None
+    at: float | None = None
+    refused: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """Why a worker does not begin.
+
+    Attributes:
+        kind: A word by which the same trouble is known again.
+        bear_s: It is given back when it has lasted so long.
+        by: How it ends then. ``refused``: its node gets no other pod for a while.
+    """
+
+    kind: str
+    text: str
+    bear_s: float
+    by: EndedBy
+    refused: bool
+
+
+def end_of(pod: PodSeen, *, gone: bool, asked: bool, given_back: Trouble | None) -> End | None:
+    """Return how a worker has ended, None while its pod may still run.
+
+    Args:
+        gone: The pod is no longer there; ``pod`` is how it was last.
+        asked: We told the worker to stop. ``given_back``: we gave up waiting for it to begin.
+    """
+    if not gone and not pod.over:
+        return None  # its container may have ended, but the node has not freed its GPUs yet
+    if pod.ended is not None:
+        return _ended(pod, pod.ended, asked)
+    if given_back is not None:
+        return End(None, given_back.by, given_back.text, refused=given_back.refused)
+    if pod.setup is not None:
+        said = pod.setup.message or pod.setup.reason
+        return End(
+            None,
+            EndedBy.COULD_NOT_START,
+            f"The agent could not be put into its pod (exit code {pod.setup.exit_code}): {said}",
+        )
+    if asked:
+        return End(None, EndedBy.NOTICE, None)
+    if pod.phase == "Failed" and pod.reason.startswith(REFUSALS):
+        text = f"{pod.node or 'its node'} did not take it ({pod.reason}): {pod.message}"
+        return End(None, EndedBy.LOST, text[:TEXT_LIMIT], refused=True)
+    return End(None, EndedBy.LOST, _why_lost(pod))
+
+
+def _ended(pod: PodSeen, ended: Terminated, asked: bool) -> End:
+    """Return the agent's own words, else what the cluster saw."""
+    at = seconds(ended.finished_at)
+    if ended.reason == "OOMKilled":
+        text = (
+            "its pod used more memory than it asked for and was ended; ask for more memory, or "
+            "use smaller batches or fewer data workers"
+        )
+        return End(ended.exit_code, EndedBy.OUT_OF_MEMORY, text, at)
+    words = last_words(ended.message)
+    if words is not None:
+        by = EndedBy(words.by) if words.by in set(EndedBy) else EndedBy.LOST
+        return End(words.exit_code, by, words.text, words.ended or at)
+    if asked:
+        return End(ended.exit_code, EndedBy.NOTICE, None, at)
+    if pod.why_leaving is not None or pod.leaving or pod.reason == "Evicted":
+        return End(ended.exit_code, EndedBy.LOST, _why_lost(pod), at)
+    if ended.reason in ("StartError", "ContainerCannotRun"):
+        text = f"its container could not be started: {ended.message or ended.reason}"
+        return End(None, EndedBy.COULD_NOT_START, text[:TEXT_LIMIT], at)
+    return End(ended.exit_code, EndedBy.ITSELF, None, at)
+
+
+def last_words(text: str) -> LastWords | None:
+    """Return what an agent left, None when it left nothing that makes sense."""
+    try:
+        return msgspec.json.decode(text, type=LastWords)
+    except (msgspec.DecodeError, ValueError):
+        return None
+
+
+def _why_lost(pod: PodSeen) -> str:
+    if pod.why_leaving:
+        return f"the cluster took its pod away: {pod.why_leaving}"[:TEXT_LIMIT]
+    if pod.reason or pod.message:
+        return f"its pod was ended ({pod.reason}): {pod.message}"[:TEXT_LIMIT]
+    where = f" on {pod.node}" if pod.node else ""
+    return f"somebody deleted its pod{where}, or its node is gone"
+
+
+def trouble_of(pod: PodSeen, settings: ClusterSettings) -> Trouble | None:
+    """Return what keeps an opened pod from running, None when nothing is known to."""
+    if pod.gates or pod.running or pod.over or pod.leaving:
+        return None
+    if pod.unschedulable is not None and not pod.node:
+        text = f"its node cannot take it: {pod.unschedulable}"[:TEXT_LIMIT]
+        return Trouble("unschedulable", text, settings.unschedulable_s, EndedBy.LOST, True)
+    if pod.waiting is not None and pod.waiting[0] in PULL:
+        return _pull(pod.waiting[1] or pod.waiting[0], pod.waiting[0], settings)
+    if pod.waiting is not None:
+        reason, message = pod.waiting
+        text = f"its container cannot be started ({reason}): {message}"[:TEXT_LIMIT]
+        return Trouble("container", text, settings.pull_s, EndedBy.COULD_NOT_START, False)
+    text = f"its pod on {pod.node or 'its node'} did not begin: it may wait for a volume"
+    return Trouble("slow", text, settings.prepare_s, EndedBy.LOST, False)
+
+
+def _pull(message: str, reason: str, settings: ClusterSettings) -> Trouble:
+    never = any(word in f"{reason} {message}".lower() for word in FOR_GOOD)
+    text = f"its image cannot be pulled ({reason}): {message}"[:TEXT_LIMIT]
+    if never:
+        return Trouble("image", text, settings.pull_s / 4, EndedBy.COULD_NOT_START, False)
+    return Trouble("pull", text, settings.pull_s, EndedBy.LOST, True)
+
+
+def seconds(text: str | None) -> float | None:
+    """Return a time of Kubernetes as seconds since the epoch.
+
+    >>> seconds("1970-01-01T00:01:00Z"), seconds(None), seconds("soon")
+    (60.0, None, None)
+    """
+    if text is None:
+        return None
+    try:
+        return datetime.fromisoformat(text).timestamp()
+    except ValueError:
+        return None

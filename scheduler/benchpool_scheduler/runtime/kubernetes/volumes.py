@@ -1,0 +1,103 @@
+"""Where a volume claim can be used: pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from msgspec import Struct
+
+from benchpool_scheduler.runtime.kubernetes.seen import NodeSeen
+
+
+class _ClaimSpec(Struct, frozen=True, rename="camel"):
+    volume_name: str = ""
+    access_modes: list[str] = []
+
+
+class Claim(Struct, frozen=True):
+    """A claim as the API server sends it."""
+
+    spec: _ClaimSpec = _ClaimSpec()
+
+
+class _Name(Struct, frozen=True):
+    name: str = ""
+
+
+class _Affinity(Struct, frozen=True):
+    required: dict[str, Any] | None = None
+
+
+class _VolumeSpec(Struct, frozen=True, rename="camel"):
+    node_affinity: _Affinity | None = None
+
+
+class Volume(Struct, frozen=True):
+    """A volume as the API server sends it."""
+
+    metadata: _Name = _Name()
+    spec: _VolumeSpec = _VolumeSpec()
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimSeen:
+    """A claim: the volume it is bound to, empty before, and how it may be mounted."""
+
+    volume: str
+    access_modes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class VolumeSeen:
+    """A volume: the terms of which a node must meet one; none where any will do."""
+
+    terms: tuple[Mapping[str, Any], ...]
+
+
+def keep_claim(claim: Claim) -> ClaimSeen:
+    """Trim a claim."""
+    return ClaimSeen(claim.spec.volume_name, tuple(claim.spec.access_modes))
+
+
+def keep_volume(volume: Volume) -> VolumeSeen:
+    """Trim a volume."""
+    affinity = volume.spec.node_affinity
+    required = (affinity.required if affinity else None) or {}
+    return VolumeSeen(tuple(required.get("nodeSelectorTerms") or ()))
+
+
+def nodes_for(volume: VolumeSeen, nodes: Iterable[NodeSeen]) -> frozenset[str] | None:
+    """Return the nodes that a volume allows, None for all."""
+    if not volume.terms:
+        return None
+    return frozenset(
+        node.name for node in nodes if any(_meets(node, term) for term in volume.terms)
+    )
+
+
+def _meets(node: NodeSeen, term: Mapping[str, Any]) -> bool:
+    fields = {"metadata.name": node.name}
+    return all(_holds(one, node.labels) for one in term.get("matchExpressions") or ()) and all(
+        _holds(one, fields) for one in term.get("matchFields") or ()
+    )
+
+
+def _holds(one: Mapping[str, Any], has: Mapping[str, str]) -> bool:
+    """Tell whether a requirement holds; comparisons of numbers count as not met.
+
+    >>> _holds({"key": "zone", "operator": "In", "values": ["a", "b"]}, {"zone": "b"})
+    True
+    """
+    key, values = str(one.get("key")), one.get("values") or ()
+    match one.get("operator"):
+        case "In":
+            return has.get(key) in values
+        case "NotIn":
+            return has.get(key) not in values
+        case "Exists":
+            return key in has
+        case "DoesNotExist":
+            return key not in has
+    return False

@@ -1,0 +1,52 @@
+"""Makes the agent's one file: a zip of its modules and of those of the supervisor.
+
+    python -m benchpool_scheduler.runtime.kubernetes.zipped /opt/benchpool/agent.pyz
+
+The same sources always give the same bytes. The packages in between are empty there: nothing of
+the scheduler comes along.
+"""
+
+from __future__ import annotations
+
+import sys
+import zipfile
+from pathlib import Path
+
+PACKAGE = Path(__file__).resolve().parents[2]
+BEGIN = """import sys
+sys.dont_write_bytecode = True
+from benchpool_scheduler.runtime.kubernetes.agent.life import main
+main()
+"""
+SHELLS = ("", "runtime", "runtime/local", "runtime/kubernetes")
+PARTS = (
+    "runtime/kubernetes/agent/*.py",
+    "runtime/local/supervisor/*.py",
+    "runtime/local/logs.py",
+    "runtime/local/progress.py",
+)
+EPOCH = (1980, 1, 1, 0, 0, 0)
+
+
+def files() -> dict[str, bytes]:
+    """Return what is in the zip, by path."""
+    root = PACKAGE.name
+    found = {"__main__.py": BEGIN.encode()}
+    for shell in SHELLS:
+        found["/".join(part for part in (root, shell, "__init__.py") if part)] = b""
+    for pattern in PARTS:
+        for path in sorted(PACKAGE.glob(pattern)):
+            found[f"{root}/{path.relative_to(PACKAGE).as_posix()}"] = path.read_bytes()
+    return found
+
+
+def write(target: Path) -> None:
+    """Write the zip."""
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in files().items():
+            archive.writestr(zipfile.ZipInfo(name, EPOCH), content)
+    target.chmod(0o755)
+
+
+if __name__ == "__main__":
+    write(Path(sys.argv[1]))

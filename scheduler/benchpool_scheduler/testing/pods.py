@@ -1,0 +1,190 @@
+"""The Kubernetes runtime in tests: opened, told, and listened to."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from benchpool_scheduler.kube import Connection, kinds
+from benchpool_scheduler.runtime import (
+    Device,
+    Launch,
+    Notice,
+    WorkerEnded,
+    WorkerEvent,
+    WorkerId,
+    WorkerStarted,
+)
+from benchpool_scheduler.runtime.kubernetes import ClusterSettings, KubernetesRuntime
+from benchpool_scheduler.service.identifiers import new_job_id
+
+SECRET = b"of tests" * 4
+KWOK = {"key": "kwok.x-k8s.io/node", "operator": "Exists", "effect": "NoSchedule"}
+PATIENCE_S = 60.0
+
+
+def settings_for(namespace: str, **more: Any) -> ClusterSettings:
+    """Return settings for nodes without containers, impatient where a test must wait."""
+    quick: dict[str, Any] = {
+        "tolerations": (KWOK,),
+        "unschedulable_s": 2.0,
+        "pull_s": 8.0,
+        "refused_s": 60.0,
+        "dip_s": 3.0,
+    }
+    return ClusterSettings(
+        **{
+            "namespace": namespace,
+            "image": "job",
+            "agent_image": "agent",
+            "agent_url": "http://127.0.0.1:1/workers",
+            **quick,
+            **more,
+        }
+    )
+
+
+def launches(
+    places: Sequence[tuple[str, Iterable[int]]],
+    *,
+    job: str | None = None,
+    attempt: int = 1,
+    **more: Any,
+) -> list[Launch]:
+    """Return the launches of a job whose workers hold these GPUs, by node and index."""
+    job = job or new_job_id()
+    nodes = tuple(node for node, _ in places)
+    own = {"BENCHPOOL_JOB_ID": job, "BENCHPOOL_USER": "susan", "BENCHPOOL_PROJECT": "vision"}
+    base = Launch(
+        WorkerId(job, attempt, 0), ("python3", "train.py"), own, (), None, nodes=nodes, grace_s=5.0
+    )
+    return [
+        replace(
+            base,
+            worker=WorkerId(job, attempt, index),
+            gpus=tuple(f"{node}/{gpu}" for gpu in gpus),
+            **more,
+        )
+        for index, (node, gpus) in enumerate(places)
+    ]
+
+
+class Stand:
+    """A runtime and what it told.
+
+    Attributes:
+        told: All events so far, in order.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        settings: ClusterSettings,
+        state: Path,
+        nodes: Sequence[str] = (),
+        epoch: int = 1,
+    ) -> None:
+        self.connection = connection
+        self.settings = settings
+        self.nodes = nodes
+        self.told: list[WorkerEvent] = []
+        self.runtime = KubernetesRuntime(
+            connection, settings, state=state, secret=SECRET, epoch=lambda: epoch
+        )
+        self._news = asyncio.Condition()
+        self._listening: asyncio.Task[None] | None = None
+
+    async def open(self, expected: Sequence[WorkerId] = ()) -> None:
+        """Open the runtime and begin to listen."""
+        await self.runtime.open(expected)
+        self._listening = asyncio.create_task(self._listen())
+
+    async def close(self) -> None:
+        """Close it; what runs goes on."""
+        await self.runtime.close()
+        if self._listening is not None:
+            await self._listening
+
+    async def start(self, launches: Iterable[Launch]) -> None:
+        """Start workers."""
+        for launch in launches:
+            await self.runtime.start(launch)
+
+    async def started(self, *workers: WorkerId) -> list[WorkerStarted]:
+        """Wait until all these have started."""
+        return [
+            event
+            for event in await self._all(workers, WorkerStarted)
+            if isinstance(event, WorkerStarted)
+        ]
+
+    async def ended(self, *workers: WorkerId) -> list[WorkerEnded]:
+        """Wait until all these have ended; in the order of the arguments."""
+        events = [e for e in await self._all(workers, WorkerEnded) if isinstance(e, WorkerEnded)]
+        return sorted(events, key=lambda event: workers.index(event.worker))
+
+    async def run(self, launches: Sequence[Launch]) -> list[WorkerId]:
+        """Start workers and wait until all run."""
+        await self.start(launches)
+        workers = [launch.worker for launch in launches]
+        await self.started(*workers)
+        return workers
+
+    async def pods(self, job: str = "") -> list[dict[str, Any]]:
+        """Return the pods of a job as the API server has them, by index."""
+        labels = f"benchpool.io/job={job}" if job else None
+        listed = await self.connection.list(
+            kinds.PODS, namespace=self.settings.namespace, labels=labels
+        )
+        return sorted(listed.items, key=lambda pod: str(pod["metadata"]["name"]))
+
+    async def until_pods(self, job: str, count: int) -> list[dict[str, Any]]:
+        """Wait until a job has so many pods."""
+        async with asyncio.timeout(PATIENCE_S):
+            while len(found := await self.pods(job)) != count:  # noqa: ASYNC110 (not our process)
+                await asyncio.sleep(0.05)
+        return found
+
+    async def devices(self) -> list[Device]:
+        """Return the GPUs of the nodes of this test."""
+        return [device for device in await self.runtime.devices() if device.node in self.nodes]
+
+    async def until_devices(self, states: str) -> list[Device]:
+        """Wait until the GPUs are as these letters say: usable, foreign, broken."""
+        async with asyncio.timeout(PATIENCE_S):
+            while True:
+                found = await self.devices()
+                if "".join(device.state[0] for device in found) == states:
+                    return found
+                await asyncio.sleep(0.05)
+
+    async def _all(self, workers: Sequence[WorkerId], kind: type[WorkerEvent]) -> list[WorkerEvent]:
+        def found() -> list[WorkerEvent]:
+            return [e for e in self.told if isinstance(e, kind) and e.worker in workers]
+
+        try:
+            async with asyncio.timeout(PATIENCE_S), self._news:
+                await self._news.wait_for(lambda: len(found()) >= len(workers))
+        except TimeoutError:
+            raise AssertionError(f"only {found()} of {workers}; told: {self.told}") from None
+        return found()
+
+    async def _listen(self) -> None:
+        async for event in self.runtime.events():
+            async with self._news:
+                self.told.append(event)
+                self._news.notify_all()
+
+
+def pause(grace_s: float = 5.0) -> Notice:
+    """Return a notice to pause."""
+    return Notice("pause", grace_s, "joe", "joe's job needs the room")
+
+
+def random_name(beginning: str) -> str:
+    """Return a name that nobody else has."""
+    return f"{beginning}-{secrets.token_hex(4)}"

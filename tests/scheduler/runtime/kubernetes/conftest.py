@@ -1,0 +1,69 @@
+"""A runtime on a real API server with nodes that kwok answers for."""
+
+from __future__ import annotations
+
+import itertools
+import uuid
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+
+from benchpool_cluster import kwok_nodes
+from benchpool_cluster.control_plane import ControlPlane
+from benchpool_cluster.fixtures import cluster as cluster
+from benchpool_cluster.fixtures import control_plane as control_plane
+from benchpool_scheduler.kube import connect
+from benchpool_scheduler.testing.pods import Stand, settings_for
+
+NUMBERS = itertools.count(1)
+STAGES = Path(__file__).with_name("kwok_stages.yaml")
+
+
+@pytest.fixture(scope="session")
+def plane(control_plane: ControlPlane) -> ControlPlane:
+    """The control plane; pods of Jobs run on until a test ends them, instead of ending at once."""
+    control_plane.processes.kill("kwok")
+    kwok_nodes.start(control_plane.processes, control_plane.access.kubeconfig, STAGES)
+    return control_plane
+
+
+@pytest.fixture
+def nodes(plane: ControlPlane) -> Iterator[tuple[str, ...]]:
+    """Three nodes of four GPUs, for one test alone."""
+    number = next(NUMBERS)
+    names = tuple(f"n{number}-{letter}" for letter in "abc")
+    for name in names:
+        kwok_nodes.add(plane.access, name, gpus=4)
+    for name in names:
+        kwok_nodes.wait_ready(plane.access, name)
+    yield names
+    for name in names:
+        kwok_nodes.remove(plane.access, name)
+
+
+@pytest.fixture
+def space(plane: ControlPlane) -> Iterator[str]:
+    """A namespace that demands the restricted pod security standard."""
+    name = f"jobs-{uuid.uuid4().hex[:8]}"
+    labels = {"pod-security.kubernetes.io/enforce": "restricted"}
+    plane.access.create(
+        "/api/v1/namespaces",
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}},
+    )
+    yield name
+    plane.access.delete(f"/api/v1/namespaces/{name}")
+
+
+@pytest.fixture
+async def stand(
+    plane: ControlPlane, nodes: tuple[str, ...], space: str, tmp_path: Path
+) -> AsyncIterator[Stand]:
+    """A runtime that was opened with nothing to expect."""
+    async with connect(plane.access.kubeconfig) as connection:
+        stand = Stand(connection, settings_for(space), tmp_path, nodes)
+        await stand.open()
+        try:
+            yield stand
+        finally:
+            await stand.close()
