@@ -29,7 +29,6 @@ from benchpool_scheduler.testing.reference.holdings import leaves
 from benchpool_scheduler.testing.wide_snapshots import EVERYTHING, a_job, queueing, wide_snapshots
 from benchpool_scheduler.testing.written import as_case
 
-
 CHANGES: Mapping[str, Callable[[Node, int], tuple[Node, ...]]] = {
     "loses a GPU": lambda node, born: (replace(node, gpus=node.gpus[1:]),),
     "has a new GPU": lambda node, born: (
