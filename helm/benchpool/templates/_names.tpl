@@ -1,0 +1,118 @@
+{{/* Names, labels and accounts. The keys of labels are those of contract_kubernetes.py. */}}
+
+{{- define "benchpool.fullname" -}}
+{{- if .Values.fullnameOverride -}}
+{{ .Values.fullnameOverride | trunc 40 | trimSuffix "-" }}
+{{- else if contains "benchpool" .Release.Name -}}
+{{ .Release.Name | trunc 40 | trimSuffix "-" }}
+{{- else -}}
+{{ printf "%s-benchpool" .Release.Name | trunc 40 | trimSuffix "-" }}
+{{- end -}}
+{{- end }}
+
+{{- define "benchpool.workspace" -}}
+{{ .Values.workspace.name | default (printf "%s-work" .Release.Namespace) }}
+{{- end }}
+
+{{- define "benchpool.labels" -}}
+app.kubernetes.io/name: benchpool
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
+{{- end }}
+
+{{/* What selects the pods of a part: (list . "hub") */}}
+{{- define "benchpool.selector" -}}
+{{- $root := index . 0 -}}
+app.kubernetes.io/name: benchpool
+app.kubernetes.io/instance: {{ $root.Release.Name }}
+app.kubernetes.io/component: {{ index . 1 }}
+{{- end }}
+
+{{/* An image: (list . "hub") */}}
+{{- define "benchpool.image" -}}
+{{- $root := index . 0 -}}{{- $part := index . 1 -}}
+{{- $given := index $root.Values.images $part -}}
+{{- $given | default (printf "%s%s:%s" $root.Values.images.prefix $part ($root.Values.images.tag | default $root.Chart.AppVersion)) -}}
+{{- end }}
+
+{{- define "benchpool.schedulerUser" -}}
+system:serviceaccount:{{ .Release.Namespace }}:{{ include "benchpool.fullname" . }}-scheduler
+{{- end }}
+
+{{- define "benchpool.hubNamespace" -}}
+{{ if .Values.hub.enabled }}{{ .Release.Namespace }}{{ else }}{{ .Values.hub.existing.namespace | default .Release.Namespace }}{{ end }}
+{{- end }}
+
+{{- define "benchpool.hubAccount" -}}
+{{ if .Values.hub.enabled }}{{ include "benchpool.fullname" . }}-hub{{ else }}{{ .Values.hub.existing.serviceAccount }}{{ end }}
+{{- end }}
+
+{{- define "benchpool.hubUser" -}}
+system:serviceaccount:{{ include "benchpool.hubNamespace" . }}:{{ include "benchpool.hubAccount" . }}
+{{- end }}
+
+{{/* Where hub, proxy and scheduler are for others. */}}
+{{- define "benchpool.hubApi" -}}
+{{- if .Values.hub.enabled -}}
+http://{{ include "benchpool.fullname" . }}-hub.{{ .Release.Namespace }}.svc:8081{{ include "benchpool.baseUrl" . }}hub/api
+{{- else -}}
+{{ required "hub.existing.apiUrl is needed when hub.enabled is false, for example http://hub.jupyter.svc:8081/hub/api" .Values.hub.existing.apiUrl }}
+{{- end -}}
+{{- end }}
+
+{{- define "benchpool.baseUrl" -}}
+{{ printf "/%s/" (trimAll "/" .Values.hub.baseUrl) | replace "//" "/" }}
+{{- end }}
+
+{{- define "benchpool.servicePrefix" -}}
+{{ include "benchpool.baseUrl" . }}services/benchpool/
+{{- end }}
+
+{{- define "benchpool.schedulerUrl" -}}
+http://{{ include "benchpool.fullname" . }}-scheduler.{{ .Release.Namespace }}.svc:8080
+{{- end }}
+
+{{- define "benchpool.secretName" -}}
+{{ .Values.secrets.existing | default (printf "%s-secrets" (include "benchpool.fullname" .)) }}
+{{- end }}
+
+{{/* What every container of ours has: the restricted pod security standard, and no writing but in volumes. */}}
+{{- define "benchpool.containerSecurity" -}}
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: true
+capabilities: {drop: [ALL]}
+{{- end }}
+
+{{- define "benchpool.podSecurity" -}}
+runAsNonRoot: true
+runAsUser: 1000
+runAsGroup: 1000
+fsGroup: 1000
+fsGroupChangePolicy: OnRootMismatch
+seccompProfile: {type: RuntimeDefault}
+{{- end }}
+
+{{/* Where the pods of a part may run: (list . .Values.hub) */}}
+{{- define "benchpool.placement" -}}
+{{- $part := index . 1 -}}
+{{- with $part.nodeSelector }}
+nodeSelector: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with $part.tolerations }}
+tolerations: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with $part.affinity }}
+affinity: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end }}
+
+{{- define "benchpool.pullSecrets" -}}
+{{- with .Values.images.pullSecrets }}
+imagePullSecrets:
+{{- range . }}
+  - name: {{ . }}
+{{- end }}
+{{- end }}
+{{- end }}

@@ -1,0 +1,180 @@
+"""A TrainingJob is its user's; what the scheduler found and gave is written by it alone."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import httpx
+import pytest
+
+from benchpool_cluster.chart import Caller, Manifest, Site
+from benchpool_scheduler import contract_kubernetes as names
+
+pytestmark = pytest.mark.kubernetes
+
+count = itertools.count()
+
+
+def job(user: str | None, **about: Any) -> Manifest:
+    """A job in somebody's name."""
+    spec = {"command": ["true"], "gpus": 1} | ({"user": user} if user else {})
+    return {
+        "apiVersion": names.API_VERSION,
+        "kind": "TrainingJob",
+        "metadata": {"name": f"job-{next(count)}"} | about,
+        "spec": spec,
+    }
+
+
+def refused(answer: httpx.Response, rule: str) -> None:
+    """Hold that the rule refused."""
+    assert answer.status_code == 403, answer.text
+    assert f"benchpool [{rule}]" in answer.json()["message"], answer.text
+
+
+@pytest.fixture(scope="module")
+def susan(site: Site) -> Caller:
+    return site.person("susan", "edit")
+
+
+@pytest.fixture(scope="module")
+def joe(site: Site) -> Caller:
+    """Somebody with more verbs than people usually have, but not in others' names."""
+    rules = [
+        {"apiGroups": [names.GROUP], "resources": ["trainingjobs/scale"], "verbs": ["*"]},
+        {
+            "apiGroups": [names.GROUP],
+            "resources": ["trainingjobs"],
+            "verbs": ["deletecollection"],
+        },
+    ]
+    site.access.apply(
+        "/apis/rbac.authorization.k8s.io/v1/clusterroles/far-reaching",
+        {
+            "apiVersion": "rbac.authorization.k8s.io/v1",
+            "kind": "ClusterRole",
+            "metadata": {"name": "far-reaching"},
+            "rules": rules,
+        },
+    )
+    return site.person("joe", "edit", "far-reaching")
+
+
+@pytest.fixture(scope="module")
+def jobs(site: Site) -> str:
+    return f"/apis/{names.API_VERSION}/namespaces/{site.workspace}/trainingjobs"
+
+
+@pytest.fixture
+def susans(susan: Caller, jobs: str) -> str:
+    """The path of a job that susan sent with kubectl."""
+    mine = job("susan")
+    answer = susan.call("POST", jobs, mine)
+    assert answer.status_code == 201, answer.text
+    return f"{jobs}/{mine['metadata']['name']}"
+
+
+def test_a_job_is_sent_in_ones_own_name(joe: Caller, jobs: str) -> None:
+    answer = joe.call("POST", jobs, job("susan"))
+    refused(answer, "user")
+    assert "spec.user is susan, but you are joe" in answer.text
+
+
+def test_a_job_without_a_user_is_nobodys(joe: Caller, jobs: str) -> None:
+    refused(joe.call("POST", jobs, job(None)), "user")
+
+
+@pytest.mark.parametrize(
+    "patch",
+    [{"spec": {"suspend": True}}, {"spec": {"user": "joe"}}, {"metadata": {"labels": {"a": "b"}}}],
+)
+def test_others_do_not_change_it(joe: Caller, susans: str, patch: object) -> None:
+    refused(joe.call("PATCH", susans, patch, "merge"), "user")
+
+
+def test_others_do_not_delete_it(joe: Caller, susans: str, jobs: str) -> None:
+    refused(joe.call("DELETE", susans), "user")
+    refused(joe.call("DELETE", jobs), "user")
+
+
+def test_it_is_not_given_away(susan: Caller, susans: str) -> None:
+    refused(susan.call("PATCH", susans, {"spec": {"user": "joe"}}, "merge"), "user")
+
+
+def test_its_owner_suspends_and_deletes_it(susan: Caller, susans: str) -> None:
+    changed = susan.call("PATCH", susans, {"spec": {"suspend": True}}, "merge")
+    assert changed.is_success, changed.text
+    deleted = susan.call("DELETE", susans)
+    assert deleted.is_success, deleted.text
+
+
+def test_the_scheduler_sends_and_changes_in_any_name(site: Site, jobs: str) -> None:
+    scheduler = site.account("scheduler")
+    about = {"annotations": {names.EPOCH: "3"}, "labels": {names.JOB: "x"}}
+    sent = job("jemma", **about)
+    assert scheduler.call("POST", jobs, sent).status_code == 201
+    path = f"{jobs}/{sent['metadata']['name']}"
+    status = {"status": {"state": "queued", "epoch": 3}}
+    answer = scheduler.call("PATCH", f"{path}/status", status, "merge")
+    assert answer.is_success, answer.text
+    assert scheduler.call("DELETE", path).is_success
+
+
+def test_an_administrator_acts_for_others(site: Site, susans: str) -> None:
+    boss = site.person("boss", "edit", "benchpool-administer")
+    answer = boss.call("PATCH", susans, {"spec": {"suspend": True}}, "merge")
+    assert answer.is_success, answer.text
+
+
+def test_a_job_is_not_scaled_past_its_owner(joe: Caller, susans: str) -> None:
+    refused(joe.call("PATCH", f"{susans}/scale", {"spec": {"replicas": 9}}, "merge"), "scale")
+
+
+@pytest.mark.parametrize("key", ["labels", "annotations"])
+def test_its_marks_of_ours_are_not_forged(susan: Caller, susans: str, jobs: str, key: str) -> None:
+    forged = {key: {names.JOB: "01hzxk8qj9v4e2c5t7m3n6p8ra"}}
+    refused(susan.call("POST", jobs, job("susan", **forged)), "keys")
+    refused(susan.call("PATCH", susans, {"metadata": forged}, "merge"), "keys")
+
+
+def test_status_is_the_schedulers_even_for_who_has_every_right(site: Site, susans: str) -> None:
+    mallory = site.person("mallory", "cluster-admin")
+    patch = {"status": {"state": "succeeded"}}
+    refused(mallory.call("PATCH", f"{susans}/status", patch, "merge"), "status")
+
+
+def test_projects_are_not_told_what_they_used(site: Site) -> None:
+    projects = f"/apis/{names.API_VERSION}/projects"
+    about = {"apiVersion": names.API_VERSION, "kind": "Project", "metadata": {"name": "research"}}
+    site.access.apply(f"{projects}/research", about | {"spec": {"quota": 2}})
+    answer = site.access.call("PATCH", f"{projects}/research/status", {"status": {}}, "merge")
+    refused(answer, "status")
+
+
+def test_build_leases_are_the_schedulers(site: Site) -> None:
+    leases = f"/apis/{names.API_VERSION}/namespaces/{site.workspace}/buildleases"
+    mallory = site.person("mallory", "cluster-admin")
+    lease = {
+        "apiVersion": names.API_VERSION,
+        "kind": "BuildLease",
+        "metadata": {"name": "forged"},
+        "spec": {
+            "user": "mallory",
+            "spawn": "1",
+            "gpus": ["gpu-1/0"],
+            "since": "2026-01-01T00:00:00Z",
+        },
+    }
+    refused(mallory.call("POST", leases, lease), "lease")
+
+
+def test_a_namespace_with_jobs_in_it_can_be_deleted(site: Site) -> None:
+    path = "/api/v1/namespaces/passing"
+    site.access.apply(
+        path, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "passing"}}
+    )
+    here = f"/apis/{names.API_VERSION}/namespaces/passing/trainingjobs"
+    site.access.create(here, job("susan"))
+    site.access.delete(path)
+    site.access.wait_gone(path)

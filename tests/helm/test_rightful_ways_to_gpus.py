@@ -1,0 +1,206 @@
+"""What hub, scheduler and the cluster's controllers do together passes the policies, end to end."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from benchpool_cluster import kwok_nodes
+from benchpool_cluster.chart import Caller, Manifest, Site
+from benchpool_scheduler import contract_kubernetes as names
+
+pytestmark = pytest.mark.kubernetes
+
+JOB = "01hzxk8qj9v4e2c5t7m3n6p8ra"
+GATE = [{"name": names.ADMISSION_GATE}]
+
+
+def spec(**more: Any) -> Manifest:
+    """A pod's spec with one GPU behind the gate, which the restricted standard lets in."""
+    container = {
+        "name": "main",
+        "image": "work",
+        "resources": {"limits": {names.GPU_RESOURCE: "1"}},
+        "securityContext": {
+            "allowPrivilegeEscalation": False,
+            "capabilities": {"drop": ["ALL"]},
+            "runAsNonRoot": True,
+            "runAsUser": 1000,
+            "seccompProfile": {"type": "RuntimeDefault"},
+        },
+    }
+    return {
+        "containers": [container],
+        "schedulingGates": GATE,
+        "restartPolicy": "Never",
+        "tolerations": [kwok_nodes.TOLERATION],
+    } | more
+
+
+def pin(node: str) -> list[Manifest]:
+    """The scheduler's one patch: to this node, and the gate open."""
+    slots = names.SLOTS.replace("/", "~1")
+    wish = {"key": "metadata.name", "operator": "In", "values": [node]}
+    required = {"nodeSelectorTerms": [{"matchFields": [wish]}]}
+    affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}
+    return [
+        {"op": "add", "path": "/spec/affinity", "value": affinity},
+        {"op": "add", "path": f"/metadata/annotations/{slots}", "value": f"{node}/0"},
+        {"op": "remove", "path": "/spec/schedulingGates"},
+    ]
+
+
+def done(answer: Any) -> Manifest:
+    """The object of an answer that is no refusal."""
+    assert answer.is_success, answer.text
+    found: Manifest = answer.json()
+    return found
+
+
+@pytest.fixture(scope="module")
+def scheduler(site: Site) -> Caller:
+    return site.account("scheduler")
+
+
+@pytest.fixture(scope="module")
+def pods(site: Site) -> str:
+    return f"/api/v1/namespaces/{site.workspace}/pods"
+
+
+def is_running(pod: Manifest) -> bool:
+    return bool(pod["status"].get("phase") == "Running")
+
+
+def job_of(attempt: int, **more: Any) -> Manifest:
+    """The Job of an attempt with two workers, as the scheduler makes it."""
+    name = names.attempt_name(JOB, attempt)
+    labels = {names.ROLE: names.ROLE_WORKER, names.JOB: JOB, names.ATTEMPT: str(attempt)}
+    template = {"metadata": {"labels": labels}, "spec": spec(subdomain=name)}
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": name, "labels": labels, "annotations": {names.EPOCH: "1"}},
+        "spec": {
+            "completionMode": "Indexed",
+            "completions": 2,
+            "parallelism": 2,
+            "backoffLimit": 0,
+            "podReplacementPolicy": "Failed",
+            "template": template,
+        }
+        | more,
+    }
+
+
+def workers(site: Site, pods: str, attempt: int) -> list[str]:
+    """The names of an attempt's pods."""
+    query = f"{pods}?labelSelector={names.JOB}={JOB},{names.ATTEMPT}={attempt}"
+    return [pod["metadata"]["name"] for pod in site.access.get(query)["items"]]
+
+
+@pytest.fixture(scope="module")
+def jobs(site: Site) -> str:
+    return f"/apis/batch/v1/namespaces/{site.workspace}/jobs"
+
+
+def test_a_gang_is_made_pinned_run_and_deleted(
+    site: Site, scheduler: Caller, pods: str, jobs: str
+) -> None:
+    here = f"{jobs}/{names.attempt_name(JOB, 1)}"
+    done(scheduler.call("POST", jobs, job_of(1)))
+    site.access.wait(here, lambda job: job["status"].get("active") == 2)
+    found = workers(site, pods, 1)
+    nodes = dict(zip(found, ("gpu-1", "gpu-2"), strict=True))
+    for pod, node in nodes.items():
+        done(scheduler.call("PATCH", f"{pods}/{pod}", pin(node), "json"))
+    # kwok ends pods of Jobs well as soon as they run
+    site.access.wait(here, lambda job: job["status"].get("succeeded") == 2)
+    for pod, node in nodes.items():
+        assert site.access.get(f"{pods}/{pod}")["spec"]["nodeName"] == node
+    done(scheduler.call("DELETE", here, {"propagationPolicy": "Foreground"}))
+    site.access.wait_gone(here)
+
+
+def test_a_gang_is_suspended_and_goes_on(
+    site: Site, scheduler: Caller, pods: str, jobs: str
+) -> None:
+    here = f"{jobs}/{names.attempt_name(JOB, 2)}"
+    done(scheduler.call("POST", jobs, job_of(2)))
+    site.access.wait(here, lambda job: job["status"].get("active") == 2)
+    first = workers(site, pods, 2)
+    done(scheduler.call("PATCH", here, {"spec": {"suspend": True}}, "merge"))
+    for pod in first:
+        site.access.wait_gone(f"{pods}/{pod}")
+    done(scheduler.call("PATCH", here, {"spec": {"suspend": False}}, "merge"))
+    site.access.wait(here, lambda job: job["status"].get("active") == 2)
+    assert not set(first) & set(workers(site, pods, 2))
+    done(scheduler.call("DELETE", here, {"propagationPolicy": "Foreground"}))
+    site.access.wait_gone(here)
+
+
+def test_others_change_nothing_of_the_schedulers_job(
+    site: Site, scheduler: Caller, jobs: str
+) -> None:
+    here = f"{jobs}/{names.attempt_name(JOB, 7)}"
+    done(scheduler.call("POST", jobs, job_of(7, suspend=True)))
+    mallory = site.person("mallory", "cluster-admin")
+    for change in ({"suspend": False}, {"parallelism": 9, "completions": 9}):
+        answer = mallory.call("PATCH", here, {"spec": change}, "merge")
+        assert "benchpool [workload]" in answer.text
+    forged = {"metadata": {"labels": {names.ATTEMPT: "8"}}}
+    answer = mallory.call("PATCH", here, forged, "merge")
+    assert "benchpool [keys]" in answer.text
+    site.access.delete(here)
+
+
+def test_a_notebook_is_made_by_the_hub_pinned_and_ended(
+    site: Site, scheduler: Caller, pods: str
+) -> None:
+    hub = site.account("hub")
+    labels = {names.ROLE: names.ROLE_NOTEBOOK, names.LEASE: "lease-1", "hub.jupyter.org/x": "y"}
+    about = {"name": "jupyter-susan", "labels": labels, "annotations": {names.USER: "susan"}}
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": about, "spec": spec()}
+    done(hub.call("POST", pods, pod))
+    done(scheduler.call("PATCH", f"{pods}/jupyter-susan", pin("gpu-1"), "json"))
+    site.access.wait(f"{pods}/jupyter-susan", is_running)
+    done(hub.call("DELETE", f"{pods}/jupyter-susan?gracePeriodSeconds=0"))
+    site.access.wait_gone(f"{pods}/jupyter-susan")
+
+
+def test_a_notebook_without_gpus_needs_neither_gate_nor_lease(site: Site, pods: str) -> None:
+    hub = site.account("hub")
+    labels = {names.ROLE: names.ROLE_NOTEBOOK, "component": "singleuser-server"}
+    plain = spec(schedulingGates=[])
+    del plain["containers"][0]["resources"]
+    about = {"name": "jupyter-joe", "labels": labels}
+    done(
+        hub.call(
+            "POST", pods, {"apiVersion": "v1", "kind": "Pod", "metadata": about, "spec": plain}
+        )
+    )
+    site.access.wait(f"{pods}/jupyter-joe", is_running)
+    done(hub.call("DELETE", f"{pods}/jupyter-joe?gracePeriodSeconds=0"))
+
+
+def test_elsewhere_gpus_are_not_ours_to_guard(site: Site) -> None:
+    site.access.apply(
+        "/api/v1/namespaces/elsewhere",
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "elsewhere"}},
+    )
+    foreign = spec(schedulingGates=[])
+    about = {"name": "foreign"}
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": about, "spec": foreign}
+    site.person("mallory", "cluster-admin")
+    site.access.wait("/api/v1/namespaces/elsewhere/serviceaccounts/default", lambda _: True)
+    done(site.access.call("POST", "/api/v1/namespaces/elsewhere/pods", pod))
+
+
+def test_the_api_server_finds_nothing_to_warn_of_in_the_policies(site: Site) -> None:
+    policies = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies"
+    for one in site.rendered.of("ValidatingAdmissionPolicy"):
+        seen = site.access.wait(
+            f"{policies}/{one['metadata']['name']}",
+            lambda policy: "typeChecking" in policy["status"],
+        )
+        assert not seen["status"]["typeChecking"].get("expressionWarnings"), seen["status"]

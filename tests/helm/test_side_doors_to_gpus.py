@@ -1,0 +1,438 @@
+"""Who has every right in the work namespace but is not the scheduler gets no GPU past it.
+
+Each door is tried at a real API server by a person whom RBAC allows everything in that namespace,
+so that only the policies stand in the way.
+"""
+
+from __future__ import annotations
+
+import copy
+import itertools
+from collections.abc import Mapping
+from typing import Any
+
+import httpx
+import pytest
+
+from benchpool_cluster.chart import Caller, Manifest, Site
+from benchpool_scheduler import contract_kubernetes as names
+
+pytestmark = pytest.mark.kubernetes
+
+GPU = {"limits": {"nvidia.com/gpu": "1"}}
+RESTRICTED = {
+    "allowPrivilegeEscalation": False,
+    "capabilities": {"drop": ["ALL"]},
+    "runAsNonRoot": True,
+    "runAsUser": 1000,
+    "seccompProfile": {"type": "RuntimeDefault"},
+}
+GATE = [{"name": names.ADMISSION_GATE}]
+count = itertools.count()
+
+
+def pod(
+    spec: Mapping[str, Any] | None = None,
+    *,
+    labels: Mapping[str, str] | None = None,
+    annotations: Mapping[str, str] | None = None,
+    **container: Any,
+) -> Manifest:
+    """A pod that the restricted standard lets in, with more in its spec and its container."""
+    main = {"name": "main", "image": "work", "securityContext": RESTRICTED} | container
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "name": f"pod-{next(count)}",
+            "labels": dict(labels or {}),
+            "annotations": dict(annotations or {}),
+        },
+        "spec": {"containers": [main], "restartPolicy": "Never"} | dict(spec or {}),
+    }
+
+
+def second(**more: Any) -> list[Manifest]:
+    """A container beside the main one."""
+    return [{"name": "second", "image": "work", "securityContext": RESTRICTED} | more]
+
+
+def refused(answer: httpx.Response, rule: str) -> None:
+    """Hold that the rule refused, and that it says what to do."""
+    assert answer.status_code == 403, answer.text
+    message = answer.json()["message"]
+    assert f"benchpool [{rule}]" in message, message
+    assert message.rstrip().endswith("."), message
+
+
+@pytest.fixture(scope="module")
+def mallory(site: Site) -> Caller:
+    """A person who may do anything in the work namespace."""
+    return site.person("mallory", "cluster-admin")
+
+
+@pytest.fixture(scope="module")
+def pods(site: Site) -> str:
+    return f"/api/v1/namespaces/{site.workspace}/pods"
+
+
+@pytest.fixture(params=["enforced", "absent"])
+def standard(site: Site, request: pytest.FixtureRequest) -> str:
+    """The doors are shut with the pod security standard and, as in older sites, without it."""
+    level = "restricted" if request.param == "enforced" else "privileged"
+    label = {"metadata": {"labels": {"pod-security.kubernetes.io/enforce": level}}}
+    site.access.patch(f"/api/v1/namespaces/{site.workspace}", label)
+    return level
+
+
+MIG = "nvidia.com/mig-1g.10gb"
+CLAIMS: Manifest = {"resourceClaims": [{"name": "gpu", "resourceClaimName": "gpu"}]}
+
+UNGATED: dict[str, Manifest] = {
+    "a limit": pod(resources=GPU),
+    "a request and limit": pod(
+        resources={"requests": {"nvidia.com/gpu": "2"}, "limits": {"nvidia.com/gpu": "2"}}
+    ),
+    "a MIG slice": pod(resources={"limits": {MIG: "1"}}),
+    "a shared GPU": pod(resources={"limits": {"nvidia.com/gpu.shared": "1"}}),
+    "an init container": pod({"initContainers": second(resources=GPU)}),
+    "a sidecar": pod({"initContainers": second(resources=GPU, restartPolicy="Always")}),
+    "a second container": pod(
+        {"containers": [*pod()["spec"]["containers"], *second(resources=GPU)]}
+    ),
+    "a device claim": pod(CLAIMS),
+    "a claim of a container": pod(CLAIMS, resources={"claims": [{"name": "gpu"}]}),
+    "somebody else's gate": pod({"schedulingGates": [{"name": "example.org/mine"}]}, resources=GPU),
+}
+
+
+@pytest.mark.parametrize("door", UNGATED)
+def test_a_pod_that_asks_for_gpus_without_our_gate_is_refused(
+    mallory: Caller, pods: str, door: str
+) -> None:
+    refused(mallory.call("POST", pods, UNGATED[door]), "gated")
+
+
+@pytest.mark.parametrize("door", UNGATED)
+def test_a_gated_pod_is_made_by_hub_and_scheduler_only(
+    mallory: Caller, pods: str, door: str
+) -> None:
+    gated = copy.deepcopy(UNGATED[door])
+    gated["spec"]["schedulingGates"] = GATE
+    refused(mallory.call("POST", pods, gated), "made-by")
+
+
+AT_CREATION: dict[str, tuple[str, Manifest]] = {
+    "its node by name": ("node-name", pod({"nodeName": "gpu-1"})),
+    "all devices by environment": (
+        "visible-devices",
+        pod(env=[{"name": "NVIDIA_VISIBLE_DEVICES", "value": "all"}]),
+    ),
+    "devices by environment of an init container": (
+        "visible-devices",
+        pod({"initContainers": second(env=[{"name": "NVIDIA_VISIBLE_DEVICES", "value": "0"}])}),
+    ),
+    "devices by a variable of a field": (
+        "visible-devices",
+        pod(
+            env=[
+                {
+                    "name": "NVIDIA_VISIBLE_DEVICES",
+                    "valueFrom": {"fieldRef": {"fieldPath": "metadata.annotations['devices']"}},
+                }
+            ]
+        ),
+    ),
+    "devices by mounts": (
+        "device-mounts",
+        pod(
+            {"volumes": [{"name": "v", "emptyDir": {}}]},
+            volumeMounts=[{"name": "v", "mountPath": "/var/run/nvidia-container-devices/all"}],
+        ),
+    ),
+    "a GPU runtime": ("runtime-class", pod({"runtimeClassName": "nvidia"})),
+    "devices by annotation": ("cdi", pod(annotations={"cdi.k8s.io/any": "nvidia.com/gpu=all"})),
+    "a label of ours": ("keys", pod(labels={names.ROLE: names.ROLE_WORKER})),
+    "the label of a job": ("keys", pod(labels={names.JOB: "01hzxk8qj9v4e2c5t7m3n6p8ra"})),
+    "an annotation of ours": ("keys", pod(annotations={names.SLOTS: "gpu-1/0"})),
+}
+
+PAST_THE_STANDARD: dict[str, tuple[str, Manifest]] = {
+    "device files of the host": (
+        "host-path",
+        pod({"volumes": [{"name": "dev", "hostPath": {"path": "/dev"}}]}),
+    ),
+    "privilege": ("privileged", pod(securityContext={"privileged": True})),
+    "privilege of an init container": (
+        "privileged",
+        pod({"initContainers": second(securityContext={"privileged": True})}),
+    ),
+    "making device files": (
+        "privileged",
+        pod(securityContext={"capabilities": {"add": ["MKNOD"]}}),
+    ),
+    "the host's network": ("host-namespaces", pod({"hostNetwork": True})),
+    "the host's processes": ("host-namespaces", pod({"hostPID": True})),
+    "the host's memory": ("host-namespaces", pod({"hostIPC": True})),
+}
+
+
+@pytest.fixture(scope="module")
+def runtime_class(site: Site) -> None:
+    about = {"apiVersion": "node.k8s.io/v1", "kind": "RuntimeClass", "handler": "nvidia"}
+    site.access.apply(
+        "/apis/node.k8s.io/v1/runtimeclasses/nvidia", about | {"metadata": {"name": "nvidia"}}
+    )
+
+
+@pytest.mark.usefixtures("runtime_class", "standard")
+@pytest.mark.parametrize("door", AT_CREATION)
+def test_a_pod_without_gpus_cannot_reach_for_them(mallory: Caller, pods: str, door: str) -> None:
+    rule, manifest = AT_CREATION[door]
+    refused(mallory.call("POST", pods, manifest), rule)
+
+
+@pytest.mark.parametrize("door", PAST_THE_STANDARD)
+def test_the_hosts_own_is_shut_even_without_the_pod_security_standard(
+    site: Site, mallory: Caller, pods: str, door: str
+) -> None:
+    label = {"metadata": {"labels": {"pod-security.kubernetes.io/enforce": "privileged"}}}
+    site.access.patch(f"/api/v1/namespaces/{site.workspace}", label)
+    rule, manifest = PAST_THE_STANDARD[door]
+    refused(mallory.call("POST", pods, manifest), rule)
+
+
+def test_a_variable_that_hides_gpus_is_let_in(mallory: Caller, pods: str) -> None:
+    hidden = pod(env=[{"name": "NVIDIA_VISIBLE_DEVICES", "value": "void"}])
+    answer = mallory.call("POST", pods, hidden)
+    assert answer.status_code == 201, answer.text
+
+
+def test_pods_without_gpus_are_nobodys_business(mallory: Caller, pods: str) -> None:
+    plain = pod(
+        {"affinity": {"nodeAffinity": _affinity("gpu-1")}},
+        labels={"example.org/role": "worker"},
+        resources={"limits": {"cpu": "1", "nvidia.com/gpu": "0"}},
+    )
+    answer = mallory.call("POST", pods, plain)
+    assert answer.status_code == 201, answer.text
+
+
+@pytest.mark.usefixtures("standard")
+@pytest.mark.parametrize("privileged", [False, True])
+def test_no_container_is_added_to_a_running_pod(
+    mallory: Caller, pods: str, privileged: bool
+) -> None:
+    running = pod()
+    assert mallory.call("POST", pods, running).status_code == 201
+    context = {"privileged": True} if privileged else RESTRICTED
+    debugger = {"name": "debugger", "image": "work", "securityContext": context}
+    path = f"{pods}/{running['metadata']['name']}/ephemeralcontainers"
+    answer = mallory.call("PATCH", path, {"spec": {"ephemeralContainers": [debugger]}}, "merge")
+    if not (privileged and "violates PodSecurity" in answer.text):  # whichever is asked first
+        refused(answer, "ephemeral")
+
+
+WORKLOADS = {
+    "Deployment": "/apis/apps/v1/namespaces/{}/deployments",
+    "ReplicaSet": "/apis/apps/v1/namespaces/{}/replicasets",
+    "StatefulSet": "/apis/apps/v1/namespaces/{}/statefulsets",
+    "DaemonSet": "/apis/apps/v1/namespaces/{}/daemonsets",
+    "ReplicationController": "/api/v1/namespaces/{}/replicationcontrollers",
+    "Job": "/apis/batch/v1/namespaces/{}/jobs",
+    "CronJob": "/apis/batch/v1/namespaces/{}/cronjobs",
+}
+
+
+def workload(kind: str, template: Manifest) -> Manifest:
+    """A workload that makes pods of a template."""
+    inside = {"metadata": template["metadata"] | {"name": ""}, "spec": template["spec"]}
+    group = WORKLOADS[kind].split("/")
+    spec: Manifest = {"template": inside}
+    if kind == "CronJob":
+        spec = {"schedule": "* * * * *", "jobTemplate": {"spec": {"template": inside}}}
+    elif kind != "Job":
+        inside["spec"] = inside["spec"] | {"restartPolicy": "Always"}
+        inside["metadata"]["labels"] = inside["metadata"]["labels"] | {"app": "x"}
+        spec["selector"] = (
+            {"app": "x"} if kind == "ReplicationController" else {"matchLabels": {"app": "x"}}
+        )
+    if kind == "StatefulSet":
+        spec["serviceName"] = "x"
+    return {
+        "apiVersion": "v1" if group[1] == "api" else f"{group[2]}/v1",
+        "kind": kind,
+        "metadata": {"name": f"work-{next(count)}"},
+        "spec": spec,
+    }
+
+
+@pytest.mark.parametrize("kind", WORKLOADS)
+def test_workloads_that_ask_for_gpus_are_refused_at_once(
+    site: Site, mallory: Caller, kind: str
+) -> None:
+    path = WORKLOADS[kind].format(site.workspace)
+    gated = pod({"schedulingGates": GATE}, resources=GPU)
+    refused(mallory.call("POST", path, workload(kind, gated)), "workload")
+
+
+@pytest.mark.parametrize("kind", WORKLOADS)
+def test_workloads_cannot_pass_their_pods_off_as_ours(
+    site: Site, mallory: Caller, kind: str
+) -> None:
+    path = WORKLOADS[kind].format(site.workspace)
+    forged = pod(labels={names.ROLE: names.ROLE_WORKER, names.JOB: "x"})
+    refused(mallory.call("POST", path, workload(kind, forged)), "keys")
+
+
+@pytest.mark.parametrize("kind", WORKLOADS)
+def test_workloads_without_gpus_are_let_in(site: Site, mallory: Caller, kind: str) -> None:
+    path = WORKLOADS[kind].format(site.workspace)
+    plain = workload(kind, pod())
+    answer = mallory.call("POST", path, plain)
+    assert answer.status_code == 201, answer.text
+    site.access.delete(f"{path}/{plain['metadata']['name']}")
+
+
+def test_a_workload_cannot_come_to_ask_for_gpus_later(site: Site, mallory: Caller) -> None:
+    path = WORKLOADS["Deployment"].format(site.workspace)
+    plain = workload("Deployment", pod())
+    plain["spec"]["replicas"] = 0
+    assert mallory.call("POST", path, plain).status_code == 201
+    asks = {"name": "main", "resources": GPU}
+    patch = {"spec": {"template": {"spec": {"containers": [asks | {"image": "work"}]}}}}
+    here = f"{path}/{plain['metadata']['name']}"
+    refused(mallory.call("PATCH", here, patch, "merge"), "workload")
+    site.access.delete(here)
+
+
+@pytest.mark.parametrize(
+    "controller",
+    ["replicaset-controller", "statefulset-controller", "daemon-set-controller", "job-controller"],
+)
+def test_controllers_make_no_gpu_pods_but_of_our_jobs(
+    site: Site, pods: str, controller: str
+) -> None:
+    forged = pod({"schedulingGates": GATE}, labels={names.JOB: "x"}, resources=GPU)
+    forged["metadata"]["labels"][names.ROLE] = names.ROLE_WORKER
+    answer = site.controller(controller).call("POST", pods, forged)
+    assert answer.status_code == 403
+    assert "benchpool [made-by]" in answer.text or "benchpool [keys]" in answer.text
+
+
+def _affinity(node: str) -> Manifest:
+    wish = {"key": "metadata.name", "operator": "In", "values": [node]}
+    return {
+        "requiredDuringSchedulingIgnoredDuringExecution": {
+            "nodeSelectorTerms": [{"matchFields": [wish]}]
+        }
+    }
+
+
+@pytest.fixture
+def waiting(site: Site, pods: str) -> str:
+    """The path of a notebook's pod that waits behind the gate."""
+    notebook = pod(
+        {"schedulingGates": GATE},
+        labels={names.ROLE: names.ROLE_NOTEBOOK, names.LEASE: "lease-1"},
+        resources=GPU,
+    )
+    answer = site.account("hub").call("POST", pods, notebook)
+    assert answer.status_code == 201, answer.text
+    return f"{pods}/{notebook['metadata']['name']}"
+
+
+OPEN_GATE = [{"op": "remove", "path": "/spec/schedulingGates"}]
+PIN = [{"op": "add", "path": "/spec/nodeSelector", "value": {"kubernetes.io/hostname": "gpu-1"}}]
+PIN_BY_NAME = [{"op": "add", "path": "/spec/affinity", "value": {"nodeAffinity": _affinity("x")}}]
+
+
+@pytest.mark.parametrize("who", ["mallory", "hub", "job-controller"])
+@pytest.mark.parametrize(
+    ("patch", "rule"),
+    [(OPEN_GATE, "gate"), (PIN, "pin"), (PIN_BY_NAME, "pin"), (OPEN_GATE + PIN, "gate")],
+)
+def test_only_the_scheduler_opens_the_gate_and_pins(
+    site: Site, mallory: Caller, waiting: str, who: str, patch: object, rule: str
+) -> None:
+    site.person("mallory", "cluster-admin")
+    caller = {
+        "mallory": mallory,
+        "hub": _with_every_right(site, site.account("hub")),
+        "job-controller": _with_every_right(site, site.controller("job-controller")),
+    }[who]
+    refused(caller.call("PATCH", waiting, patch, "json"), rule)
+
+
+def _with_every_right(site: Site, caller: Caller) -> Caller:
+    """The caller with all rights of the namespace: what refuses, then, is not RBAC."""
+    group = ("forced",)
+    site.access.apply(
+        f"/apis/rbac.authorization.k8s.io/v1/namespaces/{site.workspace}/rolebindings/forced",
+        {
+            "apiVersion": "rbac.authorization.k8s.io/v1",
+            "kind": "RoleBinding",
+            "metadata": {"name": "forced"},
+            "roleRef": {
+                "apiGroup": "rbac.authorization.k8s.io",
+                "kind": "ClusterRole",
+                "name": "cluster-admin",
+            },
+            "subjects": [
+                {"kind": "Group", "name": "forced", "apiGroup": "rbac.authorization.k8s.io"}
+            ],
+        },
+    )
+    return Caller(caller.access, caller.user, (*caller.groups, *group))
+
+
+@pytest.mark.parametrize(
+    "patch",
+    [
+        {"metadata": {"labels": {names.LEASE: "lease-2"}}},
+        {"metadata": {"labels": {names.LEASE: None}}},
+        {"metadata": {"labels": {names.ROLE: names.ROLE_WORKER}}},
+        {"metadata": {"annotations": {names.SLOTS: "gpu-1/3"}}},
+    ],
+)
+def test_what_the_scheduler_knows_pods_by_cannot_be_changed(
+    mallory: Caller, waiting: str, patch: object
+) -> None:
+    refused(mallory.call("PATCH", waiting, patch, "merge"), "keys")
+
+
+def test_devices_cannot_be_asked_for_by_annotation_later(mallory: Caller, waiting: str) -> None:
+    patch = {"metadata": {"annotations": {"cdi.k8s.io/any": "nvidia.com/gpu=all"}}}
+    refused(mallory.call("PATCH", waiting, patch, "merge"), "cdi")
+
+
+def test_own_labels_can_be_changed_on_a_waiting_pod(mallory: Caller, waiting: str) -> None:
+    patch = {"metadata": {"labels": {"example.org/mine": "1"}}}
+    answer = mallory.call("PATCH", waiting, patch, "merge")
+    assert answer.status_code == 200, answer.text
+
+
+def test_a_gated_pod_cannot_be_bound_by_hand(mallory: Caller, waiting: str) -> None:
+    target = {"apiVersion": "v1", "kind": "Node", "name": "gpu-1"}
+    name = waiting.rpartition("/")[2]
+    binding = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": name}, "target": target}
+    assert mallory.call("POST", f"{waiting}/binding", binding).status_code == 409
+
+
+def test_the_hub_makes_no_workers(site: Site, pods: str) -> None:
+    labels = {names.ROLE: names.ROLE_WORKER, names.JOB: "x", names.LEASE: "l"}
+    worker = pod({"schedulingGates": GATE}, labels=labels, resources=GPU)
+    refused(site.account("hub").call("POST", pods, worker), "made-by")
+
+
+def test_the_hub_makes_no_gpu_pod_without_a_lease(site: Site, pods: str) -> None:
+    labels = {names.ROLE: names.ROLE_NOTEBOOK}
+    notebook = pod({"schedulingGates": GATE}, labels=labels, resources=GPU)
+    refused(site.account("hub").call("POST", pods, notebook), "made-by")
+
+
+def test_the_label_of_the_namespace_stays(site: Site, mallory: Caller) -> None:
+    path = f"/api/v1/namespaces/{site.workspace}"
+    for value in (None, "false"):
+        patch = {"metadata": {"labels": {names.MANAGED: value}}}
+        refused(mallory.call("PATCH", path, patch, "merge"), "managed")
