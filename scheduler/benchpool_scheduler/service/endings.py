@@ -19,9 +19,13 @@ MOST_LOST = 5
 """After so many of those in a row a job waits for its user."""
 
 
+LOST = frozenset({str(EndedBy.LOST), str(EndedBy.NOT_TAKEN)})
+"""Ends that are nobody's fault: the job queues again, and no retry of its user's is used up."""
+
+
 def outcome_of_worker(worker: WorkerRecord) -> Outcome:
     """Return how one ended worker counts; one that was let go counts as fine."""
-    if worker.ended_by == EndedBy.LOST:
+    if worker.ended_by in LOST:
         return Outcome.LOST
     return Outcome.OK if worker.leaving or worker.exit_code == 0 else Outcome.FAILED
 
@@ -39,7 +43,7 @@ def outcome(attempt: AttemptRecord) -> Outcome:
 def culprit(attempt: AttemptRecord) -> WorkerRecord | None:
     """Return the worker whose end decided the outcome: a lost one, else the first that failed."""
     ended = sorted((w for w in attempt.workers if bad(w)), key=lambda w: w.ended or 0.0)
-    lost = [w for w in ended if w.ended_by == EndedBy.LOST]
+    lost = [w for w in ended if w.ended_by in LOST]
     return next(iter(lost or ended), None)
 
 
@@ -54,8 +58,10 @@ def ended_by(intent: Intent | None, result: Outcome, worker: WorkerRecord | None
 
 def sibling_wish(worker: WorkerRecord, grace_s: float, now: float) -> Wish:
     """Return why the others of a gang are told to stop."""
-    lost = worker.ended_by == EndedBy.LOST
+    lost = worker.ended_by in LOST
     how = "was lost" if lost else f"ended with exit code {worker.exit_code}"
+    if worker.ended_by == EndedBy.NOT_TAKEN:
+        how = f"was not taken by {worker.node}"
     return Wish(
         kind=Intent.PREEMPT if lost else Intent.CANCEL,
         at=now,
@@ -86,19 +92,23 @@ def note(
 
 def requeue_note(attempt: AttemptRecord, worker: WorkerRecord | None) -> Note | None:
     """Return why a job that was lost queues again; None after a preemption."""
-    if worker is None or worker.ended_by != EndedBy.LOST:
+    if worker is None or worker.ended_by not in LOST:
         return None
+    if worker.ended_by == EndedBy.NOT_TAKEN:
+        text = worker.text or f"{worker.node} did not take it."
+        return Note(code=ReasonCode.LOST, text=f"Attempt {attempt.attempt} did not begin: {text}")
     text = worker.text or "Its machine was restarted or its supervisor was killed."
     return Note(code=ReasonCode.LOST, text=f"Attempt {attempt.attempt} was lost: {text}")
 
 
 def lost_in_a_row(attempts: Sequence[AttemptRecord]) -> int:
-    """Count the newest attempts that were lost soon after their start."""
+    """Count the newest attempts that were lost soon after their start, or never began."""
     count = 0
     for attempt in reversed(attempts):
         begun = attempt.started if attempt.started is not None else attempt.decided
         soon = attempt.ended is not None and attempt.ended - begun < SOON_S
-        if attempt.ended_by != EndedBy.LOST or not soon:
+        not_taken = attempt.ended_by == EndedBy.NOT_TAKEN
+        if not not_taken and (attempt.ended_by != EndedBy.LOST or not soon):
             break
         count += 1
     return count

@@ -132,7 +132,7 @@ class KeptBoard:
         return Look(frame, site.clock.now(), touched)
 
     def next_fading(self) -> float | None:
-        """Return when a preemption next becomes older than the hour that is counted (R19)."""
+        """Return when time alone next makes another job of one to the core (R19)."""
         return self._fading[0][0] if self._fading else None
 
     # ------------------------------------------------------------------ in the thread of passes
@@ -222,8 +222,8 @@ class KeptBoard:
             return ()
         found = snapshots.jobs_of(self._ledger, record, look.frame.homes, look.now)
         for job in found[:1]:
-            if job.preemptions_last_hour:
-                self._watch_fading(name, look.now)
+            if job.preemptions_last_hour or job.barred:
+                self._watch_fading(record, look.now)
         return found
 
     def _made(self, frame: Frame, jobs: Iterable[Job]) -> Board:
@@ -270,10 +270,11 @@ class KeptBoard:
             now_s=now,
         )
 
-    # ------------------------------------------------------------------ the hour of R19
+    # ------------------------------------------------------------------ what time alone changes
 
-    def _watch_fading(self, name: str, now: float) -> None:
-        end = min(end for end in snapshots.hours_of(self._ledger, name) if end > now)
+    def _watch_fading(self, record: JobRecord, now: float) -> None:
+        name = record.id
+        end = min(end for end in snapshots.fadings(self._ledger, record) if end > now)
         if self._fades.get(name) != end:
             self._fades[name] = end
             heapq.heappush(self._fading, (end, name))

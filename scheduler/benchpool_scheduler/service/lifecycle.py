@@ -270,15 +270,19 @@ def _give_up_when_always_lost(draft: Draft, job: JobRecord) -> JobRecord:
     lost = endings.lost_in_a_row(attempts)
     if lost < endings.MOST_LOST:
         return job
+    text = (
+        f"It was lost {lost} times in a row within {endings.SOON_S:.0f} s of its start "
+        f"({EndedBy.LOST}: its supervisor was killed or the machine restarted)."
+    )
+    if newest is not None and newest.ended_by == EndedBy.NOT_TAKEN:
+        said = endings.culprit(newest)
+        text = f"Nodes did not take it {lost} times in a row: {said.text if said else 'no word'}"
     return replace(
         job,
         state=machine.apply(job.state, states.PauseAsked()),
         note=Note(
             code=ReasonCode.LOST_REPEATEDLY,
-            text=(
-                f"It was lost {lost} times in a row within {endings.SOON_S:.0f} s of its start "
-                f"({EndedBy.LOST}: its supervisor was killed or the machine restarted)."
-            ),
+            text=text,
             remedy="Look at its log and at `benchpool doctor`, then resume it.",
             numbers={"lost": lost, "limit": endings.MOST_LOST},
         ),

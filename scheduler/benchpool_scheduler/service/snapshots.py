@@ -20,7 +20,7 @@ from benchpool_scheduler.core.model import (
     Worker,
 )
 from benchpool_scheduler.core.states import JobState
-from benchpool_scheduler.runtime import DeviceState, NodeFacts
+from benchpool_scheduler.runtime import DeviceState, EndedBy, NodeFacts
 from benchpool_scheduler.service import benches, lifecycle
 from benchpool_scheduler.service.inventory import UNKNOWN, Inventory
 from benchpool_scheduler.service.ledger import Ledger
@@ -31,6 +31,8 @@ from benchpool_scheduler.store.records import AttemptRecord, JobRecord, Place, W
 Links = tuple[tuple[int, ...], ...]
 
 HOUR_S = 3600.0
+BARRED_S = 600.0
+"""A node that did not take a job's worker is not tried again for so long."""
 _LEAVING = " (leaving)"
 
 
@@ -201,7 +203,7 @@ def jobs_of(
     their own that is leaving, so that what was promised of them stays promised (R20).
 
     Its times are as of instants that do not depend on when this is asked; only
-    ``preemptions_last_hour`` does.
+    ``preemptions_last_hour`` and ``barred`` do: see ``fadings``.
     """
     if not record.live or record.state is JobState.PAUSED:
         return ()
@@ -232,6 +234,7 @@ def jobs_of(
         spread=record.spread,
         cpus=record.cpus,
         memory_gib=record.memory_gib,
+        barred=frozenset(NodeName(node) for node, end in barred_of(ledger, record) if end > now),
         expected_run_s=learned.expected_run_s,
         done_s=learned.done_s,
         **_times(record, attempt if held else None, now),
@@ -273,6 +276,22 @@ def _those_leaving(job: Job, leaving: Sequence[WorkerRecord]) -> Job:
 def hours_of(ledger: Ledger, job: str) -> Iterator[float]:
     """Yield until when each preemption of a job counts as one of the last hour (R19)."""
     return (it.at + HOUR_S for it in ledger.preemptions(job))
+
+
+def barred_of(ledger: Ledger, record: JobRecord) -> Iterator[tuple[str, float]]:
+    """Yield nodes that did not take a worker of the job, each with when that is forgotten."""
+    if not record.attempt:
+        return
+    for attempt in ledger.attempts(record.id):
+        for worker in attempt.workers:
+            if worker.ended_by == EndedBy.NOT_TAKEN and worker.ended is not None:
+                yield worker.node, worker.ended + BARRED_S
+
+
+def fadings(ledger: Ledger, record: JobRecord) -> Iterator[float]:
+    """Yield the instants at which time alone makes another job of it to the core."""
+    yield from hours_of(ledger, record.id)
+    yield from (end for _, end in barred_of(ledger, record))
 
 
 def _workers(records: Iterable[WorkerRecord]) -> tuple[Worker, ...]:

@@ -160,6 +160,12 @@ def test_a_job_beyond_the_fair_share_reads_what_its_project_holds() -> None:
             "waits for 1 GPU: 0 of 3 are free; it has run 2.5 h already, so beyond the guaranteed "
             "quota it takes no room from others",
         ),
+        (
+            box(3, [project("a", 1)], [queued("w", "a", only=frozenset())]),
+            ReasonCode.NODES_EXCLUDED,
+            "waits for 1 GPU: 0 nodes of 1 may be used, because its volume is not to be had on "
+            "the others or they did not take it",
+        ),
     ],
     ids=lambda value: value.value if isinstance(value, ReasonCode) else "",
 )

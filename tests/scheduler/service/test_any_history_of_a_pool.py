@@ -201,7 +201,13 @@ class PoolHistory(RuleBasedStateMachine):
     @rule(
         data=st.data(),
         end=st.sampled_from(
-            [(0, EndedBy.ITSELF), (1, EndedBy.ITSELF), (143, EndedBy.NOTICE), (None, EndedBy.LOST)]
+            [
+                (0, EndedBy.ITSELF),
+                (1, EndedBy.ITSELF),
+                (143, EndedBy.NOTICE),
+                (None, EndedBy.LOST),
+                (None, EndedBy.NOT_TAKEN),
+            ]
         ),
     )
     def worker_ends(self, data: st.DataObject, end: tuple[int | None, EndedBy]) -> None:

@@ -11,8 +11,9 @@ import pytest
 
 from benchpool_scheduler.contract import JobSubmission, LeaseRequest, State
 from benchpool_scheduler.errors import InvalidInput
-from benchpool_scheduler.runtime import Device, DeviceState, NodeFacts, WorkerId
+from benchpool_scheduler.runtime import Device, DeviceState, EndedBy, NodeFacts, WorkerId
 from benchpool_scheduler.service import Pool
+from benchpool_scheduler.testing.clocks import FakeClock
 from benchpool_scheduler.testing.pools import (
     ADMIN,
     HUB,
@@ -24,6 +25,7 @@ from benchpool_scheduler.testing.pools import (
     reached,
     sleeper,
     story,
+    until,
 )
 from benchpool_scheduler.testing.scripted import ScriptedRuntime
 
@@ -193,6 +195,47 @@ def unready(nodes: Sequence[NodeFacts], name: str) -> tuple[NodeFacts, ...]:
     return tuple(
         replace(node, ready=False, note="cordoned") if node.name == name else node for node in nodes
     )
+
+
+# --------------------------------------------------------------------------- nodes that refuse
+
+
+async def test_a_node_that_did_not_take_a_job_is_not_tried_again_for_a_while(
+    tmp_path: Path, runtime: ScriptedRuntime
+) -> None:
+    clock = FakeClock()
+    made = make_pool(tmp_path, configuration=ROOM, runtime=runtime, clock=clock)
+    async with opened(made) as pool:
+        job = await pool.submit(SUSAN, sleeper(gpu_models=["H100"]))
+        await reached(pool, job.id, State.RUNNING)
+        runtime.end(
+            WorkerId(job.id, 1, 0), None, EndedBy.NOT_TAKEN, clock.now(), "h1 is out of GPUs"
+        )
+        waiting = await until(pool, job.id, lambda now: now.state is State.QUEUED)
+        waiting = await decided(pool, job.id)
+        assert waiting.reason is not None
+        assert waiting.reason.code == "nodes-excluded"
+        assert len(runtime.launched) == 1
+        clock.pass_s(601)
+        pool._engine.want_pass()
+        again = await reached(pool, job.id, State.RUNNING)
+        assert again.attempt == 2
+
+
+async def test_a_gang_goes_back_as_a_whole_when_one_node_does_not_take_it(
+    pool: Pool, runtime: ScriptedRuntime
+) -> None:
+    job = await pool.submit(SUSAN, sleeper(gpus=4, workers=2, gpu_models=["A100"]))
+    await reached(pool, job.id, State.RUNNING)
+    first, second = pool.job(SUSAN, job.id).attempts[0].nodes
+    now = pool._site.clock.now()
+    runtime.end(WorkerId(job.id, 1, 0), None, EndedBy.NOT_TAKEN, now, "did not take it")
+    ((other, notice),) = await runtime.until_noticed(1)
+    assert (other.worker, notice.kind) == (1, "pause")
+    runtime.end(other, 143, EndedBy.NOTICE, now)
+    again = await until(pool, job.id, lambda now: now.attempt == 2 and now.state is State.RUNNING)
+    assert first not in pool.job(SUSAN, again.id).attempts[1].nodes
+    assert second in ("a1", "a2", "b1")
 
 
 # --------------------------------------------------------------------------- refusals
