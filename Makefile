@@ -121,8 +121,10 @@ $(STAMPS)/proxy: $(STAMPS)/venv
 	npm install --silent --no-progress --no-save --prefix $(NODE_HOME) configurable-http-proxy@5.3.0
 	@touch $@
 
-$(STAMPS)/dev: $(STAMPS)/venv pyproject.toml
-	$(BIN)/python -m pip install -q -c constraints.txt --group dev
+# What runs on Kubernetes is tested too, so its extra is part of what development needs.
+$(STAMPS)/dev: $(STAMPS)/python
+	SKIP_JUPYTER_BUILDER=1 $(BIN)/python -m pip install -q -c constraints.txt --no-build-isolation \
+		--group dev -e ".[kubernetes]"
 	@touch $@
 
 # Tests drive the system's Chromium; nothing is downloaded by the test tool itself.
