@@ -12,7 +12,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from benchpool_scheduler.errors import TooLarge
 from benchpool_scheduler.runtime import Notice, WorkerEvent, WorkerId, WorkerProgress
 from benchpool_scheduler.runtime.kubernetes.shipped import ShippedLogs
 from benchpool_scheduler.runtime.local.folders import Folders
@@ -47,7 +46,7 @@ class Desk:
 
     Args:
         folders: Of the scheduler's state folder. ``log_bytes``: bound of one log there.
-        tell: Takes events. ``carry_bytes``: most bytes of a folder that is sent.
+        tell: Takes events.
     """
 
     def __init__(
@@ -56,12 +55,10 @@ class Desk:
         tell: Callable[[WorkerEvent], None],
         *,
         log_bytes: int,
-        carry_bytes: int,
     ) -> None:
         self._folders = folders
         self._tell = tell
         self._logs = ShippedLogs(folders, log_bytes)
-        self._carry_bytes = carry_bytes
         self._lines: dict[WorkerId, _Line] = {}
         self._grown: dict[WorkerId, asyncio.Event] = {}
 
@@ -81,9 +78,7 @@ class Desk:
     def leave(self, worker: WorkerId) -> None:
         """Forget a worker that has ended."""
         self._lines.pop(worker, None)
-        grown = self._grown.pop(worker, None)
-        if grown is not None:
-            grown.set()
+        self.grew(worker)
 
     def grown(self, worker: WorkerId) -> asyncio.Event:
         """Return what is set when the worker's log grows next, or ends."""
@@ -115,12 +110,14 @@ class Desk:
             line.heard = time.monotonic()
 
     def append(self, worker: WorkerId, offset: int, data: bytes) -> int:
-        """Take a piece of the log; return where the next one begins."""
-        after = self._logs.append(worker, offset, data)
+        """Take a piece of the log; return where the next one begins. Blocks for the disk."""
+        return self._logs.append(worker, offset, data)
+
+    def grew(self, worker: WorkerId) -> None:
+        """Wake who waits for the worker's log."""
         grown = self._grown.pop(worker, None)
         if grown is not None:
             grown.set()
-        return after
 
     def progress(
         self,
@@ -138,15 +135,6 @@ class Desk:
     def carried(self, job: str, what: str, index: int) -> Path:
         """Return where a packed folder of a worker lies, or would lie."""
         return self._folders.job(job) / "carried" / f"{what}-{index}.tar"
-
-    def check_size(self, size: int, what: str) -> None:
-        """Refuse what is too large. Errors: TooLarge."""
-        if size > self._carry_bytes:
-            raise TooLarge(
-                f"The {what} has {size} bytes and {self._carry_bytes} may be sent; let the job "
-                "save to a volume that its pods mount.",
-                numbers={"bytes": size, "limit": self._carry_bytes},
-            )
 
     def _line(self, worker: WorkerId) -> _Line:
         return self._lines.setdefault(worker, _Line())

@@ -13,7 +13,7 @@ from benchpool_scheduler.kube import Connection, NotFound, kinds
 from benchpool_scheduler.runtime import EndedBy, WorkerId
 from benchpool_scheduler.runtime.kubernetes.book import Attempt, Book, Seat
 from benchpool_scheduler.runtime.kubernetes.manifests import PLACEMENT, placements
-from benchpool_scheduler.runtime.kubernetes.seen import Condition, Meta
+from benchpool_scheduler.runtime.kubernetes.seen import Condition, Meta, PodSeen
 from benchpool_scheduler.runtime.kubernetes.settings import ClusterSettings
 from benchpool_scheduler.runtime.kubernetes.verdicts import TEXT_LIMIT, Trouble
 
@@ -55,7 +55,7 @@ class Found:
 
     Attributes:
         lost: Expected workers of which nothing is there.
-        unexpected: Names of Jobs that run and nobody expects.
+        unexpected: Names of Jobs that nobody expects: they run on, or their end was heard of.
     """
 
     lost: tuple[WorkerId, ...]
@@ -63,9 +63,17 @@ class Found:
 
 
 async def find(
-    connection: Connection, settings: ClusterSettings, book: Book, expected: Iterable[WorkerId]
+    connection: Connection,
+    settings: ClusterSettings,
+    book: Book,
+    expected: Iterable[WorkerId],
+    pods: Iterable[PodSeen],
 ) -> Found:
-    """Put what is expected and there into the book. Errors: KubeFailure, KubeUnavailable."""
+    """Put what is expected and there into the book. Errors: KubeFailure, KubeUnavailable.
+
+    A worker whose Job was deleted is not lost before its pod is gone.
+    """
+    left = {WorkerId(pod.job, pod.attempt, pod.index): pod for pod in pods if pod.job}
     listed = await connection.list(
         kinds.JOBS,
         namespace=settings.namespace,
@@ -79,8 +87,14 @@ async def find(
     for worker in sorted(wanted):
         job = jobs.get(names.attempt_name(worker.job, worker.attempt))
         seats = () if job is None else placements(job.metadata.annotations.get(PLACEMENT, ""))
-        if job is None or worker.worker >= len(seats) or job.metadata.deletion_timestamp:
-            lost.append(worker)
+        if job is None or worker.worker >= len(seats):
+            pod = left.get(worker)
+            if pod is None or pod.over:
+                lost.append(worker)
+            else:
+                attempt = book.attempt(worker.job, worker.attempt, now)
+                attempt.uid = "deleted"
+                attempt.seats[worker.worker] = Seat(worker, pod.node, pod.slots)
             continue
         attempt = book.attempt(worker.job, worker.attempt, now)
         attempt.uid = job.metadata.uid
@@ -90,8 +104,7 @@ async def find(
                 one = WorkerId(worker.job, worker.attempt, index)
                 attempt.seats[index] = Seat(one, node, slots, over=one not in wanted)
     known = {attempt.name for attempt in book.attempts.values()}
-    unexpected = tuple(name for name, job in jobs.items() if name not in known and not job.over)
-    return Found(tuple(lost), unexpected)
+    return Found(tuple(lost), tuple(name for name in jobs if name not in known))
 
 
 async def why_missing(

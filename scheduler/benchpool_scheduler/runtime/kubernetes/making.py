@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
+from benchpool_scheduler import contract_kubernetes as names
 from benchpool_scheduler.kube import (
     AlreadyExists,
     Conflict,
@@ -134,6 +135,12 @@ class Maker:
             await self._connection.delete(kinds.JOBS, name, namespace=self._settings.namespace)
         except NotFound:
             return
+
+    async def delete_jobs(self, job: str) -> None:
+        """Delete the Jobs of all attempts of a job. Errors: KubeFailure, KubeUnavailable."""
+        await self._connection.delete_all(
+            kinds.JOBS, namespace=self._settings.namespace, labels=f"{names.JOB}={job}"
+        )
 
     async def has_secret(self, name: str) -> bool:
         """Tell whether an attempt's Secret was made."""
