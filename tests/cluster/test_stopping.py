@@ -17,11 +17,11 @@ pytestmark = pytest.mark.kubernetes
 def test_stopping_leaves_nothing(cluster: Cluster) -> None:
     if not cluster.processes.tied:
         pytest.skip("the cluster was started by hand and is not ours to stop")
-    with pods.space(cluster) as space:
-        space.run(pods.python_pod("last", "import time; time.sleep(99)", gpus=1))
-        kept = json.loads((cluster.plane.folder / "kernel.json").read_text())
-        assert traces()
-        cluster.stop()
+    space = pods.Space(cluster, "default")
+    space.run(pods.python_pod("last", pods.WAIT, gpus=1))
+    kept = json.loads((cluster.plane.folder / "kernel.json").read_text())
+    assert traces()
+    cluster.stop()
     assert traces() == []
     assert {name: network.setting(name) for name in kept} == kept
     cluster.start()

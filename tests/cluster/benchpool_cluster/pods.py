@@ -105,11 +105,14 @@ def space(cluster: Cluster, labels: dict[str, str] | None = None) -> Iterator[Sp
     cluster.access.create("/api/v1/namespaces", body)
     account = f"/api/v1/namespaces/{name}/serviceaccounts/default"
     cluster.access.wait(account, bool)
-    yield Space(cluster, name)
-    for pod in cluster.access.get(f"/api/v1/namespaces/{name}/pods")["items"]:
-        cluster.access.delete(f"/api/v1/namespaces/{name}/pods/{pod['metadata']['name']}", 0)
+    made = Space(cluster, name)
+    yield made
+    names = [pod["metadata"]["name"] for pod in cluster.access.get(made.path("pods"))["items"]]
+    for pod in names:
+        cluster.access.delete(made.path("pods", pod))
+    for pod in names:  # their GPUs are free again when they are gone, not before
+        cluster.access.wait_gone(made.path("pods", pod))
     cluster.access.delete(f"/api/v1/namespaces/{name}")
-    cluster.access.wait_gone(f"/api/v1/namespaces/{name}")
 
 
 def _only(node: str) -> Object:

@@ -85,7 +85,7 @@ def table(world: World, policies: list[Object]) -> str:
         for number, (address, allowed) in enumerate(_isolated(world, policies, side).items()):
             name = f"{side.lower()}-{number}"
             chains.append(_chain(name, [*allowed, "drop"]))
-            jumps.append(f'ip {own} {address} jump "{name}"')
+            jumps.append(f"ip {own} {address} jump {name}")
     for hook in ("forward", "input"):
         head = f"type filter hook {hook} priority -10; policy accept;"
         chains.append(_chain(f"all-{hook}", [head, *jumps]))
@@ -95,7 +95,7 @@ def table(world: World, policies: list[Object]) -> str:
 
 def _chain(name: str, lines: list[str]) -> str:
     inner = "\n".join(f"    {line}" for line in lines)
-    return f'  chain "{name}" {{\n{inner}\n  }}'
+    return f"  chain {name} {{\n{inner}\n  }}"
 
 
 def _isolated(world: World, policies: list[Object], side: str) -> dict[str, list[str]]:
