@@ -14,10 +14,12 @@ from benchpool_scheduler.errors import BenchpoolError
 from benchpool_scheduler.runtime import Runtime
 from benchpool_scheduler.service import process, recovery
 from benchpool_scheduler.service.actions import Actions
+from benchpool_scheduler.service.announcing import Announce, Announcer
 from benchpool_scheduler.service.auditor import Auditor
 from benchpool_scheduler.service.commands import Commands
 from benchpool_scheduler.service.estimates import Estimates
 from benchpool_scheduler.service.events import Feed
+from benchpool_scheduler.service.inbound import InboundJobs
 from benchpool_scheduler.service.intake import Intake
 from benchpool_scheduler.service.kept import KeptBoard
 from benchpool_scheduler.service.leases import Leases
@@ -54,7 +56,12 @@ class Engine:
     """The parts of one pool."""
 
     def __init__(
-        self, store: Store, runtime: Runtime, site: Site, configuration_file: Path | None
+        self,
+        store: Store,
+        runtime: Runtime,
+        site: Site,
+        configuration_file: Path | None,
+        announce: Announce | None = None,
     ) -> None:
         self.site = site
         self.runtime = runtime
@@ -65,6 +72,7 @@ class Engine:
         self.board = KeptBoard(self.ledger, site)
         self.estimates = Estimates(self.ledger, site, self.board, self._tell)
         self.jobs = JobViews(self.ledger, site, self.outcome, self.estimates)
+        self.announcer = Announcer(self.ledger, self.jobs, announce)
         self.pool = PoolViews(self.ledger, site, self.outcome)
         self.auditor = Auditor(self.ledger, site)
         self.tally = Tally(self.ledger)
@@ -81,6 +89,7 @@ class Engine:
         self.intake = Intake(self.ledger, site, self.objects, self.want_pass)
         self.previews = Previews(self.ledger, site, self.board, self.intake, self.estimates)
         self.commands = Commands(self.ledger, site, actions, self.want_pass)
+        self.inbound = InboundJobs(self.ledger, site, runtime, self.intake, self.commands)
         self.reconfiguration = Reconfiguration(
             self.ledger, site, configuration_file, self._reconfigured
         )
@@ -121,6 +130,8 @@ class Engine:
             self._begin(self.passes.run()),
             self._begin(self.upkeep.run()),
             self._begin(self.estimates.run()),
+            self._begin(self.inbound.run()),
+            self._begin(self.announcer.run()),
         ]
         self.want_pass()
 
@@ -169,6 +180,7 @@ class Engine:
 
     def _jobs_changed(self, jobs: Collection[str]) -> None:
         self.board.touch(jobs)
+        self.inbound.see(jobs)
         for job in jobs:
             record = self.ledger.job(job)
             if record is not None:
@@ -201,6 +213,7 @@ class Engine:
 
     def _decided(self, jobs: Collection[str], shifts: Collection[str]) -> None:
         self._tell(jobs)
+        self.announcer.see(jobs)
         self.auditor.audit()
         self._tell_pool_soon()
         self._shifted.update(shifts)

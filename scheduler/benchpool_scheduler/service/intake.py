@@ -11,14 +11,14 @@ from msgspec.structs import replace
 
 from benchpool_scheduler.contract import JobSubmission
 from benchpool_scheduler.core.states import JobState
-from benchpool_scheduler.errors import BenchpoolError
+from benchpool_scheduler.errors import BenchpoolError, Refused
 from benchpool_scheduler.service import fitting, submissions
 from benchpool_scheduler.service.caller import Caller
 from benchpool_scheduler.service.ledger import Ledger
 from benchpool_scheduler.service.objects import Objects
 from benchpool_scheduler.service.site import Site
 from benchpool_scheduler.service.snapshots import capacity
-from benchpool_scheduler.store.records import AddJob, JobRecord
+from benchpool_scheduler.store.records import AddJob, JobRecord, Note
 
 
 class Intake:
@@ -51,6 +51,27 @@ class Intake:
             return known, False
         return await self._once(caller, submission, (caller.name, submission.key))
 
+    async def take_in(
+        self, caller: Caller, submission: JobSubmission, job: str, *, paused: Note | None = None
+    ) -> None:
+        """Accept a job that somebody wrote into the store, under the id that it has there.
+
+        Args:
+            paused: Why it begins paused; None lets it queue. Errors: see ``checked``; Refused
+                ``repeated-key`` where another job of the caller has its key.
+        """
+        if self._ledger.job(job) is not None:
+            return
+        known = None if submission.key is None else self._ledger.by_key(caller.name, submission.key)
+        if known is not None:
+            raise Refused(
+                f"Job {known.id[:8]} ({known.name}) of {caller.name} has the key "
+                f"{submission.key!r} already; choose another key, or none.",
+                code="repeated-key",
+                field="key",
+            )
+        await self._accept(caller, submission, job, paused)
+
     async def _once(
         self, caller: Caller, submission: JobSubmission, key: tuple[str, str]
     ) -> tuple[JobRecord, bool]:
@@ -63,9 +84,17 @@ class Intake:
         # The first caller may hang up; the others still wait for the same job.
         return await asyncio.shield(task), True
 
-    async def _accept(self, caller: Caller, submission: JobSubmission) -> JobRecord:
+    async def _accept(
+        self,
+        caller: Caller,
+        submission: JobSubmission,
+        job: str | None = None,
+        paused: Note | None = None,
+    ) -> JobRecord:
         try:
-            record = self.checked(caller, submission)
+            record = self.checked(caller, submission, job)
+            if paused is not None:
+                record = replace(record, state=JobState.PAUSED, note=paused)
             needed = submissions.objects_of(submission)
             if needed:
                 submissions.check_objects(needed, self._objects.present(caller.name, needed))
@@ -85,8 +114,13 @@ class Intake:
         self._want_pass()
         return record
 
-    def checked(self, caller: Caller, submission: JobSubmission) -> JobRecord:
+    def checked(
+        self, caller: Caller, submission: JobSubmission, job: str | None = None
+    ) -> JobRecord:
         """Return the job that a submission would be; uploaded contents are not looked for.
+
+        Args:
+            job: The id that it has already, if any.
 
         Errors: InvalidInput, Forbidden, Refused, TooLarge.
         """
@@ -100,7 +134,7 @@ class Intake:
         fitting.check_places(submission, self._site.inventory)
         now = self._site.clock.now()
         return JobRecord(
-            id=self._site.new_id(),
+            id=job or self._site.new_id(),
             name=submissions.name_of(submission),
             project=settings.name,
             user=caller.name,

@@ -23,6 +23,7 @@ from benchpool_scheduler.hub import Directory
 from benchpool_scheduler.runtime import LogChunk, Runtime, WorkerId
 from benchpool_scheduler.service import rights, views
 from benchpool_scheduler.service.administration import Administration
+from benchpool_scheduler.service.announcing import Announce
 from benchpool_scheduler.service.caller import Caller
 from benchpool_scheduler.service.catalogue import PREFIX
 from benchpool_scheduler.service.clock import Clock, SystemClock
@@ -54,6 +55,8 @@ class Pool(Administration):
         accounts: ``system`` runs jobs as the system account of their user.
         environment: The administrator's allow-list by value, for every worker.
         configuration_file: Where ``apply_configuration`` writes the text, if anywhere.
+        images: Jobs run in containers, and may name the image.
+        announce: Takes waiting jobs whose reason is new, to say it where people look.
     """
 
     def __init__(
@@ -70,6 +73,8 @@ class Pool(Administration):
         accounts: Literal["shared", "system"] = "shared",
         environment: Mapping[str, str] | None = None,
         configuration_file: Path | None = None,
+        images: bool = False,
+        announce: Announce | None = None,
     ) -> None:
         self._site = Site(
             configuration=configuration,
@@ -80,8 +85,9 @@ class Pool(Administration):
             base_url=base_url,
             accounts=accounts,
             environment=dict(environment or {}),
+            images=images,
         )
-        self._engine = Engine(store, runtime, self._site, configuration_file)
+        self._engine = Engine(store, runtime, self._site, configuration_file, announce)
 
     # ------------------------------------------------------------------ life
 

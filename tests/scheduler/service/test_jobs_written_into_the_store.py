@@ -1,0 +1,173 @@
+"""What others write into the store itself is checked like a submission, and answered there."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from benchpool_scheduler import contract
+from benchpool_scheduler.contract import JobSubmission, State
+from benchpool_scheduler.errors import NotFound
+from benchpool_scheduler.hub import StaticDirectory
+from benchpool_scheduler.runtime import EndedBy, WorkerId
+from benchpool_scheduler.service import Pool
+from benchpool_scheduler.store.inbound import JobGone, JobWritten, SuspendWritten, Written
+from benchpool_scheduler.store.records import Note
+from benchpool_scheduler.store.sqlite import SqliteStore
+from benchpool_scheduler.testing.pools import (
+    ADMIN,
+    PATIENCE_S,
+    SUSAN,
+    decided,
+    opened,
+    reached,
+    sleeper,
+    story,
+    until,
+)
+from benchpool_scheduler.testing.scripted import ScriptedRuntime, devices
+
+FIRST, SECOND = "a" * 26, "b" * 26
+
+
+class SharedStore(SqliteStore):
+    """A store that others write to as well."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.inbox: asyncio.Queue[Written] = asyncio.Queue()
+        self.refused: dict[str, Note] = {}
+        self.answered = asyncio.Event()
+
+    async def written(self) -> AsyncIterator[Written]:
+        while True:
+            yield await self.inbox.get()
+
+    async def refuse(self, job: str, reason: Note) -> None:
+        self.refused[job] = reason
+        self.answered.set()
+
+
+class Site:
+    def __init__(self, folder: Path) -> None:
+        self.store = SharedStore(folder / "scheduler")
+        self.runtime = ScriptedRuntime(devices(9))
+        self.told: list[contract.Job] = []
+        self.pool = Pool(
+            self.store, self.runtime, story(), state=folder, directory=StaticDirectory(),
+            announce=self.told.extend,
+        )  # fmt: skip
+
+    def write(self, job: str, submission: JobSubmission, user: str = "susan", **more: bool) -> None:
+        body = msgspec.json.encode(submission)
+        self.store.inbox.put_nowait(JobWritten(job, user, body, **more))
+
+    async def has(self, job: str) -> None:
+        """Wait until the pool knows a job."""
+        async with asyncio.timeout(PATIENCE_S):
+            async for _ in self.pool.events(ADMIN, after=0):
+                if any(it.id == job for it in self.pool.jobs(ADMIN, all=True)):
+                    return
+
+
+@pytest.fixture
+async def site(tmp_path: Path) -> AsyncIterator[Site]:
+    site = Site(tmp_path)
+    async with opened(site.pool):
+        yield site
+
+
+async def test_a_written_job_runs_under_the_id_of_its_object(site: Site) -> None:
+    site.write(FIRST, sleeper(gpus=2))
+    await site.has(FIRST)
+    job = await reached(site.pool, FIRST, State.RUNNING)
+    assert (job.user, job.project, job.gpus) == ("susan", "susan", 2)
+    assert site.pool.submission(SUSAN, FIRST).gpus == 2
+
+
+async def test_being_told_twice_of_a_job_makes_one(site: Site) -> None:
+    site.write(FIRST, sleeper())
+    site.write(FIRST, sleeper())
+    site.write(SECOND, sleeper())
+    await site.has(SECOND)
+    assert len(site.pool.jobs(ADMIN, all=True)) == 2
+    assert site.store.refused == {}
+
+
+@pytest.mark.parametrize(
+    ("submission", "user", "code"),
+    [
+        (sleeper(gpus=7), "susan", "larger-than-node"),
+        (sleeper(project="joe"), "susan", "not-a-member"),
+        (sleeper(gpus=3, preemptible=False), "susan", "non-preemptible-over-quota"),
+        (sleeper(), "eve", "no-project"),
+        (sleeper(), "", "no-user"),
+        (sleeper(required_level="rack"), "susan", "no-such-level"),
+    ],
+)
+async def test_what_cannot_be_accepted_is_said_at_the_object(
+    site: Site, submission: JobSubmission, user: str, code: str
+) -> None:
+    site.write(FIRST, submission, user)
+    async with asyncio.timeout(PATIENCE_S):
+        await site.store.answered.wait()
+    assert site.store.refused[FIRST].code == code
+    assert site.pool.jobs(ADMIN, all=True) == []
+
+
+async def test_a_key_that_another_job_has_is_refused(site: Site) -> None:
+    await site.pool.submit(SUSAN, sleeper(key="k"))
+    site.write(FIRST, sleeper(key="k"))
+    async with asyncio.timeout(PATIENCE_S):
+        await site.store.answered.wait()
+    assert site.store.refused[FIRST].code == "repeated-key"
+
+
+async def test_a_suspended_job_waits_for_its_user_and_suspend_pauses_a_running_one(
+    site: Site,
+) -> None:
+    site.write(FIRST, sleeper(), suspended=True)
+    await site.has(FIRST)
+    assert site.pool.job(ADMIN, FIRST).job.state is State.PAUSED
+    site.store.inbox.put_nowait(SuspendWritten(FIRST, suspend=False))
+    await reached(site.pool, FIRST, State.RUNNING)
+    site.store.inbox.put_nowait(SuspendWritten(FIRST, suspend=True))
+    ((worker, notice),) = await site.runtime.until_noticed(1)
+    assert notice.text == "Paused by kubectl."
+    site.runtime.end(worker, 143, EndedBy.NOTICE)
+    await reached(site.pool, FIRST, State.PAUSED)
+
+
+async def test_a_job_whose_object_was_deleted_ends_and_nothing_of_it_is_kept(site: Site) -> None:
+    site.write(FIRST, sleeper())
+    await site.has(FIRST)
+    await reached(site.pool, FIRST, State.RUNNING)
+    site.store.inbox.put_nowait(JobGone(FIRST))
+    ((worker, notice),) = await site.runtime.until_noticed(1)
+    assert (worker, notice.kind) == (WorkerId(FIRST, 1, 0), "cancel")
+    events = site.pool.events(ADMIN)
+    site.runtime.end(worker, 143, EndedBy.NOTICE)
+    async with asyncio.timeout(PATIENCE_S):
+        async for event in events:
+            if event.kind == "deleted":
+                break
+    with pytest.raises(NotFound):
+        site.pool.job(ADMIN, FIRST)
+    assert site.runtime.forgotten == [FIRST]
+
+
+async def test_why_a_job_waits_is_announced(site: Site) -> None:
+    await site.pool.submit(SUSAN, sleeper(gpus=6))
+    waiting = await site.pool.submit(SUSAN, sleeper())
+    await decided(site.pool, waiting.id)
+    async with asyncio.timeout(PATIENCE_S):
+        while not site.told:
+            await asyncio.sleep(0.01)
+    (told,) = {job.id: job for job in site.told}.values()
+    assert told.id == waiting.id
+    assert told.reason is not None
+    await until(site.pool, waiting.id, lambda now: now.reason is not None)
