@@ -7,10 +7,12 @@ from benchpool_scheduler.service.launching import allowed_environment
 from benchpool_scheduler.service.metrics import Metrics
 from benchpool_scheduler.service.objects import ObjectWriter
 from benchpool_scheduler.service.pool import Pool
+from benchpool_scheduler.service.site import Containers
 
 __all__ = [
     "Caller",
     "Clock",
+    "Containers",
     "Event",
     "Metrics",
     "ObjectWriter",

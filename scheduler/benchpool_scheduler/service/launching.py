@@ -17,6 +17,7 @@ from benchpool_scheduler.contract import (
     ScriptEntry,
 )
 from benchpool_scheduler.runtime import Launch, SnapshotEntry, WorkerId
+from benchpool_scheduler.service import containers
 from benchpool_scheduler.service.site import Site
 from benchpool_scheduler.store.records import AttemptRecord, JobRecord
 
@@ -48,6 +49,10 @@ class Launcher:
         self, job: JobRecord, attempt: AttemptRecord, index: int, submission: JobSubmission
     ) -> Launch:
         """Return what the runtime needs to start a worker. Errors: NoAccount, OSError."""
+        if self.site.containers is not None:
+            return containers.launch(
+                self.site, self.site.containers, job, attempt, index, submission
+            )
         worker = next(w for w in attempt.workers if w.index == index)
         account = job.user if self.site.accounts == "system" else None
         home = self._identity(job.user, account)
@@ -59,11 +64,7 @@ class Launcher:
                 "PYTHONUNBUFFERED": "1",
                 **home,
                 **submission.env,
-                "BENCHPOOL_JOB_ID": job.id,
-                "BENCHPOOL_JOB_NAME": job.name,
-                "BENCHPOOL_PROJECT": job.project,
-                "BENCHPOOL_USER": job.user,
-                "BENCHPOOL_ATTEMPT": str(attempt.attempt),
+                **containers.identity(job, attempt),
             },
             gpus=worker.gpus,
             working_dir=Path(submission.working_dir) if submission.working_dir else None,

@@ -32,7 +32,7 @@ from benchpool_scheduler.service.events import Entry, Event
 from benchpool_scheduler.service.identifiers import new_job_id
 from benchpool_scheduler.service.metrics import Metrics
 from benchpool_scheduler.service.objects import ObjectWriter
-from benchpool_scheduler.service.site import Site
+from benchpool_scheduler.service.site import Containers, Site
 from benchpool_scheduler.service.wholeness import whole
 from benchpool_scheduler.store import Store
 from benchpool_scheduler.store.records import JobRecord
@@ -55,7 +55,7 @@ class Pool(Administration):
         accounts: ``system`` runs jobs as the system account of their user.
         environment: The administrator's allow-list by value, for every worker.
         configuration_file: Where ``apply_configuration`` writes the text, if anywhere.
-        images: Jobs run in containers, and may name the image.
+        images: Jobs may name the image they run in. ``containers``: workers are containers.
         announce: Takes waiting jobs whose reason is new, to say it where people look.
     """
 
@@ -74,6 +74,7 @@ class Pool(Administration):
         environment: Mapping[str, str] | None = None,
         configuration_file: Path | None = None,
         images: bool = False,
+        containers: Containers | None = None,
         announce: Announce | None = None,
     ) -> None:
         self._site = Site(
@@ -86,6 +87,7 @@ class Pool(Administration):
             accounts=accounts,
             environment=dict(environment or {}),
             images=images,
+            containers=containers,
         )
         self._engine = Engine(store, runtime, self._site, configuration_file, announce)
 

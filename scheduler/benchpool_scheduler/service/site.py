@@ -16,6 +16,26 @@ from benchpool_scheduler.service.past import PastUse
 from benchpool_scheduler.service.people import People
 
 
+@dataclass(frozen=True, slots=True)
+class Containers:
+    """Where things are in workers that are containers.
+
+    Attributes:
+        home_of: Returns the volume claim of a user's home that any number of pods may mount; None
+            for none. ``nodes_for_claim``: where it can be mounted, None for everywhere.
+        home_path: Where it is mounted.
+        python: Runs what names no interpreter.
+        objects: Folder of the contents that came with the job. ``output``: of its results.
+    """
+
+    home_of: Callable[[str], str | None] = lambda user: None
+    nodes_for_claim: Callable[[str], frozenset[str] | None] = lambda claim: None
+    home_path: str = "/home/jovyan"
+    python: str = "python3"
+    objects: str = "/benchpool/objects"
+    output: str = "/benchpool/output"
+
+
 @dataclass
 class Site:
     """Settings and observations that every part of the service reads.
@@ -28,6 +48,8 @@ class Site:
         problems: Sentences of health by their topic.
         past: What was used above quota (R7).
         images: Jobs may name the image they run in.
+        containers: Where things are in workers that are containers; None where they are processes
+            of the machine.
         environment: What every worker's environment has, by the administrator's allow-list.
     """
 
@@ -39,6 +61,7 @@ class Site:
     base_url: str = ""
     accounts: Literal["shared", "system"] = "shared"
     images: bool = False
+    containers: Containers | None = None
     environment: Mapping[str, str] = field(default_factory=dict)
     devices: tuple[Device, ...] = ()
     nodes: tuple[NodeFacts, ...] = ()
