@@ -38,6 +38,11 @@ SLOTS: Final = "benchpool.io/slots"
 EPOCH: Final = "benchpool.io/leader-epoch"
 """Annotation: epoch of the leader that wrote the object last; a writer never lowers it."""
 
+ACCEPTED: Final = "benchpool.io/accepted"
+"""Annotation of a TrainingJob that came in through the API: when it was accepted, RFC 3339.
+
+Only the scheduler may write it: a job that has it was checked."""
+
 GPU_RESOURCE: Final = "nvidia.com/gpu"
 FIELD_MANAGER: Final = "benchpool-scheduler"
 ELECTION_LEASE: Final = "benchpool-scheduler"

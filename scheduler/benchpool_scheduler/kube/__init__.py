@@ -27,6 +27,7 @@ from benchpool_scheduler.kube.failures import (
     NotFound,
 )
 from benchpool_scheduler.kube.kinds import Kind
+from benchpool_scheduler.kube.leading import NotLeading
 from benchpool_scheduler.kube.patience import ONCE, Patience
 from benchpool_scheduler.kube.watching import (
     Appeared,
@@ -58,6 +59,7 @@ __all__ = [
     "Listing",
     "Metadata",
     "NotFound",
+    "NotLeading",
     "Object",
     "Patch",
     "Patience",

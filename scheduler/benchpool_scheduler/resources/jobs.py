@@ -87,7 +87,7 @@ class Origin(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
 
     kind: Literal["cells", "notebook", "script", "python", "terminal", "magic", "self-test"]
     path: Annotated[str, Meta(max_length=4096)] | None = None
-    cells: Annotated[list[Annotated[str, Meta(max_length=128)]], Meta(max_length=1000)] = []
+    cells: Annotated[list[Annotated[str, Meta(max_length=128)]], Meta(max_length=10_000)] = []
 
 
 _ONE_ENTRY = (
@@ -333,6 +333,7 @@ class TrainingJobStatus(Struct, frozen=True, rename="camel", omit_defaults=True)
         tuple[PreemptionStatus, ...], _about("Oldest first.", max_length=100)
     ] = ()
     conditions: Annotated[tuple[Condition, ...], Meta(max_length=8)] = ()
+    suspend: Annotated[bool, _about("The value of spec.suspend that was last acted upon.")] = False
     observed_generation: Annotated[int, Meta(ge=0)] = 0
     epoch: Annotated[int, _about("Of the leader that wrote this.", ge=0)] = 0
     revision: Annotated[int, _about("Grows with each write of the scheduler.", ge=0)] = 0

@@ -1,0 +1,187 @@
+"""What people write with kubectl, as events for the service: pure but for the watch.
+
+A job that was created in Kubernetes is told once, with the id that follows from its UID, and again
+after each edit while it is refused. Of an accepted job only ``suspend`` is heard, and that it was
+deleted. What was written while nobody listened is told at the start.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+import msgspec
+from msgspec import Struct
+
+from benchpool_scheduler.contract import SnapshotFile
+from benchpool_scheduler.contract_kubernetes import ACCEPTED
+from benchpool_scheduler.resources.declaring import ObjectMeta
+from benchpool_scheduler.resources.jobs import TrainingJobSpec, TrainingJobStatus
+from benchpool_scheduler.store.inbound import JobGone, JobWritten, SuspendWritten, Written
+from benchpool_scheduler.store.kubernetes.holding import Held
+from benchpool_scheduler.store.kubernetes.identifiers import id_of
+from benchpool_scheduler.store.kubernetes.submissions import as_submission
+from benchpool_scheduler.store.records import Note
+
+NO_USER = Note(
+    "no-user",
+    "spec.user is missing: a job runs in the name of a user whom the Hub knows.",
+    "Set spec.user and apply it again.",
+)
+
+
+NO_BUNDLE = Note(
+    "missing-objects",
+    "spec.bundle names no list of files that its user has uploaded.",
+    "Upload it with benchpool, or leave bundle out and list the files in spec.files.",
+)
+
+
+class Read(Struct, frozen=True):
+    """A ``TrainingJob`` as it is read: the spec stays as it came until it is needed."""
+
+    metadata: ObjectMeta
+    spec: msgspec.Raw
+    status: TrainingJobStatus = TrainingJobStatus()
+
+    @property
+    def id(self) -> str:
+        """The id that the job has or will have."""
+        if self.status.id is not None:
+            return self.status.id
+        return self.metadata.name if self.accepted else id_of(self.metadata.uid or "")
+
+    @property
+    def accepted(self) -> bool:
+        """Whether the scheduler has accepted it."""
+        return self.status.id is not None or ACCEPTED in (self.metadata.annotations or {})
+
+    @property
+    def refused(self) -> bool:
+        """Whether it was refused as it is now."""
+        status = self.status
+        answered = any(it.type == "Accepted" and it.status == "False" for it in status.conditions)
+        return answered and status.observed_generation == (self.metadata.generation or 0)
+
+    @property
+    def created(self) -> float:
+        """When it was accepted or created, seconds since the epoch."""
+        text = (self.metadata.annotations or {}).get(ACCEPTED) or self.metadata.creation_timestamp
+        return datetime.fromisoformat(text).timestamp() if text else 0.0
+
+
+class _Wish(Struct, frozen=True):
+    suspend: bool = False
+
+
+@dataclass(slots=True)
+class Offer:
+    """A job that the service has not accepted yet.
+
+    Attributes:
+        version: Resource version as last seen. ``spec``: its spec as JSON.
+    """
+
+    id: str
+    name: str
+    uid: str
+    version: str
+    generation: int
+    spec: bytes
+    suspend: bool
+    created: float
+
+
+class Seen(Struct, frozen=True):
+    """What the cache keeps of a job: an offer as long as nobody has accepted it."""
+
+    id: str
+    name: str
+    uid: str
+    version: str
+    generation: int
+    suspend: bool
+    epoch: int
+    revision: int
+    refused: bool
+    offer: Offer | None = None
+
+
+def seen(read: Read) -> Seen | None:
+    """Trim a job for the cache; one that is being deleted is gone."""
+    about = read.metadata
+    if about.deletion_timestamp is not None:
+        return None
+    suspend = msgspec.json.decode(read.spec, type=_Wish).suspend
+    offer = None
+    if not read.accepted and not read.refused:
+        offer = Offer(
+            read.id,
+            about.name,
+            about.uid or "",
+            about.resource_version or "",
+            about.generation or 0,
+            bytes(read.spec),
+            suspend,
+            read.created,
+        )
+    return Seen(
+        read.id,
+        about.name,
+        about.uid or "",
+        about.resource_version or "",
+        about.generation or 0,
+        suspend,
+        read.status.epoch,
+        read.status.revision,
+        read.refused,
+        offer,
+    )
+
+
+def hear(it: Seen, held: Held | None, offers: dict[str, Offer]) -> Iterator[Written]:
+    """Yield what a job that is there says anew; keeps ``held`` and ``offers`` in step."""
+    if held is not None:
+        if it.uid != held.uid:
+            return  # being made at this moment, or an object of the same name before it
+        if it.revision == held.written:
+            # Our own last write, or an edit after it: the version to write on top of.
+            held.version = it.version
+        held.generation = max(held.generation, it.generation)
+        if it.suspend != held.suspend:
+            held.suspend = it.suspend
+            held.revision += 1
+            yield SuspendWritten(it.id, it.suspend)
+        return
+    if it.offer is None:
+        return
+    known = offers.get(it.id)
+    if known is not None and known.generation == it.generation:
+        known.version = it.version
+        return
+    offers[it.id] = it.offer
+    yield written(it.offer)
+
+
+def forget(it: Seen, held: Held | None, offers: dict[str, Offer]) -> Iterator[Written]:
+    """Yield what it means that a job is gone."""
+    offers.pop(it.id, None)
+    if held is not None and held.uid == it.uid:
+        held.gone = True
+        yield JobGone(it.id)
+
+
+def written(offer: Offer, files: Sequence[SnapshotFile] = ()) -> JobWritten:
+    """Return what is told of a job that waits to be accepted; ``files`` are those of its bundle."""
+    spec = msgspec.json.decode(offer.spec, type=TrainingJobSpec)
+    submission = as_submission(spec, files)
+    if submission.name is None:
+        submission = msgspec.structs.replace(submission, name=offer.name[:100])
+    return JobWritten(
+        id=offer.id,
+        user=spec.user or "",
+        submission=msgspec.json.encode(submission),
+        suspended=offer.suspend,
+        since=offer.created,
+    )

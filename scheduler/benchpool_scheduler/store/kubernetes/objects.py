@@ -1,0 +1,152 @@
+"""Uploaded contents anywhere that fsspec reaches, under the hash of what they are.
+
+``<url>/ab/abcdef...`` is a content. ``<url>/by/u-NAME/abcdef...`` is empty and says that this user
+has uploaded it, its time when last: a user may name only what that user has uploaded. Who has what
+is kept in memory too, so that asking costs nothing. Contents are complete or not there: a local
+folder takes them by renaming, an object store by its own nature.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import shutil
+import time
+from collections.abc import Iterable
+from datetime import datetime
+from pathlib import Path
+from typing import IO, Any
+from urllib.parse import quote, unquote
+
+import fsspec
+from fsspec.implementations.local import LocalFileSystem
+
+from benchpool_scheduler.errors import Unavailable
+
+
+class FsspecObjects:
+    """Contents and who uploaded them. All calls but ``load``'s results may block: use a thread.
+
+    Args:
+        url: Where, e.g. ``file:///var/lib/benchpool/objects`` or ``s3://bucket/benchpool``.
+        options: For the file system, e.g. ``{"anon": False}``.
+
+    Errors: Unavailable ``objects-failed`` when the place cannot be reached or is full.
+    """
+
+    def __init__(self, url: str, **options: Any) -> None:
+        self._fs, self._root = fsspec.core.url_to_fs(url, **options)
+        self._local = isinstance(self._fs, LocalFileSystem)
+        self.url = url
+
+    # ------------------------------------------------------------------ contents
+
+    def put(self, sha256: str, file: Path) -> None:
+        """Take a local file that has this hash; it is gone afterwards."""
+        target = self._content(sha256)
+        with _told(self.url):
+            self._fs.makedirs(target.rpartition("/")[0], exist_ok=True)
+            if not self._local:
+                self._fs.put_file(str(file), target)
+                file.unlink(missing_ok=True)
+                return
+            # Renaming is atomic on one file system only.
+            near = f"{target}.{os.getpid()}.{time.monotonic_ns()}"
+            shutil.move(file, near)
+            Path(near).replace(target)
+
+    def put_bytes(self, sha256: str, data: bytes) -> None:
+        """Take a content that has this hash."""
+        target = self._content(sha256)
+        with _told(self.url):
+            self._fs.makedirs(target.rpartition("/")[0], exist_ok=True)
+            near = f"{target}.{time.monotonic_ns()}" if self._local else target
+            self._fs.pipe_file(near, data)
+            if self._local:
+                Path(near).replace(target)
+
+    def put_listed(self, data: bytes) -> str:
+        """Take a content of our own and return its hash."""
+        sha256 = hashlib.sha256(data).hexdigest()
+        self.put_bytes(sha256, data)
+        return sha256
+
+    def open(self, sha256: str) -> IO[bytes]:
+        """Open a content for reading. Errors: FileNotFoundError."""
+        with _told(self.url):
+            opened: IO[bytes] = self._fs.open(self._content(sha256), "rb")
+            return opened
+
+    def read(self, sha256: str) -> bytes:
+        """Return a content. Errors: FileNotFoundError."""
+        with self.open(sha256) as file:
+            return file.read()
+
+    def has(self, sha256: str) -> bool:
+        """Tell whether there is such a content."""
+        with _told(self.url):
+            return bool(self._fs.exists(self._content(sha256)))
+
+    def delete(self, sha256: str) -> None:
+        """Delete a content; one that is not there is no error."""
+        with _told(self.url), contextlib.suppress(FileNotFoundError):
+            self._fs.rm_file(self._content(sha256))
+
+    # ------------------------------------------------------------------ who has them
+
+    def load(self) -> dict[str, dict[str, float]]:
+        """Return who has uploaded what and when last (seconds since the epoch), by hash."""
+        found: dict[str, dict[str, float]] = {}
+        with _told(self.url):
+            self._fs.makedirs(f"{self._root}/by", exist_ok=True)
+            listed: dict[str, dict[str, Any]] = self._fs.find(f"{self._root}/by", detail=True)
+        for path, about in listed.items():
+            user, _, sha256 = path.rpartition("/by/")[2].partition("/")
+            if user.startswith("u-") and sha256:
+                found.setdefault(sha256, {})[unquote(user[2:])] = _time_of(about)
+        return found
+
+    def mark(self, sha256: str, user: str) -> None:
+        """Note that a user has uploaded a content now."""
+        marker = self._marker(sha256, user)
+        with _told(self.url):
+            self._fs.makedirs(marker.rpartition("/")[0], exist_ok=True)
+            self._fs.pipe_file(marker, b"")
+
+    def unmark(self, sha256: str, users: Iterable[str]) -> None:
+        """Forget that these users have uploaded a content."""
+        for user in users:
+            with _told(self.url), contextlib.suppress(FileNotFoundError):
+                self._fs.rm_file(self._marker(sha256, user))
+
+    def _content(self, sha256: str) -> str:
+        return f"{self._root}/{sha256[:2]}/{sha256}"
+
+    def _marker(self, sha256: str, user: str) -> str:
+        # A user's name may be anything, ``..`` too; with the letter before it, it names one folder.
+        return f"{self._root}/by/u-{quote(user, safe='')}/{sha256}"
+
+
+def _time_of(about: dict[str, Any]) -> float:
+    for key in ("mtime", "LastModified", "last_modified", "updated", "created"):
+        value = about.get(key)
+        if isinstance(value, datetime):
+            return value.timestamp()
+        if isinstance(value, int | float):
+            return float(value)
+    return time.time()
+
+
+@contextlib.contextmanager
+def _told(url: str) -> Any:
+    try:
+        yield
+    except FileNotFoundError:
+        raise
+    except OSError as failed:
+        raise Unavailable(
+            f"Uploaded files cannot be kept in {url} ({failed}); check that it is there, has room "
+            "and lets benchpool write.",
+            code="objects-failed",
+        ) from failed

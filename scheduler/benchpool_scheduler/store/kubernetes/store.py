@@ -1,0 +1,448 @@
+"""The store port on custom resources: ``TrainingJob``, ``BuildLease`` and ``Project.status``.
+
+Each job is one object; a commit writes every object that it touches once, side by side, and returns
+when the API server has them all. What the runtime tells again after a restart, that workers run, is
+written later, at a pace. Nothing is held in files here: a leader that takes over rebuilds all of it
+from one list.
+
+A commit that has begun is finished or the process ends: while the API server is away, it waits and
+says so. A leader that finds itself replaced writes nothing more (``NotLeading``).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from functools import partial
+from typing import Any
+
+import msgspec
+
+from benchpool_scheduler.contract import JobSubmission
+from benchpool_scheduler.contract_kubernetes import ACCEPTED, JOB, PROJECT, USER
+from benchpool_scheduler.core.states import JobState
+from benchpool_scheduler.errors import BenchpoolError
+from benchpool_scheduler.kube import (
+    Conflict,
+    Connection,
+    Listed,
+    NotFound,
+    NotLeading,
+    Reflector,
+    Vanished,
+)
+from benchpool_scheduler.resources.declaring import ObjectMeta, envelope
+from benchpool_scheduler.resources.jobs import TrainingJobSpec
+from benchpool_scheduler.store.inbound import JobWritten, Written
+from benchpool_scheduler.store.kubernetes import inbound, leases, use
+from benchpool_scheduler.store.kubernetes.holding import Held, Holding, Touched
+from benchpool_scheduler.store.kubernetes.inbound import NO_BUNDLE, NO_USER, Offer, Read, Seen
+from benchpool_scheduler.store.kubernetes.objects import FsspecObjects
+from benchpool_scheduler.store.kubernetes.submissions import (
+    INLINE,
+    as_spec,
+    as_submission,
+    bundle_of,
+    files_of,
+)
+from benchpool_scheduler.store.kubernetes.translation import Image, Told, as_image, moment, refusal
+from benchpool_scheduler.store.kubernetes.writing import JOBS, Writer
+from benchpool_scheduler.store.records import AddJob, AddObject, Change, Contents, Note
+
+log = logging.getLogger(__name__)
+
+END_S = 5.0
+
+
+class KubernetesStore:
+    """The facts of one pool in one namespace. Also an ``Inbound``.
+
+    Args:
+        connection: Its guard, if there is one, must end the writes of who is not the leader.
+        namespace: Where jobs and leases are.
+        objects: Where uploaded contents are.
+        epoch: Of this leader; 0 where there is one replica and no election.
+        report: Takes a sentence while nothing can be written, None when all is well again.
+        lost: Called once when another leader has taken over: the process must end.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        namespace: str,
+        objects: FsspecObjects,
+        *,
+        epoch: int = 0,
+        report: Callable[[str | None], None] = lambda sentence: None,
+        lost: Callable[[NotLeading], None] = lambda failed: None,
+    ) -> None:
+        self._connection = connection
+        self._namespace = namespace
+        self._objects = objects
+        self._epoch = epoch
+        self._lost = lost
+        self._holding = Holding()
+        self._writer = Writer(connection, namespace, epoch, report)
+        self._reflector: Reflector[Seen] = Reflector(
+            connection, JOBS, namespace=namespace, as_=Read, keep=self._keep
+        )
+        self._opening: list[Read] | None = []
+        self._offers: dict[str, Offer] = {}
+        self._inbox: asyncio.Queue[Written] = asyncio.Queue()
+        self._owners: dict[str, dict[str, float]] = {}
+        self._named: Counter[str] = Counter()
+        self._bundles: list[str] | None = []
+        self._tasks: list[asyncio.Task[None]] = []
+
+    # ------------------------------------------------------------------ life
+
+    async def open(self) -> Contents:
+        """Read everything. Errors: Unavailable when the API server or the objects are away."""
+        self._owners = await asyncio.to_thread(self._objects.load)
+        changes = self._reflector.changes()
+        await self._listed(changes)
+        found, self._opening = self._opening or [], None
+        for read in sorted(found, key=lambda it: (it.created, it.metadata.name)):
+            self._restore(read)
+        for lease in await leases.read(self._connection, self._namespace):
+            self._holding.put_lease(lease)
+        contents = self._contents(await use.read(self._connection))
+        self._tasks = [
+            self._begin(self._listen(changes)),
+            self._begin(self._writer.write_later()),
+            self._begin(self._read_bundles()),
+        ]
+        return contents
+
+    async def _listed(self, changes: AsyncIterator[Any]) -> None:
+        async for change in changes:
+            if isinstance(change, Listed):
+                return
+
+    def _contents(self, used: tuple[Any, ...]) -> Contents:
+        images = [held.image for held in self._holding.jobs.values()]
+        return Contents(
+            jobs=tuple(image.job for image in images),
+            attempts=tuple(it for image in images for it in image.attempts),
+            preemptions=tuple(
+                sorted((it for image in images for it in image.preemptions), key=lambda it: it.at)
+            ),
+            leases=tuple(self._holding.leases.values()),
+            use=used,
+        )
+
+    def _restore(self, read: Read) -> None:
+        """Take a job as it was found: an accepted one is held, others are told to the service."""
+        it = inbound.seen(read)
+        if it is None:
+            return
+        if not read.accepted:
+            self._tell(inbound.hear(it, None, self._offers))
+            return
+        spec = msgspec.json.decode(read.spec, type=TrainingJobSpec)
+        if spec.name is None:
+            spec = msgspec.structs.replace(spec, name=it.name[:100])
+        held = Held(
+            as_image(it.id, spec, read.status, read.created),
+            it.name,
+            bytes(read.spec),
+            uid=it.uid,
+            version=it.version,
+            generation=it.generation,
+            revision=max(1, it.revision),
+            written=max(1, it.revision),
+            suspend=read.status.suspend if read.status.id is not None else it.suspend,
+        )
+        self._holding.put(held)
+        self._named.update(_hashes(spec))
+        if spec.bundle and self._bundles is not None:
+            self._bundles.append(spec.bundle)
+        self._hear(it, held)
+
+    async def close(self) -> None:
+        """Write what is left and let go."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        with contextlib.suppress(TimeoutError, BenchpoolError):
+            async with asyncio.timeout(END_S):
+                await self._writer.finish()
+
+    def _begin(self, work: Any) -> asyncio.Task[None]:
+        task: asyncio.Task[None] = asyncio.create_task(work)
+        task.add_done_callback(self._ended)
+        return task
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        failed = None if task.cancelled() else task.exception()
+        if isinstance(failed, NotLeading):
+            self._lost(failed)
+        elif failed is not None:
+            log.error("a part of the store ended", exc_info=failed)
+
+    # ------------------------------------------------------------------ commits
+
+    async def commit(self, *changes: Change) -> None:
+        """Make all changes; they are in the API server when this returns.
+
+        Errors: Conflict, and nothing has changed; InvalidInput for a job that the API server
+        refuses; Unavailable when contents cannot be kept; NotLeading.
+        """
+        self._holding.check(changes)
+        # Who waits may go away; what has begun is finished.
+        await asyncio.shield(asyncio.ensure_future(self._commit(changes)))
+
+    async def _commit(self, changes: tuple[Change, ...]) -> None:
+        touched = self._holding.apply(changes)
+        try:
+            await self._write(touched)
+        except NotLeading as failed:
+            self._lost(failed)
+            raise
+
+    async def _write(self, touched: Touched) -> None:
+        jobs, writer = self._holding.jobs, self._writer
+        for upload in touched.uploads:
+            await self._keep_upload(upload)
+        for change in touched.added.values():
+            await self._add(change)
+        for id_ in touched.later:
+            writer.later(jobs[id_])
+        for id_ in touched.returned:
+            await writer.delete(leases.LEASES, id_)
+        freeing = [it for it in map(jobs.get, touched.jobs) if it and not _holds(it)]
+        taking = [it for it in map(jobs.get, touched.jobs) if it and _holds(it)]
+        for group in (freeing, taking):
+            await writer.all(writer.settle(held) for held in group)
+        for lease in touched.leases:
+            await writer.patiently(partial(leases.write, self._connection, self._namespace, lease))
+        for held in touched.dropped:
+            self._named.subtract(_hashes(held.spec_now))
+            if not held.gone:
+                await writer.delete(JOBS, held.name, held.uid)
+        if touched.use is not None:
+            await writer.patiently(partial(use.write, self._connection, touched.use, self._epoch))
+
+    async def _add(self, change: AddJob) -> None:
+        job = change.job
+        held = self._holding.jobs[job.id]
+        offer = self._offers.pop(job.id, None)
+        if offer is not None:
+            held.name, held.uid, held.version = offer.name, offer.uid, offer.version
+            held.generation, held.spec, held.suspend = offer.generation, offer.spec, offer.suspend
+        else:
+            try:
+                await self._make(held, change)
+            except BaseException:
+                self._holding.forget_added(job.id)
+                raise
+        self._named.update([*_hashes(held.spec_now), *change.objects])
+        if offer is None and not _is_plain(held.image):
+            await self._writer.settle(held)
+        else:
+            # That it was accepted is known by the annotation, or is found again in the same way.
+            self._writer.later(held)
+
+    async def _make(self, held: Held, change: AddJob) -> None:
+        job = change.job
+        submission = msgspec.json.decode(change.submission, type=JobSubmission)
+        bundle = None
+        if len(submission.files) > INLINE:
+            listed = bundle_of(submission.files)
+            bundle = await asyncio.to_thread(self._objects.put_listed, listed)
+        spec = as_spec(submission, job.user, job.name, job.project, bundle)
+        held.spec = msgspec.json.encode(spec)
+        about = ObjectMeta(
+            job.id,
+            labels={JOB: job.id},
+            annotations={
+                USER: job.user,
+                PROJECT: job.project,
+                ACCEPTED: moment(job.submitted).isoformat(),
+            },
+        )
+        await self._writer.create(held, envelope(JOBS, about, spec=msgspec.Raw(held.spec)))
+
+    async def _keep_upload(self, upload: AddObject) -> None:
+        await asyncio.to_thread(self._objects.mark, upload.sha256, upload.user)
+        self._owners.setdefault(upload.sha256, {})[upload.user] = upload.at
+
+    # ------------------------------------------------------------------ reading
+
+    async def _read_bundles(self) -> None:
+        """Learn which contents the lists of many files name; until then none is unused."""
+        for bundle in self._bundles or ():
+            with contextlib.suppress(FileNotFoundError, BenchpoolError, msgspec.DecodeError):
+                content = await asyncio.to_thread(self._objects.read, bundle)
+                self._named.update(file.sha256 for file in files_of(content))
+        self._bundles = None
+
+    def submission(self, job: str) -> bytes | None:
+        """Return the submission of a job as JSON, None when there is no such job.
+
+        The list of many files is read from the objects.
+        """
+        held = self._holding.jobs.get(job)
+        if held is None:
+            return None
+        spec = held.spec_now
+        files = files_of(self._objects.read(spec.bundle)) if spec.bundle else ()
+        submission = as_submission(spec, files)
+        job_now = held.image.job
+        return msgspec.json.encode(
+            msgspec.structs.replace(submission, name=job_now.name, project=job_now.project)
+        )
+
+    def objects_of(self, user: str, hashes: Iterable[str]) -> frozenset[str]:
+        """Return those hashes that the user has uploaded."""
+        return frozenset(it for it in hashes if user in self._owners.get(it, ()))
+
+    def unused_objects(self, before: float) -> tuple[str, ...]:
+        """Return objects that no job names and nobody has uploaded since ``before``."""
+        if self._bundles is not None:
+            return ()
+        return tuple(
+            sha256
+            for sha256, users in self._owners.items()
+            if max(users.values(), default=0.0) < before and self._named[sha256] <= 0
+        )
+
+    async def forget_objects(self, hashes: Iterable[str]) -> None:
+        """Remove these objects from the list."""
+        for sha256 in list(hashes):
+            users = self._owners.pop(sha256, {})
+            await asyncio.to_thread(self._objects.unmark, sha256, users)
+
+    def size(self) -> int:
+        """Return the bytes of all specs; statuses are about as large."""
+        return sum(len(held.spec) for held in self._holding.jobs.values())
+
+    # ------------------------------------------------------------------ telling
+
+    def tell(self, told: Mapping[str, Told]) -> None:
+        """Let waiting jobs say why they wait and when they may start; written later."""
+        for id_, it in told.items():
+            held = self._holding.jobs.get(id_)
+            if held is not None and it != held.told:
+                news = _is_news(held.told, it)
+                held.told = it
+                if news:
+                    held.revision += 1
+                    self._writer.later(held)
+
+    # ------------------------------------------------------------------ what others write
+
+    async def written(self) -> AsyncIterator[Written]:
+        """Yield what others wrote, from what was there at ``open`` on."""
+        while True:
+            one = await self._inbox.get()
+            offer = self._offers.get(one.id) if isinstance(one, JobWritten) else None
+            if offer is None:
+                yield one
+            elif (filled := await self._fill(offer)) is not None:
+                yield filled
+
+    async def _fill(self, offer: Offer) -> JobWritten | None:
+        """Return an offer as it is told; None when it was refused because it is not complete."""
+        spec = msgspec.json.decode(offer.spec, type=TrainingJobSpec)
+        if not spec.user:
+            await self.refuse(offer.id, NO_USER)
+            return None
+        if not spec.bundle:
+            return inbound.written(offer)
+        try:
+            if not self.objects_of(spec.user, [spec.bundle]):
+                raise FileNotFoundError
+            files = files_of(await asyncio.to_thread(self._objects.read, spec.bundle))
+        except (FileNotFoundError, msgspec.DecodeError):
+            await self.refuse(offer.id, NO_BUNDLE)
+            return None
+        return inbound.written(offer, files)
+
+    async def refuse(self, job: str, reason: Note) -> None:
+        """Say at the object why a job was not accepted. Errors: NotLeading."""
+        offer = self._offers.get(job)
+        if offer is None:
+            return
+
+        async def once() -> None:
+            about = ObjectMeta(offer.name, resource_version=offer.version)
+            status = refusal(reason, offer.created, offer.generation)
+            body = envelope(JOBS, about, spec=msgspec.Raw(offer.spec), status=status)
+            # One that is gone needs no answer; one that was edited is told again.
+            with contextlib.suppress(NotFound, Conflict):
+                await self._connection.replace(
+                    JOBS, offer.name, body, namespace=self._namespace, subresource="status"
+                )
+
+        await self._writer.patiently(once)
+        if self._offers.get(job) is offer:
+            del self._offers[job]
+
+    def _keep(self, read: Read) -> Seen | None:
+        if self._opening is not None:
+            # Pages come in large buffers; what is kept must not keep them.
+            spec = msgspec.Raw(bytes(read.spec))
+            self._opening.append(msgspec.structs.replace(read, spec=spec))
+        return inbound.seen(read)
+
+    async def _listen(self, changes: AsyncIterator[Any]) -> None:
+        async for change in changes:
+            if isinstance(change, Listed):
+                continue
+            it: Seen = change.item
+            held = self._holding.jobs.get(it.id)
+            if isinstance(change, Vanished):
+                self._tell(inbound.forget(it, held, self._offers))
+            elif it.epoch > self._epoch:
+                raise NotLeading(
+                    f"Leader {it.epoch} has written a job; this is leader {self._epoch} no more."
+                )
+            else:
+                self._hear(it, held)
+
+    def _hear(self, it: Seen, held: Held | None) -> None:
+        news = list(inbound.hear(it, held, self._offers))
+        self._tell(news)
+        if news and held is not None:
+            self._writer.later(held)  # that it was told
+
+    def _tell(self, news: Iterable[Written]) -> None:
+        for one in news:
+            self._inbox.put_nowait(one)
+
+
+def _hashes(spec: TrainingJobSpec) -> tuple[str, ...]:
+    """Return the objects that a job names itself."""
+    found = dict.fromkeys(file.sha256 for file in spec.files)
+    for one in (spec.bundle, spec.notebook and spec.notebook.sha256):
+        if one:
+            found[one] = None
+    return tuple(found)
+
+
+def _holds(held: Held) -> bool:
+    newest = held.image.newest
+    return newest is not None and bool(newest.live_workers)
+
+
+def _is_plain(image: Image) -> bool:
+    """Tell whether an object without a status says the same."""
+    job = image.job
+    return (
+        job.state is JobState.QUEUED
+        and not image.attempts
+        and job.note is None
+        and job.queued_since == job.submitted
+    )
+
+
+def _is_news(before: Told, now: Told) -> bool:
+    """Tell whether what is told changed by more than its numbers."""
+    was = None if before.reason is None else before.reason.code
+    return was != (None if now.reason is None else now.reason.code) or (
+        before.over_quota != now.over_quota
+    )

@@ -1,0 +1,135 @@
+"""A submission as the spec of a ``TrainingJob``, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from benchpool_scheduler.contract import (
+    CommandEntry,
+    JobSubmission,
+    ModuleEntry,
+    NotebookEntry,
+    ScriptEntry,
+    SnapshotFile,
+    Source,
+)
+from benchpool_scheduler.resources.jobs import (
+    File,
+    Module,
+    Notebook,
+    Origin,
+    Script,
+    Topology,
+    TrainingJobSpec,
+)
+
+INLINE = 100
+"""More files than this are not listed in the object but in an uploaded one (``bundle``)."""
+
+SAME = {
+    **{name: name for name in ("name", "project", "gpus", "workers", "min_workers", "priority")},
+    **{name: name for name in ("preemptible", "env", "key", "interpreter", "image", "gpu_models")},
+    "spread": "spread",
+    "time_limit_s": "time_limit_seconds",
+    "working_dir": "working_folder",
+    "output_dir": "output_folder",
+}
+"""Fields of a submission that a spec has as they are, by their name there."""
+
+HERE = frozenset({"entry", "files", "source", "required_level", "preferred_level"}) | {
+    "cpus",
+    "memory_gib",
+}
+"""Fields of a submission that are translated one by one."""
+
+
+def as_spec(
+    submission: JobSubmission, user: str, name: str, project: str, bundle: str | None = None
+) -> TrainingJobSpec:
+    """Return the spec of an accepted submission.
+
+    Args:
+        bundle: The object that lists the files; None lists them in the spec.
+    """
+    entry: dict[str, Any] = {}
+    match submission.entry:
+        case ScriptEntry(path=path, args=args):
+            entry["script"] = Script(path, args)
+        case ModuleEntry(module=module, args=args):
+            entry["module"] = Module(module, args)
+        case CommandEntry(argv=argv):
+            entry["command"] = argv
+        case NotebookEntry(notebook=sha256, name=file):
+            entry["notebook"] = Notebook(sha256, file)
+    files = [File(it.path, it.sha256, it.size, it.executable) for it in submission.files]
+    same = {there: getattr(submission, here) for here, there in SAME.items()}
+    return TrainingJobSpec(
+        **entry,
+        **same | {"name": name, "project": project},
+        user=user,
+        topology=_topology(submission),
+        cpus=submission.cpus or None,
+        memory_gib=submission.memory_gib or None,
+        files=[] if bundle else files,
+        bundle=bundle,
+        source=None if submission.source is None else _origin(submission.source),
+    )
+
+
+def _topology(submission: JobSubmission) -> Topology | None:
+    required, preferred = submission.required_level, submission.preferred_level
+    return Topology(required, preferred) if required or preferred else None
+
+
+def _origin(source: Source) -> Origin:
+    return Origin(source.kind, source.path, source.cells)
+
+
+def as_submission(spec: TrainingJobSpec, files: Sequence[SnapshotFile]) -> JobSubmission:
+    """Return what a spec asks for, as a submission.
+
+    Args:
+        files: Those of the bundle where it has one, else they are taken from the spec.
+    """
+    same: dict[str, Any] = {here: getattr(spec, there) for here, there in SAME.items()}
+    listed = files if spec.bundle else [_file(it) for it in spec.files]
+    topology = spec.topology or Topology()
+    return JobSubmission(
+        entry=_entry(spec),
+        **same,
+        required_level=topology.required,
+        preferred_level=topology.preferred,
+        cpus=spec.cpus or 0,
+        memory_gib=spec.memory_gib or 0,
+        files=list(listed),
+        source=None
+        if spec.source is None
+        else Source(spec.source.kind, spec.source.path, spec.source.cells),
+    )
+
+
+def _file(it: File) -> SnapshotFile:
+    return SnapshotFile(it.path, it.sha256, it.size, it.executable)
+
+
+def _entry(spec: TrainingJobSpec) -> ScriptEntry | ModuleEntry | CommandEntry | NotebookEntry:
+    if spec.script is not None:
+        return ScriptEntry(spec.script.path, spec.script.args)
+    if spec.module is not None:
+        return ModuleEntry(spec.module.module, spec.module.args)
+    if spec.notebook is not None:
+        return NotebookEntry(spec.notebook.sha256, spec.notebook.name)
+    return CommandEntry(spec.command or [])
+
+
+def bundle_of(files: Sequence[SnapshotFile]) -> bytes:
+    """Return the content of the object that lists many files."""
+    return msgspec.json.encode(list(files))
+
+
+def files_of(bundle: bytes) -> list[SnapshotFile]:
+    """Read what ``bundle_of`` wrote. Errors: msgspec's."""
+    return msgspec.json.decode(bundle, type=list[SnapshotFile])

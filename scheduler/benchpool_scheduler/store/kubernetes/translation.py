@@ -1,0 +1,401 @@
+"""Records as the status of a ``TrainingJob``, and back: nothing is lost but parts of microseconds.
+
+A status that grows without bound would not be taken by the API server: of many attempts and
+preemptions the oldest are left out, and texts are cut.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from typing import Literal
+
+from msgspec import Struct
+
+from benchpool_scheduler import contract
+from benchpool_scheduler.contract_kubernetes import JOB
+from benchpool_scheduler.core.states import HOLDS_GPUS, Intent, JobState
+from benchpool_scheduler.resources.declaring import Condition
+from benchpool_scheduler.resources.jobs import (
+    AttemptStatus,
+    EstimatedStart,
+    PlaceStatus,
+    PreemptionStatus,
+    ProgressStatus,
+    Reason,
+    TrainingJobSpec,
+    TrainingJobStatus,
+    WishStatus,
+    WorkerStatus,
+)
+from benchpool_scheduler.store.records import (
+    AttemptRecord,
+    JobProgress,
+    JobRecord,
+    Note,
+    Place,
+    PreemptionRecord,
+    Wish,
+    WorkerRecord,
+)
+
+MOST_WORKERS = 2_000
+"""So many workers of ended attempts are remembered."""
+MOST = 100
+TEXT, SHORT = 4096, 500
+
+
+class Told(Struct, frozen=True):
+    """What is said of a waiting job and not kept: it is worked out anew after a restart.
+
+    Attributes:
+        reason: Why it waits. The times are those of its estimated start, seconds since the epoch.
+    """
+
+    reason: Note | None = None
+    earliest: float | None = None
+    likely: float | None = None
+    latest: float | None = None
+    over_quota: bool = False
+
+
+class Image(Struct, frozen=True):
+    """A job as a whole."""
+
+    job: JobRecord
+    attempts: tuple[AttemptRecord, ...] = ()
+    preemptions: tuple[PreemptionRecord, ...] = ()
+
+    @property
+    def newest(self) -> AttemptRecord | None:
+        """The newest attempt."""
+        return self.attempts[-1] if self.attempts else None
+
+
+def when(at: float | None) -> datetime | None:
+    """Return seconds since the epoch as a time, to the microsecond."""
+    return None if at is None else moment(at)
+
+
+def moment(at: float) -> datetime:
+    """Return seconds since the epoch as a time, to the microsecond."""
+    return datetime.fromtimestamp(round(at, 6), UTC)
+
+
+def seconds(at: datetime | None) -> float | None:
+    """Return a time as seconds since the epoch."""
+    return None if at is None else at.timestamp()
+
+
+# --------------------------------------------------------------------------- to a status
+
+
+def as_status(
+    image: Image,
+    told: Told = Told(),  # noqa: B008 (frozen)
+    *,
+    epoch: int = 0,
+    revision: int = 0,
+    generation: int = 0,
+    suspend: bool = False,
+) -> TrainingJobStatus:
+    """Return the status that says all this."""
+    job, newest = image.job, image.newest
+    waits = job.state is JobState.QUEUED
+    reason = told.reason if waits and told.reason is not None else job.note
+    return TrainingJobStatus(
+        id=job.id,
+        state=contract.State(job.state.value),
+        reason=_reason(reason),
+        estimated_start=_estimate(told) if waits else None,
+        user=job.user,
+        project=job.project,
+        over_quota=told.over_quota,
+        workers=0 if newest is None else len(newest.live_workers),
+        selector=f"{JOB}={job.id}",
+        attempt=job.attempt,
+        submitted=when(job.submitted),
+        queued_since=when(job.queued_since),
+        started=when(job.started),
+        ended=when(job.ended),
+        exit_code=job.exit_code,
+        wish=_wish(job.wish),
+        note=_reason(job.note),
+        promised=tuple(PlaceStatus(it.node, it.gpus) for it in job.promised),
+        progress=_progress(job.progress),
+        attempts=tuple(_attempt(it) for it in newest_attempts(image.attempts)),
+        preemptions=tuple(_preemption(it) for it in image.preemptions[-MOST:]),
+        conditions=conditions(image, reason, generation),
+        suspend=suspend,
+        observed_generation=generation,
+        epoch=epoch,
+        revision=revision,
+    )
+
+
+def newest_attempts(attempts: Sequence[AttemptRecord]) -> tuple[AttemptRecord, ...]:
+    """Return the newest attempt, and of those before as many as may be remembered."""
+    kept: list[AttemptRecord] = []
+    workers = 0
+    for number, attempt in enumerate(reversed(attempts)):
+        workers += len(attempt.workers) if number else 0
+        if workers > MOST_WORKERS or number == MOST:
+            break
+        kept.append(attempt)
+    return tuple(reversed(kept))
+
+
+def without_history(image: Image) -> Image:
+    """Return a job with its newest attempt only."""
+    return Image(image.job, image.attempts[-1:])
+
+
+def conditions(image: Image, reason: Note | None, generation: int) -> tuple[Condition, ...]:
+    """Return the standard conditions, each with the time since when it is so."""
+    job, newest = image.job, image.newest
+    holds = job.state in HOLDS_GPUS and newest is not None
+    runs = holds and newest is not None and newest.started is not None
+    ended_last = newest.ended if newest is not None else None
+    why = _word(reason.code) if reason is not None else _word(job.state.value)
+    text = _clip(reason.text, TEXT) if reason is not None else ""
+
+    def condition(name: str, holds: bool, since: float | None, why: str, text: str) -> Condition:
+        status: Literal["True", "False"] = "True" if holds else "False"
+        at = _rfc3339(job.submitted if since is None else since)
+        return Condition(name, status, why, text, at, generation)
+
+    decided = newest.decided if newest is not None else None
+    started = newest.started if newest is not None else None
+    return (
+        condition("Accepted", True, job.submitted, "Checked", ""),
+        condition("Admitted", True, decided, "Placed", "")
+        if holds
+        else condition("Admitted", False, ended_last, why, text),
+        condition("Running", True, started, "AllWorkersRun", "")
+        if runs
+        else condition("Running", False, ended_last, why, text),
+        condition("Complete", job.ended is not None, job.ended, _word(job.state.value), text),
+    )
+
+
+def refusal(note: Note, since: float, generation: int) -> TrainingJobStatus:
+    """Return the status of a job that was not accepted."""
+    at = _rfc3339(since)
+    condition = Condition(
+        "Accepted", "False", _word(note.code), _clip(note.text, TEXT), at, generation
+    )
+    return TrainingJobStatus(
+        reason=_reason(note), conditions=(condition,), observed_generation=generation
+    )
+
+
+def _word(code: str) -> str:
+    """Return a code as conditions have it.
+
+    >>> _word("fair-share-reached")
+    'FairShareReached'
+    """
+    return "".join(part.capitalize() for part in code.split("-")) or "None"
+
+
+def _rfc3339(at: float) -> str:
+    return moment(at).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _clip(text: str, most: int) -> str:
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def _reason(note: Note | None) -> Reason | None:
+    if note is None:
+        return None
+    return Reason(note.code, _clip(note.text, TEXT), dict(note.numbers), _clip(note.remedy, TEXT))
+
+
+def _estimate(told: Told) -> EstimatedStart | None:
+    if told.earliest is None and told.likely is None and told.latest is None:
+        return None
+    return EstimatedStart(when(told.earliest), when(told.likely), when(told.latest))
+
+
+def _wish(wish: Wish | None) -> WishStatus | None:
+    if wish is None:
+        return None
+    return WishStatus(
+        kind=wish.kind.value,
+        at=moment(wish.at),
+        grace_s=wish.grace_s,
+        by=wish.by,
+        for_=_clip(wish.for_, SHORT),
+        text=_clip(wish.text, TEXT),
+        claimant=wish.claimant,
+    )
+
+
+def _progress(it: JobProgress | None) -> ProgressStatus | None:
+    if it is None:
+        return None
+    text = None if it.text is None else _clip(it.text, TEXT)
+    return ProgressStatus(moment(it.at), it.fraction, text, when(it.checkpoint_at))
+
+
+def _attempt(it: AttemptRecord) -> AttemptStatus:
+    return AttemptStatus(
+        attempt=it.attempt,
+        decided=moment(it.decided),
+        workers=tuple(_worker(worker) for worker in it.workers),
+        started=when(it.started),
+        ended=when(it.ended),
+        exit_code=it.exit_code,
+        ended_by=it.ended_by,
+        port=it.port,
+    )
+
+
+def _worker(it: WorkerRecord) -> WorkerStatus:
+    return WorkerStatus(
+        index=it.index,
+        node=it.node,
+        gpus=it.gpus,
+        started=when(it.started),
+        ended=when(it.ended),
+        exit_code=it.exit_code,
+        ended_by=it.ended_by,
+        text=None if it.text is None else _clip(it.text, TEXT),
+        leaving=it.leaving,
+    )
+
+
+def _preemption(it: PreemptionRecord) -> PreemptionStatus:
+    return PreemptionStatus(
+        attempt=it.attempt,
+        at=moment(it.at),
+        for_=_clip(it.for_, SHORT),
+        rule=it.rule,
+        lost_gpu_s=it.lost_gpu_s,
+        gpus=it.gpus,
+        claimant=it.claimant,
+        resumed_at=when(it.resumed_at),
+        resumed_on=None if it.resumed_on is None else _clip(it.resumed_on, TEXT),
+    )
+
+
+# --------------------------------------------------------------------------- from a status
+
+
+def as_image(id_: str, spec: TrainingJobSpec, status: TrainingJobStatus, created: float) -> Image:
+    """Return the job that an accepted object is.
+
+    Args:
+        created: When the object was created, for one whose status was not written yet.
+    """
+    submitted = created if status.submitted is None else status.submitted.timestamp()
+    queued = submitted if status.queued_since is None else status.queued_since.timestamp()
+    topology = spec.topology
+    job = JobRecord(
+        id=id_,
+        name=spec.name or id_,
+        project=status.project or spec.project or "",
+        user=status.user or spec.user or "",
+        state=JobState.QUEUED if status.state is None else JobState(status.state.value),
+        submitted=submitted,
+        queued_since=queued,
+        gpus=spec.gpus,
+        workers=spec.workers,
+        min_workers=spec.min_workers or spec.workers,
+        priority=spec.priority,
+        preemptible=spec.preemptible,
+        time_limit_s=spec.time_limit_seconds,
+        key=spec.key,
+        attempt=status.attempt,
+        started=seconds(status.started),
+        ended=seconds(status.ended),
+        exit_code=status.exit_code,
+        wish=_read_wish(status.wish),
+        note=_note(status.note),
+        promised=tuple(Place(it.node, it.gpus) for it in status.promised),
+        progress=_read_progress(status.progress),
+        gpu_models=tuple(spec.gpu_models),
+        required_level=None if topology is None else topology.required,
+        preferred_level=None if topology is None else topology.preferred,
+        spread=spec.spread,
+        cpus=spec.cpus or 0.0,
+        memory_gib=spec.memory_gib or 0.0,
+    )
+    return Image(
+        job,
+        tuple(_read_attempt(id_, it) for it in status.attempts),
+        tuple(_read_preemption(id_, it) for it in status.preemptions),
+    )
+
+
+def _note(reason: Reason | None) -> Note | None:
+    if reason is None:
+        return None
+    return Note(reason.code, reason.text, reason.remedy, reason.numbers)
+
+
+def _read_wish(wish: WishStatus | None) -> Wish | None:
+    if wish is None:
+        return None
+    return Wish(
+        kind=Intent(wish.kind),
+        at=wish.at.timestamp(),
+        grace_s=wish.grace_s,
+        by=wish.by,
+        for_=wish.for_,
+        text=wish.text,
+        claimant=wish.claimant,
+    )
+
+
+def _read_progress(it: ProgressStatus | None) -> JobProgress | None:
+    if it is None:
+        return None
+    return JobProgress(it.at.timestamp(), it.fraction, it.text, seconds(it.checkpoint_at))
+
+
+def _read_attempt(job: str, it: AttemptStatus) -> AttemptRecord:
+    return AttemptRecord(
+        job=job,
+        attempt=it.attempt,
+        decided=it.decided.timestamp(),
+        workers=_read_workers(it.workers),
+        started=seconds(it.started),
+        ended=seconds(it.ended),
+        exit_code=it.exit_code,
+        ended_by=it.ended_by,
+        port=it.port,
+    )
+
+
+def _read_workers(workers: Iterable[WorkerStatus]) -> tuple[WorkerRecord, ...]:
+    return tuple(
+        WorkerRecord(
+            index=it.index,
+            node=it.node,
+            gpus=it.gpus,
+            started=seconds(it.started),
+            ended=seconds(it.ended),
+            exit_code=it.exit_code,
+            ended_by=it.ended_by,
+            text=it.text,
+            leaving=it.leaving,
+        )
+        for it in workers
+    )
+
+
+def _read_preemption(job: str, it: PreemptionStatus) -> PreemptionRecord:
+    return PreemptionRecord(
+        job=job,
+        attempt=it.attempt,
+        at=it.at.timestamp(),
+        claimant=it.claimant,
+        for_=it.for_,
+        rule=it.rule,
+        lost_gpu_s=it.lost_gpu_s,
+        gpus=it.gpus,
+        resumed_at=seconds(it.resumed_at),
+        resumed_on=it.resumed_on,
+    )

@@ -1,0 +1,295 @@
+"""Brings objects to what the store holds: one write per object at a time, each with preconditions.
+
+A status is written with the resource version that was seen last. Where that fails, somebody wrote
+in between, and the object is read back:
+
+- its status has a higher epoch than ours: another leader has taken over. ``NotLeading`` ends this
+  one; nothing is written any more.
+- its status has the very revision that was to be written: an earlier try has been applied though
+  its answer was lost.
+- anything else, e.g. a user's own edit of the spec, or the last write of a leader that is no more:
+  the present version is taken, and the write is made again.
+
+While the API server is away, what is to be written waits and is tried again for ever, and
+``report`` says so: a commit that has begun is finished, or the process ends.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import random
+from collections.abc import Callable, Coroutine, Iterable
+from typing import Any, TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from benchpool_scheduler.errors import InvalidInput, Unavailable
+from benchpool_scheduler.kube import (
+    AlreadyExists,
+    Conflict,
+    Connection,
+    Forbidden,
+    Invalid,
+    Kind,
+    KubeFailure,
+    KubeUnavailable,
+    NotFound,
+    NotLeading,
+    Precondition,
+)
+from benchpool_scheduler.resources.declaring import ObjectMeta, envelope
+from benchpool_scheduler.resources.jobs import TRAINING_JOBS
+from benchpool_scheduler.store.kubernetes.holding import Held
+from benchpool_scheduler.store.kubernetes.translation import Image, as_status, without_history
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+JOBS = TRAINING_JOBS.kind
+LONGEST_WAIT_S = 5.0
+LATER_PER_S = 20.0
+"""What may be written later is written at this pace, when nothing else is."""
+LATEST_S = 10.0
+"""It waits for other writes no longer than this."""
+
+
+class _Stamp(Struct, frozen=True):
+    epoch: int = 0
+    revision: int = 0
+
+
+class _Written(Struct, frozen=True):
+    """What is read of an object that was written."""
+
+    metadata: ObjectMeta
+    status: _Stamp = _Stamp()
+
+
+class Writer:
+    """Writes jobs and other objects.
+
+    Args:
+        epoch: That of this leader.
+        report: Takes a sentence while something cannot be written, None when all is well again.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        namespace: str,
+        epoch: int,
+        report: Callable[[str | None], None],
+    ) -> None:
+        self._connection = connection
+        self._namespace = namespace
+        self._epoch = epoch
+        self._report = report
+        self._under_way: dict[str, asyncio.Task[None]] = {}
+        self._later: dict[str, Held] = {}
+        self._some_later = asyncio.Event()
+        self._urgent = 0
+        self._calm = asyncio.Event()
+        self._calm.set()
+        self._troubled = 0
+
+    # ------------------------------------------------------------------ jobs
+
+    async def settle(self, held: Held) -> None:
+        """Return when the API server has what is held now. Errors: NotLeading."""
+        wanted = held.revision
+        self._urgent += 1
+        self._calm.clear()
+        try:
+            while held.written < wanted and not held.gone:
+                await self._once(held)
+        finally:
+            self._urgent -= 1
+            if not self._urgent:
+                self._calm.set()
+
+    async def _once(self, held: Held) -> None:
+        """Make one write of an object, or wait for the one under way."""
+        id_ = held.image.job.id
+        task = self._under_way.get(id_)
+        if task is None:
+            task = asyncio.create_task(self.patiently(lambda: self._write(held)))
+            self._under_way[id_] = task
+            task.add_done_callback(lambda _: self._under_way.pop(id_))
+        await asyncio.shield(task)
+
+    async def _write(self, held: Held) -> None:
+        revision = held.revision
+        try:
+            await self._put(held, held.image, revision)
+        except Invalid as refused:
+            # One job that cannot be written must not hold up all others.
+            log.error("job %s is written without its history: %s", held.name, refused.text)
+            try:
+                await self._put(held, without_history(held.image), revision)
+            except Invalid:
+                log.exception("job %s cannot be written; a restart will not know it", held.name)
+                held.written = max(held.written, revision)
+
+    async def _put(self, held: Held, image: Image, revision: int) -> None:
+        status = as_status(
+            image,
+            held.told,
+            epoch=self._epoch,
+            revision=revision,
+            generation=held.generation,
+            suspend=held.suspend,
+        )
+        about = ObjectMeta(held.name, resource_version=held.version)
+        try:
+            answer: _Written = await self._connection.replace(
+                JOBS,
+                held.name,
+                envelope(JOBS, about, spec=msgspec.Raw(held.spec), status=status),
+                namespace=self._namespace,
+                subresource="status",
+                as_=_Written,
+            )
+        except NotFound:
+            held.gone = True
+        except Conflict:
+            await self._look_again(held, revision)
+        else:
+            held.version = answer.metadata.resource_version or ""
+            held.written = max(held.written, revision)
+
+    async def _look_again(self, held: Held, revision: int) -> None:
+        try:
+            found: _Written = await self._connection.get(
+                JOBS, held.name, namespace=self._namespace, as_=_Written
+            )
+        except NotFound:
+            held.gone = True
+            return
+        if found.metadata.uid != held.uid:
+            held.gone = True
+            return
+        stamp = found.status
+        if stamp.epoch > self._epoch:
+            raise NotLeading(
+                f"Job {held.name} was written by leader {stamp.epoch}; this one is leader "
+                f"{self._epoch} no more and ends."
+            )
+        held.version = found.metadata.resource_version or ""
+        if (stamp.epoch, stamp.revision) == (self._epoch, revision):
+            held.written = max(held.written, revision)
+        elif stamp.revision > held.written:
+            log.warning("job %s was written by leader %s; written anew", held.name, stamp.epoch)
+
+    async def create(self, held: Held, body: dict[str, Any]) -> None:
+        """Make the object of a new job. Errors: InvalidInput when the API server refuses it."""
+
+        async def once() -> None:
+            try:
+                made: _Written = await self._connection.create(
+                    JOBS, body, namespace=self._namespace, as_=_Written
+                )
+            except AlreadyExists:  # its name is a random id: an earlier try has made it
+                made = await self._connection.get(
+                    JOBS, held.name, namespace=self._namespace, as_=_Written
+                )
+            except (Invalid, Forbidden) as refused:
+                raise InvalidInput(
+                    f"The API server does not take the job: {refused.text}", code="not-taken"
+                ) from refused
+            held.uid = made.metadata.uid or ""
+            held.version = made.metadata.resource_version or ""
+            held.generation = made.metadata.generation or 0
+
+        await self.patiently(once)
+
+    async def delete(self, kind: Kind, name: str, uid: str | None = None) -> None:
+        """Delete an object; one that is gone, or is another one now, is no error."""
+
+        async def once() -> None:
+            try:
+                await self._connection.delete(
+                    kind,
+                    name,
+                    namespace=self._namespace,
+                    precondition=Precondition(uid=uid) if uid else None,
+                )
+            except (NotFound, Conflict):
+                return
+
+        await self.patiently(once)
+
+    # ------------------------------------------------------------------ later
+
+    def later(self, held: Held) -> None:
+        """Write a job when there is nothing better to do."""
+        self._later[held.image.job.id] = held
+        self._some_later.set()
+
+    async def write_later(self) -> None:
+        """Write what may be written later, for ever; at a pace that the API server does not feel.
+
+        Errors: NotLeading.
+        """
+        while True:
+            await self._some_later.wait()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(LATEST_S):
+                    await self._calm.wait()
+            id_ = next(iter(self._later))
+            held = self._later.pop(id_)
+            if not self._later:
+                self._some_later.clear()
+            if held.behind:
+                await self._once(held)
+                if held.behind:
+                    self.later(held)
+            await asyncio.sleep(1 / LATER_PER_S)
+
+    async def finish(self) -> None:
+        """Write at once what is left for later."""
+        left, self._later = list(self._later.values()), {}
+        await asyncio.gather(*(self.settle(held) for held in left if held.behind))
+
+    # ------------------------------------------------------------------ patience
+
+    async def all(self, works: Iterable[Coroutine[Any, Any, None]]) -> None:
+        """Do all of this together; the first failure is raised when all have ended."""
+        done = await asyncio.gather(*works, return_exceptions=True)
+        for failed in done:
+            if isinstance(failed, BaseException):
+                raise failed
+
+    async def patiently(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        """Do this until it is done; say so while it cannot be. Errors: NotLeading, InvalidInput."""
+        tries = 0
+        while True:
+            try:
+                done = await work()
+            except (NotLeading, InvalidInput):
+                raise
+            except (KubeUnavailable, KubeFailure) as failed:
+                tries += 1
+                if tries == 1:
+                    self._troubled += 1
+                log.warning("what was decided cannot be written yet: %s", failed)
+                self._report(_sentence(failed))
+                await asyncio.sleep(random.uniform(0.1, min(LONGEST_WAIT_S, 0.2 * 2**tries)))  # noqa: S311
+            else:
+                if tries:
+                    self._troubled -= 1
+                    if not self._troubled:
+                        self._report(None)
+                return done
+
+
+def _sentence(failed: Unavailable | KubeFailure) -> str:
+    if isinstance(failed, KubeFailure):
+        return (
+            f"What was decided cannot be written: the API server says {failed.text or failed}; "
+            "check the rights of benchpool's account and that its definitions are those of this "
+            "release."
+        )
+    return f"Nothing is accepted or started at the moment, running jobs go on: {failed}"

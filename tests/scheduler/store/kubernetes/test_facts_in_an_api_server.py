@@ -1,0 +1,495 @@
+"""The store on a real API server: what was committed is there, whatever happens in between."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+import pytest
+from msgspec.structs import replace
+
+from benchpool_scheduler.contract import JobSubmission, ScriptEntry, SnapshotFile
+from benchpool_scheduler.core.states import Intent, JobState
+from benchpool_scheduler.errors import InvalidInput
+from benchpool_scheduler.kube import Connection, KubeUnavailable, NotLeading
+from benchpool_scheduler.resources.jobs import TRAINING_JOBS
+from benchpool_scheduler.resources.leases import BUILD_LEASES
+from benchpool_scheduler.resources.pools import PROJECTS
+from benchpool_scheduler.service.identifiers import new_job_id
+from benchpool_scheduler.store.kubernetes import KubernetesStore, Told
+from benchpool_scheduler.store.records import (
+    AddJob,
+    AddObject,
+    AttemptRecord,
+    Conflict,
+    DropJob,
+    DropLease,
+    JobRecord,
+    LeaseRecord,
+    Note,
+    PreemptionRecord,
+    SaveAttempt,
+    SaveJob,
+    SaveLease,
+    SavePreemption,
+    SaveUse,
+    UseRecord,
+    Wish,
+    WorkerRecord,
+)
+
+pytestmark = pytest.mark.kubernetes
+JOBS = TRAINING_JOBS.kind
+T = 1_800_000_000.125
+
+MakeStore = Callable[..., KubernetesStore]
+
+
+def job(**more: Any) -> JobRecord:
+    facts: dict[str, Any] = {
+        "id": new_job_id(),
+        "name": "train",
+        "project": "vision",
+        "user": "susan",
+        "state": JobState.QUEUED,
+        "submitted": T,
+        "queued_since": T,
+    }
+    return JobRecord(**(facts | more))
+
+
+def add(record: JobRecord, *files: SnapshotFile) -> AddJob:
+    submission = JobSubmission(
+        entry=ScriptEntry("train.py", ["--fast"]),
+        project=record.project,
+        gpus=record.gpus,
+        workers=record.workers,
+        key=record.key,
+        files=list(files),
+    )
+    return AddJob(record, msgspec.json.encode(submission), tuple(it.sha256 for it in files))
+
+
+def attempt(record: JobRecord, *gpus: str, **more: Any) -> AttemptRecord:
+    workers = (WorkerRecord(0, "node-a", gpus),)
+    return AttemptRecord(record.id, record.attempt, T + 1, **({"workers": workers} | more))
+
+
+def started(record: JobRecord, *gpus: str) -> tuple[JobRecord, AttemptRecord]:
+    record = replace(record, state=JobState.STARTING, attempt=record.attempt + 1)
+    return record, attempt(record, *gpus)
+
+
+async def status_of(connection: Connection, namespace: str, name: str) -> dict[str, Any]:
+    found = await connection.get(JOBS, name, namespace=namespace)
+    status: dict[str, Any] = found.get("status", {})
+    return status
+
+
+async def test_everything_is_found_again_in_order(
+    make_store: MakeStore, connection: Connection
+) -> None:
+    await connection.apply(*(PROJECTS.kind, "vision", _project("vision")), manager="tests")
+    store = make_store()
+    first = await store.open()
+    assert first.jobs == ()
+    one, two, three = job(submitted=T, key="k"), job(submitted=T + 1), job(submitted=T + 2)
+    for record in (one, two, three):
+        await store.commit(add(record))
+    one, run = started(one, "node-a/0")
+    two = replace(two, state=JobState.PAUSED, note=Note("paused-by-user", "Paused by susan."))
+    paused = PreemptionRecord(one.id, 1, T + 3, two.id, "vision/train", "R15", 12.5, 1)
+    lease = LeaseRecord(new_job_id(), "jemma", "", "spawn-1", ("node-a/1",), T)
+    gone = LeaseRecord(new_job_id(), "jemma", "two", "spawn-2", ("node-a/2",), T)
+    await store.commit(SaveJob(one), SaveAttempt(run), SavePreemption(paused), SaveJob(two))
+    await store.commit(SaveLease(lease), SaveLease(gone))
+    await store.commit(DropLease(gone.id), DropJob(three.id))
+    used = (UseRecord("vision", "", 3600.0, T), UseRecord("vision", "susan", 1800.0, T))
+    await store.commit(SaveUse(used))
+    await store.close()
+
+    again = make_store()
+    contents = await again.open()
+    assert contents.jobs == (one, two)
+    assert contents.attempts == (run,)
+    assert contents.preemptions == (paused,)
+    assert contents.leases == (lease,)
+    assert [it for it in contents.use if it.project == "vision"] == list(used)
+    stored = again.submission(one.id)
+    assert stored is not None
+    submission = msgspec.json.decode(stored, type=JobSubmission)
+    assert submission.entry == ScriptEntry("train.py", ["--fast"])
+    assert again.submission(three.id) is None
+
+
+def _project(name: str) -> dict[str, Any]:
+    return {
+        "apiVersion": PROJECTS.kind.api_version,
+        "kind": "Project",
+        "metadata": {"name": name},
+        "spec": {"quota": 4},
+    }
+
+
+async def test_a_job_says_in_kubernetes_what_becomes_of_it(
+    make_store: MakeStore, connection: Connection, namespace: str
+) -> None:
+    store = make_store(epoch=3)
+    await store.open()
+    record = job()
+    await store.commit(add(record))
+    reason = Note("fair-share-reached", "Vision has its share of 4 GPUs.", "Wait.", {"share": 4})
+    store.tell({record.id: Told(reason, T + 10, T + 20, None)})
+    await _until(lambda: status_of(connection, namespace, record.id), lambda it: "reason" in it)
+    waits = await status_of(connection, namespace, record.id)
+    assert waits["reason"]["numbers"] == {"share": 4}
+    assert waits["estimatedStart"] == {
+        "earliest": "2027-01-15T08:00:10.125000Z",
+        "likely": "2027-01-15T08:00:20.125000Z",
+    }
+    record, run = started(record, "node-a/0", "node-a/1")
+    await store.commit(SaveJob(record), SaveAttempt(run))
+    runs = await status_of(connection, namespace, record.id)
+    assert (runs["state"], runs["attempt"], runs["workers"], runs["epoch"]) == ("starting", 1, 1, 3)
+    assert runs["attempts"][0]["workers"][0]["gpus"] == ["node-a/0", "node-a/1"]
+    assert "estimatedStart" not in runs
+    ended = replace(run.workers[0], ended=T + 9, exit_code=0, ended_by="itself")
+    run = replace(run, workers=(ended,), ended=T + 9, exit_code=0)
+    record = replace(record, state=JobState.SUCCEEDED, ended=T + 9, exit_code=0)
+    await store.commit(SaveJob(record), SaveAttempt(run))
+    over = await status_of(connection, namespace, record.id)
+    complete = next(it for it in over["conditions"] if it["type"] == "Complete")
+    assert (complete["status"], complete["reason"]) == ("True", "Succeeded")
+    assert (over["exitCode"], over.get("workers", 0)) == (0, 0)
+
+
+async def _until(ask: Callable[[], Any], holds: Callable[[Any], bool], seconds: float = 10) -> None:
+    async with asyncio.timeout(seconds):
+        while not holds(await ask()):
+            await asyncio.sleep(0.05)
+
+
+async def test_that_workers_run_is_written_later_and_with_the_next_change(
+    make_store: MakeStore, connection: Connection, namespace: str
+) -> None:
+    store = make_store()
+    await store.open()
+    record = job()
+    await store.commit(add(record))
+    record, run = started(record, "node-a/0")
+    await store.commit(SaveJob(record), SaveAttempt(run))
+    before = connection.writes
+    worker = replace(run.workers[0], started=T + 5)
+    run = replace(run, workers=(worker,), started=T + 5)
+    record = replace(record, state=JobState.RUNNING, started=T + 5)
+    await store.commit(SaveJob(record), SaveAttempt(run))
+    assert connection.writes == before
+    await _until(
+        lambda: status_of(connection, namespace, record.id), lambda it: it["state"] == "running"
+    )
+    again = make_store()
+    assert (await again.open()).jobs == (record,)
+
+
+async def test_a_gpu_has_one_holder_whatever_the_service_believes(make_store: MakeStore) -> None:
+    store = make_store()
+    await store.open()
+    one, two = job(), job()
+    await store.commit(add(one))
+    await store.commit(add(two))
+    one, run = started(one, "node-a/0")
+    two, other = started(two, "node-a/0")
+    await store.commit(SaveJob(one), SaveAttempt(run))
+    with pytest.raises(Conflict, match="node-a/0 is held by"):
+        await store.commit(SaveJob(two), SaveAttempt(other))
+    lease = LeaseRecord(new_job_id(), "joe", "", "s", ("node-a/0",), T)
+    with pytest.raises(Conflict):
+        await store.commit(SaveLease(lease))
+    ended = replace(run.workers[0], ended=T + 2)
+    # Freed and taken in one commit, in this order.
+    await store.commit(
+        SaveAttempt(replace(run, workers=(ended,), ended=T + 2)), SaveJob(two), SaveAttempt(other)
+    )
+    with pytest.raises(Conflict):
+        await store.commit(SaveLease(lease))
+
+
+async def test_keys_and_ids_are_used_once(make_store: MakeStore) -> None:
+    store = make_store()
+    await store.open()
+    await store.commit(add(job(key="k")))
+    with pytest.raises(Conflict, match="key 'k'"):
+        await store.commit(add(job(key="k")))
+    await store.commit(add(job(key="k", user="joe")))
+    with pytest.raises(Conflict, match="there is no job"):
+        await store.commit(SaveJob(job()))
+
+
+async def test_a_job_that_the_api_server_refuses_was_never_there(
+    make_store: MakeStore, connection: Connection
+) -> None:
+    store = make_store()
+    await store.open()
+    bad = JobSubmission(entry=ScriptEntry("a.py"), env={"BENCHPOOL_JOB_ID": "1"})
+    with pytest.raises(InvalidInput, match="set by benchpool"):
+        await store.commit(AddJob(job(key="k"), msgspec.json.encode(bad)))
+    await store.commit(add(job(key="k")))
+
+
+async def test_an_edit_by_a_user_in_between_delays_a_write_and_loses_nothing(
+    make_store: MakeStore, connection: Connection, namespace: str
+) -> None:
+    store = make_store(epoch=1)
+    await store.open()
+    record = job()
+    await store.commit(add(record))
+    for number in range(5):
+        label = {"metadata": {"labels": {"mine": str(number)}}}
+        record, run = started(record, "node-a/0")
+        await asyncio.gather(
+            connection.patch(JOBS, record.id, label, namespace=namespace),
+            store.commit(SaveJob(record), SaveAttempt(run)),
+        )
+        run = replace(run, workers=(replace(run.workers[0], ended=T + 2),), ended=T + 2)
+        record = replace(record, state=JobState.QUEUED)
+        await store.commit(SaveJob(record), SaveAttempt(run))
+    found = await connection.get(JOBS, record.id, namespace=namespace)
+    assert found["metadata"]["labels"]["mine"] == "4"
+    assert found["status"]["attempt"] == 5
+
+
+async def test_a_write_whose_answer_was_lost_is_recognised(
+    make_store: MakeStore,
+    connection: Connection,
+    namespace: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    store = make_store(epoch=1)
+    await store.open()
+    once = connection._once
+    dropped: list[tuple[str, str]] = []
+
+    async def drop_first_answer(method: str, path: str, *more: Any) -> Any:
+        answer = await once(method, path, *more)
+        if method in ("POST", "PUT") and (method, path) not in dropped:
+            dropped.append((method, path))
+            raise ConnectionResetError("the answer was lost")
+        return answer
+
+    monkeypatch.setattr(connection, "_once", drop_first_answer)
+    record = job()
+    await store.commit(add(record))
+    record, run = started(record, "node-a/0")
+    await store.commit(SaveJob(record), SaveAttempt(run))
+    assert len(dropped) == 2
+    listed = await connection.list(JOBS, namespace=namespace)
+    assert [it["metadata"]["name"] for it in listed.items] == [record.id]
+    assert (await make_store(epoch=1).open()).jobs == (record,)
+
+
+async def test_a_leader_that_was_replaced_learns_it_and_writes_no_more(
+    make_store: MakeStore, connection: Connection, namespace: str
+) -> None:
+    lost: list[NotLeading] = []
+    old = make_store(epoch=1, lost=lost.append)
+    await old.open()
+    record = job()
+    await old.commit(add(record))
+    new = make_store(epoch=2)
+    await new.open()
+    mine, run = started(record, "node-a/0")
+    await new.commit(SaveJob(mine), SaveAttempt(run))
+    theirs, other = started(record, "node-b/0")
+    with pytest.raises(NotLeading, match="leader 2"):
+        await old.commit(SaveJob(theirs), SaveAttempt(other))
+    assert lost
+    status = await status_of(connection, namespace, record.id)
+    assert status["attempts"][0]["workers"][0]["gpus"] == ["node-a/0"]
+
+
+async def test_a_late_write_of_an_old_leader_is_written_over(
+    make_store: MakeStore, connection: Connection, namespace: str
+) -> None:
+    old = make_store(epoch=1)
+    await old.open()
+    record = job()
+    await old.commit(add(record))
+    new = make_store(epoch=2)
+    await new.open()
+    theirs, other = started(record, "node-b/0")
+    await old.commit(SaveJob(theirs), SaveAttempt(other))  # its guard came too late
+    mine, run = started(record, "node-a/0")
+    await new.commit(SaveJob(mine), SaveAttempt(run))
+    status = await status_of(connection, namespace, record.id)
+    assert status["epoch"] == 2
+    assert status["attempts"][0]["workers"][0]["gpus"] == ["node-a/0"]
+
+
+async def test_a_guard_that_says_no_lets_nothing_through(
+    make_store: MakeStore,
+    connection: Connection,
+    namespace: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    lost: list[NotLeading] = []
+    store = make_store(lost=lost.append)
+    await store.open()
+    record = job()
+    await store.commit(add(record))
+    await _until(lambda: status_of(connection, namespace, record.id), bool)
+    writes = connection.writes
+
+    def no() -> None:
+        raise NotLeading("The lease ran out.")
+
+    monkeypatch.setattr(connection, "guard", no)
+    record, run = started(record, "node-a/0")
+    with pytest.raises(NotLeading):
+        await store.commit(SaveJob(record), SaveAttempt(run))
+    assert connection.writes == writes
+    assert lost
+
+
+async def test_while_the_api_server_is_away_a_commit_waits_and_says_so(
+    make_store: MakeStore,
+    connection: Connection,
+    namespace: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    said: list[str | None] = []
+    store = make_store(report=said.append)
+    await store.open()
+    record = job()
+    await store.commit(add(record))
+    request = connection.request
+    away = True
+
+    async def closed(method: str, *words: Any, **more: Any) -> bytes:
+        if away and method != "GET":
+            raise KubeUnavailable("The API server is away.")
+        return await request(method, *words, **more)
+
+    monkeypatch.setattr(connection, "request", closed)
+    record, run = started(record, "node-a/0")
+    commit = asyncio.ensure_future(store.commit(SaveJob(record), SaveAttempt(run)))
+    await _until(lambda: asyncio.sleep(0, said), bool)
+    assert not commit.done()
+    assert said[0] is not None
+    assert "running jobs go on" in said[0]
+    commit.cancel()  # who waited went away; what has begun is finished
+    with contextlib.suppress(asyncio.CancelledError):
+        await commit
+    away = False
+    await _until(
+        lambda: status_of(connection, namespace, record.id), lambda it: it.get("attempt") == 1
+    )
+    await _until(lambda: asyncio.sleep(0, said), lambda it: it[-1] is None)
+
+
+async def test_an_object_that_somebody_deleted_holds_nothing_up(
+    make_store: MakeStore, connection: Connection, namespace: str
+) -> None:
+    store = make_store()
+    await store.open()
+    record, other = job(), job()
+    await store.commit(add(record))
+    await store.commit(add(other))
+    await connection.delete(JOBS, record.id, namespace=namespace)
+    record, run = started(record, "node-a/0")
+    other, second = started(other, "node-a/1")
+    await store.commit(SaveJob(record), SaveAttempt(run), SaveJob(other), SaveAttempt(second))
+    await store.commit(DropJob(record.id))
+    assert (await status_of(connection, namespace, other.id))["attempt"] == 1
+
+
+async def test_objects_belong_to_who_uploaded_them_and_are_forgotten_when_unused(
+    make_store: MakeStore,
+) -> None:
+    store = make_store()
+    await store.open()
+    a, b, c = "a" * 64, "b" * 64, "c" * 64
+    for sha256, user in ((a, "susan"), (b, "susan"), (b, "../joe"), (c, "joe")):
+        await store.commit(AddObject(sha256, user, 3, T))
+    record = job()
+    await store.commit(add(record, SnapshotFile("train.py", a, 3)))
+    assert store.objects_of("susan", [a, b, c]) == {a, b}
+    assert store.objects_of("../joe", [a, b, c]) == {b}
+    await store.close()
+    again = make_store()
+    await again.open()
+    await asyncio.sleep(0)
+    assert again.objects_of("../joe", [a, b, c]) == {b}
+    # Markers are as old as their files: now.
+    assert set(again.unused_objects(4e9)) == {b, c}
+    assert again.unused_objects(T - 1e9) == ()
+    await again.forget_objects([b, c])
+    assert again.objects_of("susan", [a, b, c]) == {a}
+    await again.commit(DropJob(record.id))
+    assert again.unused_objects(4e9) == (a,)
+
+
+async def test_a_job_with_very_many_files_is_listed_beside_its_object(
+    make_store: MakeStore, connection: Connection, namespace: str
+) -> None:
+    store = make_store()
+    await store.open()
+    files = [SnapshotFile(f"data/{number:05}.py", f"{number:064x}", 1) for number in range(5000)]
+    record = job()
+    await store.commit(add(record, *files))
+    found = await connection.get(JOBS, record.id, namespace=namespace)
+    assert len(found["spec"]["bundle"]) == 64
+    assert "files" not in found["spec"]
+    await store.close()
+    again = make_store()
+    await again.open()
+    stored = again.submission(record.id)
+    assert stored is not None
+    assert msgspec.json.decode(stored, type=JobSubmission).files == files
+
+
+async def test_a_lease_that_an_earlier_try_has_made_is_as_good(
+    make_store: MakeStore, connection: Connection, namespace: str
+) -> None:
+    store = make_store()
+    await store.open()
+    lease = LeaseRecord(new_job_id(), "joe", "", "s", ("node-a/0",), T)
+    await store.commit(SaveLease(lease))
+    again = make_store()
+    assert (await again.open()).leases == (lease,)
+    with pytest.raises(Conflict):
+        await again.commit(SaveLease(replace(lease, id=new_job_id())))
+    await again.commit(DropLease(lease.id))
+    listed = await connection.list(BUILD_LEASES.kind, namespace=namespace)
+    assert listed.items == ()
+
+
+async def test_many_jobs_are_written_side_by_side(make_store: MakeStore) -> None:
+    store = make_store()
+    await store.open()
+    records = [job(submitted=T + number / 1000) for number in range(200)]
+    await asyncio.gather(*(store.commit(add(record)) for record in records))
+    changes: list[Any] = []
+    for number, record in enumerate(records):
+        record, run = started(record, f"node-{number}/0")
+        changes += [SaveJob(record), SaveAttempt(run)]
+    await store.commit(*changes)
+    contents = await make_store().open()
+    assert contents.jobs == tuple(it.job for it in changes if isinstance(it, SaveJob))
+
+
+async def test_a_wish_is_there_before_its_commit_returns(
+    make_store: MakeStore, connection: Connection, namespace: str
+) -> None:
+    store = make_store()
+    await store.open()
+    record = job()
+    await store.commit(add(record))
+    record, run = started(record, "node-a/0")
+    await store.commit(SaveJob(record), SaveAttempt(run))
+    wish = Wish(Intent.PREEMPT, T + 3, 30.0, for_="speech/big", text="Paused for speech/big.")
+    await store.commit(SaveJob(replace(record, state=JobState.PAUSING, wish=wish)))
+    status = await status_of(connection, namespace, record.id)
+    assert status["wish"]["for"] == "speech/big"

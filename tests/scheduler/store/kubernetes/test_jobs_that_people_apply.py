@@ -1,0 +1,208 @@
+"""What people write with kubectl comes in: new jobs, suspend, deletion; and refusals go out."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import msgspec
+import pytest
+from msgspec.structs import replace
+
+from benchpool_scheduler.contract import JobSubmission, ScriptEntry
+from benchpool_scheduler.core.states import JobState
+from benchpool_scheduler.kube import Connection
+from benchpool_scheduler.resources.jobs import TRAINING_JOBS
+from benchpool_scheduler.store.inbound import (
+    Inbound,
+    JobGone,
+    JobWritten,
+    SuspendWritten,
+    Written,
+)
+from benchpool_scheduler.store.kubernetes import KubernetesStore
+from benchpool_scheduler.store.kubernetes.identifiers import id_of
+from benchpool_scheduler.store.records import AddJob, JobRecord, Note, SaveJob
+
+pytestmark = pytest.mark.kubernetes
+JOBS = TRAINING_JOBS.kind
+
+MakeStore = Callable[..., KubernetesStore]
+
+
+async def apply(connection: Connection, namespace: str, name: str, **spec: Any) -> dict[str, Any]:
+    body = {
+        "apiVersion": JOBS.api_version,
+        "kind": JOBS.kind,
+        "metadata": {"name": name},
+        "spec": {"script": {"path": "train.py"}, "user": "susan", "project": "vision"} | spec,
+    }
+    made: dict[str, Any] = await connection.apply(
+        JOBS, name, body, manager="susan", namespace=namespace
+    )
+    return made
+
+
+async def following(news: AsyncIterator[Written]) -> Written:
+    async with asyncio.timeout(10):
+        return await anext(news)
+
+
+def record_of(told: JobWritten) -> JobRecord:
+    submission = msgspec.json.decode(told.submission, type=JobSubmission)
+    return JobRecord(
+        id=told.id,
+        name=submission.name or "",
+        project=submission.project or "",
+        user=told.user,
+        state=JobState.PAUSED if told.suspended else JobState.QUEUED,
+        submitted=told.since,
+        queued_since=told.since,
+        gpus=submission.gpus,
+    )
+
+
+async def test_a_job_that_was_applied_is_told_accepted_and_found_again(
+    make_store: MakeStore, connection: Connection, namespace: str
+) -> None:
+    early = await apply(connection, namespace, "early", gpus=2)
+    store = make_store()
+    assert isinstance(store, Inbound)
+    assert (await store.open()).jobs == ()
+    news = store.written()
+    told = await following(news)
+    assert isinstance(told, JobWritten)
+    assert told.id == id_of(early["metadata"]["uid"])
+    assert (told.user, told.suspended) == ("susan", False)
+    submission = msgspec.json.decode(told.submission, type=JobSubmission)
+    assert (submission.name, submission.gpus) == ("early", 2)
+    assert submission.entry == ScriptEntry("train.py")
+    late = await apply(connection, namespace, "late", suspend=True)
+    second = await following(news)
+    assert isinstance(second, JobWritten)
+    assert (second.id, second.suspended) == (id_of(late["metadata"]["uid"]), True)
+    await store.commit(AddJob(record_of(told), told.submission))
+    await store.commit(AddJob(record_of(second), second.submission))
+    await store.close()
+
+    found = await connection.get(JOBS, "early", namespace=namespace)
+    assert (found["status"]["id"], found["status"]["state"]) == (told.id, "queued")
+    again = make_store()
+    contents = await again.open()
+    assert [it.id for it in contents.jobs] == [told.id, second.id]
+    assert [it.state for it in contents.jobs] == [JobState.QUEUED, JobState.PAUSED]
+
+
+async def test_an_acceptance_that_a_crash_cut_off_is_asked_for_again(
+    make_store: MakeStore, connection: Connection, namespace: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("benchpool_scheduler.store.kubernetes.writing.LATER_PER_S", 0.001)
+    store = make_store()
+    await store.open()
+    store._writer.later = lambda held: None  # type: ignore[method-assign]  # dies before
+    await apply(connection, namespace, "one")
+    told = await following(store.written())
+    assert isinstance(told, JobWritten)
+    await store.commit(AddJob(record_of(told), told.submission))
+    again = make_store()
+    assert (await again.open()).jobs == ()
+    assert await following(again.written()) == told
+
+
+async def test_suspend_is_told_once_and_also_when_nobody_listened(
+    make_store: MakeStore, connection: Connection, namespace: str
+) -> None:
+    store = make_store()
+    await store.open()
+    news = store.written()
+    await apply(connection, namespace, "one")
+    told = await following(news)
+    assert isinstance(told, JobWritten)
+    record = record_of(told)
+    await store.commit(AddJob(record, told.submission))
+    await connection.patch(JOBS, "one", {"spec": {"suspend": True}}, namespace=namespace)
+    assert await following(news) == SuspendWritten(told.id, True)
+    await store.commit(SaveJob(replace(record, state=JobState.PAUSED)))
+    await store.close()
+
+    await connection.patch(JOBS, "one", {"spec": {"suspend": False}}, namespace=namespace)
+    again = make_store()
+    await again.open()
+    heard = again.written()
+    assert await following(heard) == SuspendWritten(told.id, False)
+    await again.close()
+    third = make_store()
+    await third.open()
+    await apply(connection, namespace, "marker")
+    after = await following(third.written())
+    assert isinstance(after, JobWritten)  # and not suspend once more
+
+
+async def test_a_job_that_was_deleted_is_told(
+    make_store: MakeStore, connection: Connection, namespace: str
+) -> None:
+    store = make_store()
+    await store.open()
+    news = store.written()
+    await apply(connection, namespace, "one")
+    told = await following(news)
+    assert isinstance(told, JobWritten)
+    await store.commit(AddJob(record_of(told), told.submission))
+    await connection.delete(JOBS, "one", namespace=namespace)
+    assert await following(news) == JobGone(told.id)
+
+
+async def test_a_refusal_stands_at_the_job_until_it_is_edited(
+    make_store: MakeStore, connection: Connection, namespace: str
+) -> None:
+    store = make_store()
+    await store.open()
+    news = store.written()
+    await apply(connection, namespace, "one", project="no-such")
+    told = await following(news)
+    assert isinstance(told, JobWritten)
+    await store.refuse(told.id, Note("no-such-project", "There is no project 'no-such'."))
+    found = await connection.get(JOBS, "one", namespace=namespace)
+    accepted = found["status"]["conditions"][0]
+    assert (accepted["type"], accepted["status"]) == ("Accepted", "False")
+    assert accepted["message"] == "There is no project 'no-such'."
+    assert found["status"]["reason"]["code"] == "no-such-project"
+    await store.close()
+
+    again = make_store()
+    await again.open()
+    heard = again.written()
+    await apply(connection, namespace, "one", project="vision")
+    second = await following(heard)
+    assert isinstance(second, JobWritten)
+    assert second.id == told.id
+    submission = msgspec.json.decode(second.submission, type=JobSubmission)
+    assert submission.project == "vision"
+    await again.commit(AddJob(record_of(second), second.submission))
+    await again.close()
+    found = await connection.get(JOBS, "one", namespace=namespace)
+    assert found["status"]["state"] == "queued"
+
+
+async def test_a_job_without_a_user_is_refused_by_the_store_itself(
+    make_store: MakeStore, connection: Connection, namespace: str
+) -> None:
+    store = make_store()
+    await store.open()
+    news = store.written()
+    await connection.create(
+        JOBS,
+        {
+            "apiVersion": JOBS.api_version,
+            "kind": JOBS.kind,
+            "metadata": {"name": "nobody"},
+            "spec": {"command": ["true"]},
+        },
+        namespace=namespace,
+    )
+    await apply(connection, namespace, "other")
+    told = await following(news)
+    assert isinstance(told, JobWritten)
+    found = await connection.get(JOBS, "nobody", namespace=namespace)
+    assert found["status"]["reason"]["code"] == "no-user"

@@ -1,0 +1,277 @@
+"""Records become objects and are found again: nothing is lost, whatever the fields hold."""
+
+from __future__ import annotations
+
+from typing import Any, get_type_hints
+
+import msgspec
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from benchpool_scheduler.contract import (
+    CommandEntry,
+    JobSubmission,
+    ModuleEntry,
+    NotebookEntry,
+    ScriptEntry,
+    SnapshotFile,
+    Source,
+)
+from benchpool_scheduler.core.states import Intent, JobState
+from benchpool_scheduler.resources.jobs import TrainingJobSpec, TrainingJobStatus
+from benchpool_scheduler.store.kubernetes.holding import told_again
+from benchpool_scheduler.store.kubernetes.submissions import (
+    HERE,
+    SAME,
+    as_spec,
+    as_submission,
+    bundle_of,
+    files_of,
+)
+from benchpool_scheduler.store.kubernetes.translation import (
+    MOST,
+    MOST_WORKERS,
+    Image,
+    Told,
+    as_image,
+    as_status,
+    newest_attempts,
+)
+from benchpool_scheduler.store.records import (
+    AttemptRecord,
+    JobProgress,
+    JobRecord,
+    Note,
+    Place,
+    PreemptionRecord,
+    Wish,
+    WorkerRecord,
+)
+
+ID = "a" * 26
+TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
+WORD = st.from_regex(r"[a-z]{1,12}", fullmatch=True)
+TIMES = st.integers(0, 4_000_000_000_000_000).map(lambda micro: micro / 1e6)
+GPUS = st.lists(WORD, max_size=3).map(tuple)
+AMOUNT = st.floats(0, 1e9)
+
+
+def maybe(of: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    return st.none() | of
+
+
+NOTES = st.builds(
+    Note, WORD, TEXT, TEXT, st.dictionaries(WORD, maybe(st.integers(-9, 9) | TEXT), max_size=3)
+)
+WISHES = st.builds(
+    Wish,
+    kind=st.sampled_from(Intent),
+    at=TIMES,
+    grace_s=AMOUNT,
+    by=maybe(WORD),
+    for_=TEXT,
+    text=TEXT,
+    claimant=maybe(WORD),
+)
+WORKERS = st.builds(
+    WorkerRecord,
+    index=st.integers(0, 9),
+    node=WORD,
+    gpus=GPUS,
+    started=maybe(TIMES),
+    ended=maybe(TIMES),
+    exit_code=maybe(st.integers(0, 255)),
+    ended_by=maybe(WORD),
+    text=maybe(TEXT),
+    leaving=st.booleans(),
+)
+ATTEMPTS = st.builds(
+    AttemptRecord,
+    job=st.just(ID),
+    attempt=st.integers(1, 9),
+    decided=TIMES,
+    workers=st.lists(WORKERS, max_size=3).map(tuple),
+    started=maybe(TIMES),
+    ended=maybe(TIMES),
+    exit_code=maybe(st.integers(0, 255)),
+    ended_by=maybe(WORD),
+    port=st.integers(1, 65535),
+)
+PREEMPTIONS = st.builds(
+    PreemptionRecord,
+    job=st.just(ID),
+    attempt=st.integers(1, 9),
+    at=TIMES,
+    claimant=maybe(WORD),
+    for_=TEXT,
+    rule=WORD,
+    lost_gpu_s=AMOUNT,
+    gpus=st.integers(0, 99),
+    resumed_at=maybe(TIMES),
+    resumed_on=maybe(TEXT),
+)
+RECORDS = st.builds(
+    JobRecord,
+    id=st.just(ID),
+    name=st.text("abc .-", min_size=1, max_size=9),
+    project=WORD,
+    user=WORD,
+    state=st.sampled_from(JobState),
+    submitted=TIMES,
+    queued_since=TIMES,
+    gpus=st.integers(1, 8),
+    workers=st.integers(1, 8),
+    min_workers=st.integers(1, 8),
+    priority=st.integers(0, 1000),
+    preemptible=st.booleans(),
+    time_limit_s=maybe(st.integers(1, 9999)),
+    key=maybe(WORD),
+    attempt=st.integers(0, 9),
+    started=maybe(TIMES),
+    ended=maybe(TIMES),
+    exit_code=maybe(st.integers(0, 255)),
+    wish=maybe(WISHES),
+    note=maybe(NOTES),
+    promised=st.lists(st.builds(Place, WORD, GPUS), max_size=2).map(tuple),
+    progress=maybe(
+        st.builds(JobProgress, TIMES, maybe(st.floats(0, 1)), maybe(TEXT), maybe(TIMES))
+    ),
+    gpu_models=st.lists(WORD, max_size=2).map(tuple),
+    required_level=maybe(WORD),
+    preferred_level=maybe(WORD),
+    spread=st.booleans(),
+    cpus=st.integers(0, 9).map(float),
+    memory_gib=st.integers(0, 9).map(float),
+)
+
+
+def submission_of(job: JobRecord) -> JobSubmission:
+    """Return what was submitted for a job."""
+    return JobSubmission(
+        entry=ScriptEntry("train.py"),
+        name=job.name,
+        project=job.project,
+        gpus=job.gpus,
+        workers=job.workers,
+        min_workers=job.min_workers,
+        priority=job.priority,
+        preemptible=job.preemptible,
+        time_limit_s=job.time_limit_s,
+        key=job.key,
+        gpu_models=list(job.gpu_models),
+        required_level=job.required_level,
+        preferred_level=job.preferred_level,
+        spread=job.spread,
+        cpus=job.cpus,
+        memory_gib=job.memory_gib,
+    )
+
+
+def read_back(image: Image, told: Told = Told()) -> Image:  # noqa: B008 (frozen)
+    job = image.job
+    spec = as_spec(submission_of(job), job.user, job.name, job.project)
+    status = as_status(image, told, epoch=3, revision=7, generation=2)
+    spec = msgspec.json.decode(msgspec.json.encode(spec), type=TrainingJobSpec)
+    status = msgspec.json.decode(msgspec.json.encode(status), type=TrainingJobStatus)
+    assert (status.epoch, status.revision, status.observed_generation) == (3, 7, 2)
+    return as_image(ID, spec, status, created=0.0)
+
+
+@given(
+    RECORDS,
+    st.lists(ATTEMPTS, max_size=3).map(tuple),
+    st.lists(PREEMPTIONS, max_size=3).map(tuple),
+)
+@settings(max_examples=300)
+def test_a_job_is_found_again_as_it_was(
+    job: JobRecord,
+    attempts: tuple[AttemptRecord, ...],
+    preemptions: tuple[PreemptionRecord, ...],
+) -> None:
+    image = Image(job, attempts, preemptions)
+    assert read_back(image) == image
+    told = Told(Note("pool-full", "Full."), 1.0, 2.0, 3.0, over_quota=True)
+    assert read_back(image, told) == image
+
+
+def test_the_example_jobs_above_have_every_field_of_a_record() -> None:
+    """A field that is added to a record must be added to the status: this is where one notices."""
+    examples: list[tuple[Any, Any]] = [
+        (JobRecord, RECORDS),
+        (WorkerRecord, WORKERS),
+        (AttemptRecord, ATTEMPTS),
+        (PreemptionRecord, PREEMPTIONS),
+        (Wish, WISHES),
+    ]
+    for record, strategy in examples:
+        made = strategy.wrapped_strategy.kwargs
+        assert set(made) == set(record.__struct_fields__), record.__name__
+
+
+def test_every_field_of_a_submission_is_in_the_spec() -> None:
+    assert set(get_type_hints(JobSubmission)) == set(SAME) | HERE
+
+
+ENTRIES = st.one_of(
+    st.builds(ScriptEntry, WORD, st.lists(TEXT, max_size=2)),
+    st.builds(ModuleEntry, WORD, st.lists(TEXT, max_size=2)),
+    st.builds(CommandEntry, st.lists(TEXT, min_size=1, max_size=3)),
+    st.builds(NotebookEntry, st.just("0" * 64), st.just("a.ipynb")),
+)
+FILES = st.lists(
+    st.builds(SnapshotFile, WORD, st.just("1" * 64), st.integers(0, 99), st.booleans()),
+    max_size=3,
+)
+
+
+@given(
+    ENTRIES,
+    FILES,
+    st.dictionaries(WORD, TEXT, max_size=2),
+    maybe(st.builds(Source, st.just("cells"), maybe(WORD), st.lists(WORD, max_size=2))),
+    st.booleans(),
+)
+def test_what_is_to_run_is_found_again(
+    entry: Any,
+    files: list[SnapshotFile],
+    env: dict[str, str],
+    source: Source | None,
+    bundled: bool,
+) -> None:
+    submission = JobSubmission(
+        entry=entry, name="n", project="p", env=env, files=files, source=source,
+        working_dir="/w", output_dir="/o", image="registry/image@sha256:1", interpreter="python3",
+    )  # fmt: skip
+    spec = as_spec(submission, "susan", "n", "p", "2" * 64 if bundled else None)
+    spec = msgspec.json.decode(msgspec.json.encode(spec), type=TrainingJobSpec)
+    listed = files_of(bundle_of(files)) if bundled else []
+    assert as_submission(spec, listed) == submission
+
+
+@given(st.lists(st.integers(0, 1500), min_size=1, max_size=150))
+def test_a_status_stays_bounded_and_has_the_newest_attempt(sizes: list[int]) -> None:
+    attempts = [
+        AttemptRecord(ID, number + 1, 0.0, tuple(WorkerRecord(i, "n", ()) for i in range(size)))
+        for number, size in enumerate(sizes)
+    ]
+    kept = newest_attempts(attempts)
+    assert kept == tuple(attempts[-len(kept) :])
+    assert len(kept) <= MOST
+    assert sum(len(it.workers) for it in kept[:-1]) <= MOST_WORKERS
+
+
+def test_that_workers_run_is_told_again_and_that_they_ended_is_not() -> None:
+    waiting = WorkerRecord(0, "n", ("g",))
+    running = msgspec.structs.replace(waiting, started=5.0)
+    ended = msgspec.structs.replace(running, ended=6.0, exit_code=0)
+    starting = JobRecord(ID, "n", "p", "u", JobState.STARTING, 1.0, 1.0, attempt=1)
+    runs = msgspec.structs.replace(starting, state=JobState.RUNNING, started=5.0)
+
+    def image(job: JobRecord, worker: WorkerRecord, started: float | None = None) -> Image:
+        return Image(job, (AttemptRecord(ID, 1, 2.0, (worker,), started),))
+
+    before = image(starting, waiting)
+    assert told_again(image(runs, running, 5.0)) == told_again(before)
+    assert told_again(image(runs, ended, 5.0)) != told_again(before)
+    wish = msgspec.structs.replace(runs, wish=Wish(Intent.PAUSE, 7.0))
+    assert told_again(image(wish, running, 5.0)) != told_again(before)
