@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Literal, Protocol, runtime_checkable
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -253,3 +253,17 @@ class Runtime(Protocol):
 
     async def forget(self, job: str) -> None:
         """Delete all files of an ended job."""
+
+
+@runtime_checkable
+class Gates(Protocol):
+    """The side of a runtime that lets notebook servers begin on the GPUs of their leases."""
+
+    async def hold(self, lease: str, slots: tuple[str, ...]) -> None:
+        """Let the server of a lease begin on these GPUs, now or when it comes.
+
+        It is told of every lease in force after a start too; repeating it does nothing.
+        """
+
+    def release(self, lease: str) -> None:
+        """Forget a lease."""

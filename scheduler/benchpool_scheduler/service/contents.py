@@ -25,7 +25,7 @@ class Contents:
         if self._ledger.job(job) is None or sha256 not in named(self._ledger.submission(job)):
             raise NotFound("The job has no such content.")
         try:
-            file = await asyncio.to_thread(open, self._objects.path(sha256), "rb")
+            file = await asyncio.to_thread(self._objects.place.open, sha256)
         except FileNotFoundError:
             raise NotFound("The content is no longer there.") from None
         with file:

@@ -16,6 +16,7 @@ from benchpool_scheduler.service import process, recovery
 from benchpool_scheduler.service.actions import Actions
 from benchpool_scheduler.service.announcing import Announce, Announcer
 from benchpool_scheduler.service.auditor import Auditor
+from benchpool_scheduler.service.bench_gates import BenchGates
 from benchpool_scheduler.service.commands import Commands
 from benchpool_scheduler.service.estimates import Estimates
 from benchpool_scheduler.service.events import Feed
@@ -25,7 +26,7 @@ from benchpool_scheduler.service.kept import KeptBoard
 from benchpool_scheduler.service.leases import Leases
 from benchpool_scheduler.service.ledger import Ledger
 from benchpool_scheduler.service.metrics import Metrics
-from benchpool_scheduler.service.objects import Objects
+from benchpool_scheduler.service.objects import Objects, Place
 from benchpool_scheduler.service.outcome import Outcome
 from benchpool_scheduler.service.passes import Passes
 from benchpool_scheduler.service.past import HOUR_S
@@ -62,13 +63,14 @@ class Engine:
         site: Site,
         configuration_file: Path | None,
         announce: Announce | None = None,
+        place: Place | None = None,
     ) -> None:
         self.site = site
         self.runtime = runtime
         self.ledger = Ledger(store)
         self.outcome = Outcome()
         self.feed = Feed(int(site.clock.now() * 1_000_000))
-        self.objects = Objects(self.ledger, site)
+        self.objects = Objects(self.ledger, site, place)
         self.board = KeptBoard(self.ledger, site)
         self.estimates = Estimates(self.ledger, site, self.board, self._tell)
         self.jobs = JobViews(self.ledger, site, self.outcome, self.estimates)
@@ -89,6 +91,8 @@ class Engine:
         self.intake = Intake(self.ledger, site, self.objects, self.want_pass)
         self.previews = Previews(self.ledger, site, self.board, self.intake, self.estimates)
         self.commands = Commands(self.ledger, site, actions, self.want_pass)
+        self.gates = BenchGates(self.ledger, runtime)
+        self.ledger.lease_changed = self.gates.see
         self.inbound = InboundJobs(self.ledger, site, runtime, self.intake, self.commands)
         self.reconfiguration = Reconfiguration(
             self.ledger, site, configuration_file, self._reconfigured
@@ -118,6 +122,7 @@ class Engine:
             await self.upkeep.ask_hub()
             self._refuse_benches_that_do_not_fit()
             await recovery.recover(self.ledger, self.site, self.runtime)
+            await self.gates.hold_all()
             self.upkeep.count_use()
         except BaseException:
             await self.runtime.close()

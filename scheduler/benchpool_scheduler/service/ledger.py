@@ -56,6 +56,7 @@ class Ledger:
         leased: The lease that holds a GPU, by UUID. ``saved_use``: past use as last saved (R7).
         changed: Called after each commit with the ids of the jobs that changed.
         dropped: Called after each commit with the jobs that were removed by age.
+        lease_changed: Called after each commit with a lease, and whether it is held now.
     """
 
     def __init__(self, store: Store) -> None:
@@ -63,6 +64,7 @@ class Ledger:
         self.turn = asyncio.Lock()
         self.changed: Callable[[Collection[str]], None] = lambda ids: None
         self.dropped: Callable[[JobRecord], None] = lambda job: None
+        self.lease_changed: Callable[[LeaseRecord, bool], None] = lambda lease, held: None
         self.catalogue = Catalogue()
         self.census = Census()
         self.learned = Learned()
@@ -188,8 +190,12 @@ class Ledger:
                 self._put_preemption(preemption)
             case SaveLease(lease=lease):
                 self._put_lease(lease)
+                self.lease_changed(lease, True)
             case DropLease(id=lease_id):
+                dropped = self._leases.get(lease_id)
                 self._drop_lease(lease_id)
+                if dropped is not None:
+                    self.lease_changed(dropped, False)
             case DropJob(id=job_id):
                 self._drop_job(job_id)
             case SaveUse(use=use):

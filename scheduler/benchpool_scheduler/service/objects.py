@@ -1,7 +1,7 @@
 """Content-addressed files of snapshots and notebooks, uploaded by their users.
 
-Contents lie once in ``objects/ab/abcdef...``, yet a user may name only what that user has
-uploaded: to know a hash is not to have the content.
+Contents lie once in ``objects/ab/abcdef...``, or wherever a site keeps them, yet a user may name
+only what that user has uploaded: to know a hash is not to have the content.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import hashlib
 import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import IO, Protocol
 
 from benchpool_scheduler.errors import InvalidInput, TooLarge, Unavailable
 from benchpool_scheduler.service.ledger import Ledger
@@ -24,17 +25,66 @@ KEPT_S = 24 * 3600.0
 """An object that no job names is kept so long after its last upload."""
 
 
-class Objects:
-    """All uploaded contents."""
+class Place(Protocol):
+    """Where contents lie; both verbs may block."""
 
-    def __init__(self, ledger: Ledger, site: Site) -> None:
+    def put(self, sha256: str, file: Path) -> None:
+        """Take a local file that has this hash; it is gone afterwards, and the content durable."""
+
+    def open(self, sha256: str) -> IO[bytes]:
+        """Open a content for reading. Errors: FileNotFoundError."""
+
+    def delete(self, sha256: str) -> None:
+        """Delete a content; one that is not there is no error."""
+
+
+class Folder:
+    """Contents in a folder of this machine."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def path(self, sha256: str) -> Path:
+        """Return where a content lies."""
+        return self._folder / sha256[:2] / sha256
+
+    def put(self, sha256: str, file: Path) -> None:
+        """Take a file by renaming it."""
+        target = self.path(sha256)
+        with _disk():
+            target.parent.mkdir(exist_ok=True, mode=0o700)
+            file.rename(target)
+            folder = os.open(target.parent, os.O_RDONLY | os.O_DIRECTORY)
+            try:
+                os.fsync(folder)
+            finally:
+                os.close(folder)
+
+    def open(self, sha256: str) -> IO[bytes]:
+        """Open a content. Errors: FileNotFoundError."""
+        return self.path(sha256).open("rb")
+
+    def delete(self, sha256: str) -> None:
+        """Delete a content."""
+        self.path(sha256).unlink(missing_ok=True)
+
+
+class Objects:
+    """All uploaded contents.
+
+    Args:
+        place: Where they lie; by default in the state folder.
+    """
+
+    def __init__(self, ledger: Ledger, site: Site, place: Place | None = None) -> None:
         self._ledger = ledger
         self._site = site
-        self._folder = site.state / "objects"
+        self._incoming = site.state / "objects" / "incoming"
+        self.place = place or Folder(site.state / "objects")
 
     def prepare(self) -> None:
-        """Make the folder and drop what unfinished uploads left."""
-        incoming = self._folder / "incoming"
+        """Make the folder of uploads and drop what unfinished ones left."""
+        incoming = self._incoming
         incoming.mkdir(parents=True, exist_ok=True, mode=0o700)
         for file in incoming.iterdir():
             file.unlink(missing_ok=True)
@@ -55,13 +105,9 @@ class Objects:
             raise InvalidInput(f"The size is {size}; it must be 0 or more.", field="size")
         return ObjectWriter(self, user, sha256, size)
 
-    def path(self, sha256: str) -> Path:
-        """Return where a content lies."""
-        return self._folder / sha256[:2] / sha256
-
     def temporary(self) -> Path:
         """Return a new name for an unfinished upload."""
-        return self._folder / "incoming" / self._site.new_id()
+        return self._incoming / self._site.new_id()
 
     async def keep(self, user: str, sha256: str, size: int) -> None:
         """Note that a user has uploaded a content that is in its place."""
@@ -76,7 +122,7 @@ class Objects:
 
     def _delete(self, hashes: Iterable[str]) -> None:
         for sha256 in hashes:
-            self.path(sha256).unlink(missing_ok=True)
+            self.place.delete(sha256)
 
 
 class ObjectWriter:
@@ -123,7 +169,7 @@ class ObjectWriter:
                 numbers={"bytes": self._received, "announced": self._size},
             )
         file, self._file = self._file, None
-        await asyncio.to_thread(_settle, file, self._temporary, self._objects.path(self._sha256))
+        await asyncio.to_thread(_settle, file, self._temporary, self._sha256, self._objects.place)
         await self._objects.keep(self._user, self._sha256, self._size)
 
     def abort(self) -> None:
@@ -141,17 +187,11 @@ def _write_all(file: int, data: bytes) -> None:
             view = view[os.write(file, view) :]
 
 
-def _settle(file: int, temporary: Path, target: Path) -> None:
+def _settle(file: int, temporary: Path, sha256: str, place: Place) -> None:
     try:
         with _disk():
             os.fsync(file)
-            target.parent.mkdir(exist_ok=True, mode=0o700)
-            temporary.rename(target)
-            folder = os.open(target.parent, os.O_RDONLY | os.O_DIRECTORY)
-            try:
-                os.fsync(folder)
-            finally:
-                os.close(folder)
+        place.put(sha256, temporary)
     finally:
         os.close(file)
         temporary.unlink(missing_ok=True)

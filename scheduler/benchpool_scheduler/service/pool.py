@@ -27,11 +27,12 @@ from benchpool_scheduler.service.announcing import Announce
 from benchpool_scheduler.service.caller import Caller
 from benchpool_scheduler.service.catalogue import PREFIX
 from benchpool_scheduler.service.clock import Clock, SystemClock
+from benchpool_scheduler.service.contents import Contents
 from benchpool_scheduler.service.engine import Engine
 from benchpool_scheduler.service.events import Entry, Event
 from benchpool_scheduler.service.identifiers import new_job_id
 from benchpool_scheduler.service.metrics import Metrics
-from benchpool_scheduler.service.objects import ObjectWriter
+from benchpool_scheduler.service.objects import ObjectWriter, Place
 from benchpool_scheduler.service.site import Containers, Site
 from benchpool_scheduler.service.wholeness import whole
 from benchpool_scheduler.store import Store
@@ -57,6 +58,7 @@ class Pool(Administration):
         configuration_file: Where ``apply_configuration`` writes the text, if anywhere.
         images: Jobs may name the image they run in. ``containers``: workers are containers.
         announce: Takes waiting jobs whose reason is new, to say it where people look.
+        contents: Where uploaded contents lie; by default in the state folder.
     """
 
     def __init__(
@@ -76,6 +78,7 @@ class Pool(Administration):
         images: bool = False,
         containers: Containers | None = None,
         announce: Announce | None = None,
+        contents: Place | None = None,
     ) -> None:
         self._site = Site(
             configuration=configuration,
@@ -89,7 +92,7 @@ class Pool(Administration):
             images=images,
             containers=containers,
         )
-        self._engine = Engine(store, runtime, self._site, configuration_file, announce)
+        self._engine = Engine(store, runtime, self._site, configuration_file, announce, contents)
 
     # ------------------------------------------------------------------ life
 
@@ -348,6 +351,11 @@ class Pool(Administration):
         TooLarge, Unavailable when the disk is full.
         """
         return self._engine.objects.writer(caller.name, sha256, size)
+
+    @property
+    def contents(self) -> Contents:
+        """What jobs were submitted with, for the agents of their workers."""
+        return Contents(self._engine.ledger, self._engine.objects)
 
     # ------------------------------------------------------------------ operation
 
