@@ -17,22 +17,25 @@ if jupyterhub.version_info >= (6,):
 else:
     roles = [{"name": "user", "scopes": ["self", ACCESS]}]
 
-c.JupyterHub.load_roles = [
-    *roles,
-    {
-        "name": "benchpool-service",
-        "description": "What the scheduler asks the Hub",
-        "scopes": [
-            "list:users",
-            "read:users",
-            "read:servers",
-            "list:groups",
-            "read:groups",
-            "read:roles",
-        ],
-        "services": ["benchpool"],
-    },
-]
+# Added to what others have configured, so that this file can be loaded into any Hub.
+c.JupyterHub.load_roles.extend(
+    [
+        *roles,
+        {
+            "name": "benchpool-service",
+            "description": "What the scheduler asks the Hub",
+            "scopes": [
+                "list:users",
+                "read:users",
+                "read:servers",
+                "list:groups",
+                "read:groups",
+                "read:roles",
+            ],
+            "services": ["benchpool"],
+        },
+    ]
+)
 
 c.Spawner.server_token_scopes = [
     "users:activity!user",

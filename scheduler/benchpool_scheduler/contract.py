@@ -356,7 +356,7 @@ class LeaseRequest(Struct, frozen=True, forbid_unknown_fields=True):
     ``groups`` maps each group of the user to its group property ``benchpool.build_quota``
     (null when the group has none). On Kubernetes ``resource`` is what the GPUs are counted as
     (null for whole GPUs), and ``claim`` in ``namespace`` is the volume claim of the user's home:
-    only nodes where that volume can be used are chosen.
+    only nodes where that volume can be used are chosen, and with all labels of ``node_selector``.
     """
 
     user: Name
@@ -368,6 +368,7 @@ class LeaseRequest(Struct, frozen=True, forbid_unknown_fields=True):
     resource: Annotated[str, Meta(min_length=1, max_length=253)] | None = None
     claim: Annotated[str, Meta(min_length=1, max_length=253)] | None = None
     namespace: Annotated[str, Meta(min_length=1, max_length=63)] | None = None
+    node_selector: dict[str, str] = {}
 
 
 class Lease(Struct, frozen=True):

@@ -16,7 +16,7 @@ import jinja2
 
 from benchpool_scheduler.contract import BuildQuota, GpuState, Status
 from benchpool_spawner.leases import Advice
-from benchpool_spawner.options import ServerOptions
+from benchpool_spawner.options import ServerOptions, WhenBusy
 
 LEAST_CHOICES = 2
 """The form always shows 0, 1 and 2 GPUs, so that a quota of 0 is seen and explained."""
@@ -69,6 +69,8 @@ class Model:
     chosen_models: tuple[str, ...]
     simulated: bool
     problem: str | None
+    as_profile: bool | None = None
+    when_busy: WhenBusy = "wait"
 
 
 def model(
@@ -77,6 +79,9 @@ def model(
     remembered: ServerOptions,
     servers: Mapping[str, Server],
     now: datetime | None = None,
+    *,
+    as_profile: bool | None = None,
+    when_busy: WhenBusy = "wait",
 ) -> Model:
     """Decide what the form shows for one user.
 
@@ -86,12 +91,14 @@ def model(
         remembered: What was asked for last time; it is chosen again where it is possible.
         servers: The user's servers by name.
         now: The time to which idle times relate.
+        as_profile: Whether the number of GPUs is left to a profile; None where there are none.
+        when_busy: What happens where no GPU is free, unless the user chose otherwise.
     """
     build = advice.quota.build if advice.quota else None
     now = now or datetime.now(UTC)
     return Model(
         user=user,
-        choices=_choices(build, remembered.gpus, advice.problem),
+        choices=_choices(build, remembered.gpus, advice.problem, none=bool(as_profile)),
         quota=build.quota if build else None,
         rule=build.rule if build else "",
         free=build.free if build else 0,
@@ -100,6 +107,8 @@ def model(
         chosen_models=remembered.gpu_models,
         simulated=bool(advice.status and advice.status.simulated),
         problem=advice.problem,
+        as_profile=as_profile,
+        when_busy=remembered.when_busy or when_busy,
     )
 
 
@@ -127,12 +136,14 @@ def profile(asked: ServerOptions) -> str:
     return ", ".join([gpus(asked.gpus), *asked.gpu_models])
 
 
-def _choices(build: BuildQuota | None, last: int, problem: str | None) -> tuple[Choice, ...]:
+def _choices(
+    build: BuildQuota | None, last: int, problem: str | None, *, none: bool
+) -> tuple[Choice, ...]:
     most = min(MOST_CHOICES, max(LEAST_CHOICES, build.quota if build else 0))
     reasons = [_why_not(number, build, problem) for number in range(most + 1)]
     possible = [number for number, reason in enumerate(reasons) if not reason]
     chosen = last if last in possible else max(n for n in possible if n <= max(last, 0))
-    return tuple(Choice(n, n == chosen, reason) for n, reason in enumerate(reasons))
+    return tuple(Choice(n, not none and n == chosen, reason) for n, reason in enumerate(reasons))
 
 
 def _why_not(number: int, build: BuildQuota | None, problem: str | None) -> str:

@@ -9,17 +9,31 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from datetime import datetime
 
 from benchpool_scheduler.client import AsyncClient, Credentials
-from benchpool_scheduler.contract import Lease, LeaseRequest, Quota, Status
+from benchpool_scheduler.contract import (
+    Lease,
+    LeaseRequest,
+    LinePlace,
+    LineRequest,
+    Quota,
+    Status,
+)
 from benchpool_scheduler.errors import BenchpoolError, NotFound, Refused, Unavailable
 
 log = logging.getLogger(__name__)
 
 FIRST_PAUSE_S = 0.2
 LONGEST_PAUSE_S = 2.0
+HOLD_S = 10.0
+"""For how long the scheduler holds back its answer while nothing changes in the line."""
+
+IN_LINE_PATIENCE_S = 180.0
+"""For how long a scheduler that is away keeps nobody from waiting on: a replica takes over."""
+
 ADVICE_TIMEOUT_S = 2.0
 """How long a form waits for figures that it can do without."""
 
@@ -69,6 +83,58 @@ class LeaseDesk:
             await asyncio.sleep(pause)
             pause = min(LONGEST_PAUSE_S, pause * 2)
 
+    async def wait_in_line(
+        self,
+        request: LeaseRequest,
+        on_wait: Callable[[], None],
+        on_place: Callable[[LinePlace], None],
+        longest_s: float,
+    ) -> Lease:
+        """Reserve GPUs, all or none, waiting in line where they cannot be had at once.
+
+        Args:
+            on_place: Called with each news of the place in line.
+            longest_s: After so long it is given up.
+
+        Raises:
+            BenchpoolError: The scheduler's own sentence, or that it does not answer;
+                Unavailable ``line-too-long`` when it has waited ``longest_s``.
+        """
+        begun, pause = time.monotonic(), FIRST_PAUSE_S
+        answered, place = begun, None
+        since: datetime | None = None
+        while True:
+            left = longest_s - (time.monotonic() - begun)
+            if left <= 0:
+                raise _waited_too_long(longest_s, place)
+            ask = LineRequest(lease=request, since=since, hold_s=min(HOLD_S, left) if place else 0)
+            try:
+                answer = await self._client.wait_in_line(ask)
+            except Unavailable as failed:
+                if failed.code not in _AWAY:
+                    raise
+                patience_s = self._patience_s if place is None else IN_LINE_PATIENCE_S
+                if time.monotonic() + pause > answered + patience_s:
+                    raise self._gave_up() from failed
+                if pause == FIRST_PAUSE_S:
+                    on_wait()
+                await asyncio.sleep(pause)
+                pause = min(LONGEST_PAUSE_S, pause * 2)
+                continue
+            except Refused:
+                if place is not None or not await self._release_stale(request):
+                    raise
+                continue
+            answered, pause = time.monotonic(), FIRST_PAUSE_S
+            if answer.lease is not None:
+                return answer.lease
+            if answer.place is not None:
+                if place is None and await self._release_stale(request):
+                    place, since = answer.place, answer.place.since
+                    continue
+                place, since = answer.place, answer.place.since
+                on_place(place)
+
     async def _reserve_once(self, request: LeaseRequest) -> Lease:
         try:
             return await self._client.reserve(request)
@@ -92,16 +158,35 @@ class LeaseDesk:
             await self._client.release(one.id)
         return bool(stale)
 
-    async def release(self, user: str, spawn: str, lease: str | None, *, wait_s: float) -> None:
+    async def release(
+        self,
+        user: str,
+        spawn: str,
+        lease: str | None,
+        *,
+        wait_s: float,
+        after: Awaitable[None] | None = None,
+    ) -> None:
         """Give back the lease of one start, known or not; go on trying after ``wait_s``.
 
         A start that was cancelled may hold a lease of which no answer arrived: it is found by
         ``spawn``. What is not given back in the end, the scheduler finds by itself.
+
+        Args:
+            lease: Its id, or that of its place in line; None where neither is known.
+            after: What must be over before the GPUs are free.
         """
-        task = asyncio.create_task(self._release(user, spawn, lease))
+        task = asyncio.create_task(self._release_after(after, user, spawn, lease))
         self._releasing.add(task)
         task.add_done_callback(self._releasing.discard)
         await asyncio.wait([task], timeout=wait_s)
+
+    async def _release_after(
+        self, after: Awaitable[None] | None, user: str, spawn: str, lease: str | None
+    ) -> None:
+        if after is not None:
+            await after
+        await self._release(user, spawn, lease)
 
     async def _release(self, user: str, spawn: str, lease: str | None) -> None:
         deadline, pause = time.monotonic() + 10 * self._patience_s, FIRST_PAUSE_S
@@ -148,3 +233,13 @@ class LeaseDesk:
             code="not-reachable",
             numbers={"waited_s": self._patience_s},
         )
+
+
+def _waited_too_long(longest_s: float, place: LinePlace | None) -> Unavailable:
+    where = "" if place is None else f" (place {place.position} of {place.length})"
+    return Unavailable(
+        f"No GPUs came free for this server in {longest_s / 60:g} minutes{where}: start it "
+        "without a GPU, or try again later.",
+        code="line-too-long",
+        numbers={"waited_s": longest_s},
+    )

@@ -1,6 +1,7 @@
 """``QuotaMixin``: a fixed quota of GPUs (R2) for any JupyterHub spawner.
 
-    options -> pre-spawn: reserve a lease -> start with these GPUs -> post-stop: give it back
+    options -> pre-spawn: reserve a lease, or wait in line for it -> start with these GPUs
+            -> post-stop: give it back
 
 The scheduler decides in one atomic step whether the user may have the GPUs; the mixin asks, shows
 the refusal, hands the GPUs to the server and gives the lease back in whatever way a start or a
@@ -10,16 +11,17 @@ server ends. A server without GPU needs no scheduler. Mix it in before the spawn
 from __future__ import annotations
 
 import uuid
-from collections.abc import AsyncIterator, Mapping
-from typing import Any, ClassVar
+from collections.abc import AsyncIterator, Awaitable, Mapping
+from datetime import UTC, datetime
+from typing import Any, ClassVar, get_args
 
-from traitlets import Float, Unicode, default
+from traitlets import Enum, Float, Unicode, default
 from traitlets.config import LoggingConfigurable
 
 from benchpool_scheduler.client import Credentials
-from benchpool_scheduler.contract import Lease, LeaseRequest
-from benchpool_scheduler.errors import BenchpoolError
-from benchpool_spawner import form, options, refusal
+from benchpool_scheduler.contract import Lease, LeaseRequest, LinePlace
+from benchpool_scheduler.errors import BenchpoolError, TooMany, Unavailable
+from benchpool_spawner import form, line, options, refusal
 from benchpool_spawner.leases import LeaseDesk
 from benchpool_spawner.steps import Steps
 
@@ -58,10 +60,27 @@ class QuotaMixin(LoggingConfigurable):
         """,
     ).tag(config=True)
 
+    when_busy = Enum(
+        get_args(options.WhenBusy),
+        "wait",
+        help="""
+        What a start does whose GPUs cannot be had at once, because they were lent or promised to
+        more people than there are GPUs: ``wait`` in line for them, ``start-without-gpu``, or
+        ``refuse``. A user may choose otherwise with the option of the same name.
+        """,
+    ).tag(config=True)
+
+    longest_wait = Float(
+        1800.0,
+        help="""
+        Seconds for which a start waits in line for its GPUs. ``start_timeout`` begins afterwards.
+        """,
+    ).tag(config=True)
+
     _desks: ClassVar[dict[tuple[str, str], LeaseDesk]] = {}
 
-    # ``spawn`` names one start; ``lease`` is what it holds. Both live from pre-spawn to post-stop
-    # and, through the state, over a restart of the Hub.
+    # ``spawn`` names one start; ``lease`` is what it holds, or its place in line for that. Both
+    # live from pre-spawn to post-stop and, through the state, over a restart of the Hub.
     _spawn_id: str | None = None
     _lease_id: str | None = None
     _lease_gpus: tuple[str, ...] = ()
@@ -70,6 +89,7 @@ class QuotaMixin(LoggingConfigurable):
     # What the spawner class below provides.
     user: Any
     orm_spawner: Any
+    db: Any
     name: str
     user_options: dict[str, Any]
 
@@ -99,52 +119,94 @@ class QuotaMixin(LoggingConfigurable):
 
     async def _render_form(self, spawner: Any) -> str:
         advice = await self.lease_desk.advice(self.user.name)
-        return form.render(form.model(self.user.name, advice, self._remembered(), self._servers()))
+        return form.render(
+            form.model(
+                self.user.name,
+                advice,
+                self._remembered(),
+                self._servers(),
+                when_busy=self.when_busy,
+            )
+        )
 
     def _read_form(self, form_data: Mapping[str, object]) -> dict[str, object]:
         return self._parsed(options.parse_form, form_data).as_user_options()
 
     async def run_pre_spawn_hook(self) -> None:
         """Reserve the GPUs, then run the administrator's own hook."""
-        self._steps = Steps()
+        self._begin()
         asked = self._parsed(options.parse, self.user_options)
         # The admin page shows this key as the server's profile.
         self.user_options = {**(self.user_options or {}), "profile": form.profile(asked)}
-        self._spawn_id, self._lease_id, self._lease_gpus = None, None, ()
-        if asked.gpus:
-            await self._reserve(asked)
-        else:
-            self._steps.add("No GPU asked for", 20)
+        await self._reserve_for(asked.gpus, asked.gpu_models, asked.when_busy)
         hook: Any = super().run_pre_spawn_hook()  # type: ignore[misc]
         if hook is not None:
             await hook
 
-    async def _reserve(self, asked: options.ServerOptions) -> None:
+    def _begin(self) -> Steps:
+        """Forget the start before this one."""
+        self._steps = Steps()
+        self._spawn_id, self._lease_id, self._lease_gpus = None, None, ()
+        return self._steps
+
+    async def _reserve_for(
+        self,
+        gpus: int,
+        models: tuple[str, ...],
+        when_busy: options.WhenBusy | None = None,
+        **more: Any,
+    ) -> None:
+        """Reserve GPUs, where any are asked for; ``more`` are other fields of the request.
+
+        Raises:
+            StartRefused: The scheduler's own sentence, or that it does not answer.
+        """
         steps = self._steps = self._steps or Steps()
-        steps.add(f"Asking the scheduler for {form.gpus(asked.gpus)}", 5)
+        if not gpus:
+            steps.add("No GPU asked for", 20)
+            return
+        steps.add(f"Asking the scheduler for {form.gpus(gpus)}", 5)
         self._spawn_id = uuid.uuid4().hex
         request = LeaseRequest(
             user=self.user.name,
             server=self.name,
             spawn=self._spawn_id,
-            gpus=asked.gpus,
+            gpus=gpus,
             groups=build_quotas(self.user.groups),
-            gpu_models=list(asked.gpu_models),
+            gpu_models=list(models),
+            **more,
         )
+        busy = when_busy or self.when_busy
         try:
-            lease = await self.lease_desk.reserve(
-                request, lambda: steps.add("The scheduler does not answer yet: waiting for it", 5)
-            )
+            lease = await self._lease(request, steps, busy)
         except BenchpoolError as error:
+            if busy == "start-without-gpu" and is_shortage(error):
+                self._spawn_id = None
+                steps.add(f"{error.message} Starting without a GPU", 20)
+                return
             steps.add(error.message, 5)
             raise self._refused(refusal.from_error(error)) from error
         self._keep(lease)
         steps.add(f"Reserved {form.gpus(len(lease.gpus))}: {', '.join(lease.gpus)}", 30)
 
+    async def _lease(self, request: LeaseRequest, steps: Steps, busy: options.WhenBusy) -> Lease:
+        def on_wait() -> None:
+            steps.add("The scheduler does not answer yet: waiting for it", 5)
+
+        def on_place(place: LinePlace) -> None:
+            self._lease_id = place.id  # leaving early, it is given back like a lease
+            text = line.sentence(place, datetime.now(UTC))
+            steps.add(text, 10, queue=line.queue(place))
+
+        if busy == "wait":
+            return await self.lease_desk.wait_in_line(request, on_wait, on_place, self.longest_wait)
+        return await self.lease_desk.reserve(request, on_wait)
+
     def _keep(self, lease: Lease) -> None:
-        """Remember the lease; the Hub commits it as soon as the process runs."""
+        """Remember the lease at once, so that no restart of the Hub forgets it."""
         self._lease_id, self._lease_gpus = lease.id, tuple(lease.gpus)
         self.orm_spawner.state = self.get_state()
+        self.db.commit()
 
     def options_from_query(self, query_data: Mapping[str, object]) -> dict[str, object]:
         """Read options from the address; one that is not known shows the form, and why."""
@@ -183,7 +245,7 @@ class QuotaMixin(LoggingConfigurable):
         """Yield the steps of this start as they happen, for the page that waits for it."""
         steps = self._steps = self._steps or Steps()
         async for step in steps.follow():
-            yield {"progress": step.percent, "message": f"{step.after_s:5.1f} s  {step.text}"}
+            yield step.event()
 
     # ------------------------------------------------------------------ ending
 
@@ -192,10 +254,16 @@ class QuotaMixin(LoggingConfigurable):
         spawn, lease = self._spawn_id, self._lease_id
         self._spawn_id, self._lease_id, self._lease_gpus = None, None, ()
         if spawn is not None:
-            await self.lease_desk.release(self.user.name, spawn, lease, wait_s=RELEASE_WAIT_S)
+            await self.lease_desk.release(
+                self.user.name, spawn, lease, wait_s=RELEASE_WAIT_S, after=self._until_gone()
+            )
         hook: Any = super().run_post_stop_hook()  # type: ignore[misc]
         if hook is not None:
             await hook
+
+    def _until_gone(self) -> Awaitable[None] | None:
+        """Return what ends when the server no longer uses its GPUs; None where it does not."""
+        return None
 
     # ------------------------------------------------------------------ over a restart of the Hub
 
@@ -245,3 +313,12 @@ def build_quotas(groups: Any) -> dict[str, int | None]:
         valid = isinstance(quota, int) and not isinstance(quota, bool) and quota >= 0
         quotas[group.name] = quota if valid else None
     return quotas
+
+
+def is_shortage(error: BenchpoolError) -> bool:
+    """Tell whether GPUs within the quota are only not free now.
+
+    >>> is_shortage(Unavailable("1 GPU is not free.", code="build-capacity"))
+    True
+    """
+    return isinstance(error, Unavailable | TooMany) and error.code.startswith(("build-", "line-"))

@@ -8,30 +8,40 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Literal, get_args
 
 from benchpool_scheduler.errors import InvalidInput
+
+WhenBusy = Literal["wait", "start-without-gpu", "refuse"]
+"""What to do where the GPUs cannot be had at once."""
 
 MOST_GPUS = 1024
 MOST_MODELS = 16
 LONGEST_MODEL = 100
 
-_OURS = ("gpus", "gpu_models")
+_OURS = ("gpus", "gpu_models", "when_busy")
 # JupyterHub and its admin page put these into user options themselves.
 _OTHERS = ("profile", "display_name", "_xsrf")
 
 
 @dataclass(frozen=True, slots=True)
 class ServerOptions:
-    """The options of one server: whole GPUs, and the models it accepts (empty: any)."""
+    """The options of one server: whole GPUs, and the models it accepts (empty: any).
+
+    ``when_busy`` is None where the administrator's setting counts.
+    """
 
     gpus: int = 0
     gpu_models: tuple[str, ...] = ()
+    when_busy: WhenBusy | None = None
 
     def as_user_options(self) -> dict[str, object]:
         """Return the form in which the Hub stores them and REST clients send them."""
         options: dict[str, object] = {"gpus": self.gpus}
         if self.gpu_models:
             options["gpu_models"] = list(self.gpu_models)
+        if self.when_busy:
+            options["when_busy"] = self.when_busy
         return options
 
 
@@ -42,16 +52,36 @@ def parse(raw: Mapping[str, object]) -> ServerOptions:
         InvalidInput: A value or a key is wrong; the message names it.
 
     >>> parse({"gpus": 2, "gpu_models": ["A100"]})
-    ServerOptions(gpus=2, gpu_models=('A100',))
+    ServerOptions(gpus=2, gpu_models=('A100',), when_busy=None)
     >>> parse({"gpus": ["1"]})  # a form sends lists of strings
-    ServerOptions(gpus=1, gpu_models=())
+    ServerOptions(gpus=1, gpu_models=(), when_busy=None)
     >>> parse({})
-    ServerOptions(gpus=0, gpu_models=())
+    ServerOptions(gpus=0, gpu_models=(), when_busy=None)
     """
     for key in raw:
         if key not in _OURS and key not in _OTHERS:
             raise _unknown(key)
-    return ServerOptions(_gpus(raw.get("gpus")), _models(raw.get("gpu_models")))
+    return ServerOptions(
+        _gpus(raw.get("gpus")), _models(raw.get("gpu_models")), _when_busy(raw.get("when_busy"))
+    )
+
+
+def ours(raw: Mapping[str, object]) -> dict[str, object]:
+    """Return the options that are ours; a spawner below has options of its own.
+
+    >>> ours({"gpus": 1, "profile": "large"})
+    {'gpus': 1}
+    """
+    return {key: raw[key] for key in _OURS if key in raw}
+
+
+def says_gpus(raw: Mapping[str, object]) -> bool:
+    """Tell whether a number of GPUs was chosen at all, be it 0.
+
+    >>> says_gpus({"gpus": 0}), says_gpus({"gpus": [""]}), says_gpus({})
+    (True, False, False)
+    """
+    return _single(raw.get("gpus")) not in (None, "")
 
 
 def parse_form(data: Mapping[str, object]) -> ServerOptions:
@@ -60,12 +90,12 @@ def parse_form(data: Mapping[str, object]) -> ServerOptions:
     Raises:
         InvalidInput: A value is wrong.
     """
-    return parse({key: data[key] for key in _OURS if key in data})
+    return parse(ours(data))
 
 
 def _unknown(key: str) -> InvalidInput:
     near = difflib.get_close_matches(key, _OURS, n=1)
-    hint = f"did you mean {near[0]}?" if near else "known are gpus and gpu_models."
+    hint = f"did you mean {near[0]}?" if near else "known are gpus, gpu_models and when_busy."
     return InvalidInput(
         f"A server has no option {key[:60]!r}: {hint}", code="server-options", field=key[:60]
     )
@@ -91,6 +121,20 @@ def _gpus(value: object) -> int:
             numbers={"limit": MOST_GPUS},
         )
     return single
+
+
+def _when_busy(value: object) -> WhenBusy | None:
+    single = _single(value)
+    if single is None or single == "":
+        return None
+    for known in get_args(WhenBusy):
+        if single == known:
+            return known  # type: ignore[no-any-return]
+    raise InvalidInput(
+        f"when_busy is {str(value)[:60]!r}: give one of {', '.join(get_args(WhenBusy))}.",
+        code="server-options",
+        field="when_busy",
+    )
 
 
 def _models(value: object) -> tuple[str, ...]:

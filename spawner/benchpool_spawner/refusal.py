@@ -9,10 +9,18 @@ from __future__ import annotations
 from html import escape
 from typing import Any, Literal
 
-from benchpool_scheduler.errors import BenchpoolError, InvalidInput, Refused, Unavailable
+from benchpool_scheduler.errors import BenchpoolError, InvalidInput, Refused, TooMany, Unavailable
 
 Reason = Literal[
-    "gpu-options", "gpu-quota", "gpu-capacity", "gpu-policy", "gpu-scheduler", "home-folder"
+    "gpu-options",
+    "gpu-quota",
+    "gpu-capacity",
+    "gpu-policy",
+    "gpu-scheduler",
+    "home-folder",
+    "cluster-quota",
+    "cluster-policy",
+    "pod-start",
 ]
 """Why a start was refused: the closed list of labels in the Hub's metrics."""
 
@@ -89,7 +97,7 @@ def _kind(error: BenchpoolError) -> str:
         return "input"
     if isinstance(error, Refused):
         return "quota" if error.code == "build-quota" else "rule"
-    if isinstance(error, Unavailable) and error.code.startswith("build-"):
+    if isinstance(error, Unavailable | TooMany) and error.code.startswith(("build-", "line-")):
         return "capacity"
     return "scheduler"
 

@@ -4,17 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One thing that happened: a sentence, seconds since the start, and how far along it is."""
+    """One thing that happened: a sentence, seconds since the start, and how far along it is.
+
+    ``more`` goes to the page and to REST clients as data beside the sentence.
+    """
 
     text: str
     after_s: float
     percent: int
+    more: Mapping[str, object] = field(default_factory=dict)
+
+    def event(self) -> dict[str, object]:
+        """Return it as JupyterHub's progress stream sends it."""
+        message = f"{self.after_s:5.1f} s  {self.text}"
+        return {**self.more, "progress": self.percent, "message": message}
 
 
 class Steps:
@@ -25,9 +34,11 @@ class Steps:
         self._steps: list[Step] = []
         self._changed = asyncio.Event()
 
-    def add(self, text: str, percent: int) -> None:
-        """Note a step."""
-        self._steps.append(Step(text, time.monotonic() - self._started, percent))
+    def add(self, text: str, percent: int, **more: object) -> None:
+        """Note a step; one that says the same as the last one is none."""
+        if self._steps and self._steps[-1].text == text:
+            return
+        self._steps.append(Step(text, time.monotonic() - self._started, percent, more))
         self._changed.set()
         self._changed = asyncio.Event()
 

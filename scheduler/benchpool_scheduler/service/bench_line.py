@@ -144,6 +144,10 @@ class Line:
         for name, devices in inventory.nodes.items():
             if name not in inventory.build or (reachable is not None and name not in reachable):
                 continue
+            facts = inventory.facts.get(name)
+            labels = {} if facts is None else facts.labels
+            if not request.node_selector.items() <= labels.items():
+                continue
             gpus = [
                 BenchGpu(GpuId(device.uuid), use, rank_of(request, device))
                 for device in devices

@@ -24,6 +24,7 @@ from benchpool_scheduler.configuration import load
 from benchpool_scheduler.contract import ENDED
 from benchpool_scheduler.errors import Refused
 from benchpool_scheduler.hub import HubUser, StaticDirectory
+from benchpool_scheduler.runtime import Runtime
 from benchpool_scheduler.runtime.local import LocalRuntime, simulated
 from benchpool_scheduler.service import Caller, Pool
 from benchpool_scheduler.store.sqlite import SqliteStore
@@ -110,17 +111,19 @@ def served(
     rate: Rate | None = None,
     port: int = 0,
     keep_jobs: bool = False,
+    runtime: Runtime | None = None,
 ) -> Iterator[Served]:
     """Serve a pool from a state folder; the same folder again is the same pool again.
 
-    At the end all jobs are ended too, unless ``keep_jobs`` says that they run on.
+    At the end all jobs are ended too, unless ``keep_jobs`` says that they run on. Workers are
+    processes, unless there is a ``runtime``.
     """
     begun: dict[str, Any] = {}
     ready, stop = threading.Event(), asyncio.Event()
 
     async def life() -> None:
         identity = TokenIdentity()
-        pool = _pool(state, gpus, configuration)
+        pool = _pool(state, gpus, configuration, runtime)
         await pool.open()
         api = Api(pool, identity, rate=rate, timing=timing)
         server, sockets = (
@@ -178,7 +181,7 @@ def _run(
     return run
 
 
-def _pool(state: Path, gpus: int, configuration: str) -> Pool:
+def _pool(state: Path, gpus: int, configuration: str, runtime: Runtime | None) -> Pool:
     users = tuple(HubUser(one.name, one.admin) for one in PEOPLE.values() if one.kind == "user")
     file = state / "benchpool.yaml"
     if not file.exists():
@@ -186,7 +189,7 @@ def _pool(state: Path, gpus: int, configuration: str) -> Pool:
         file.write_text(configuration)
     return Pool(
         SqliteStore(state / "scheduler"),
-        LocalRuntime(state, simulated(gpus, "A100")),
+        LocalRuntime(state, simulated(gpus, "A100")) if runtime is None else runtime,
         load(file.read_text(), str(file)),
         state=state,
         directory=StaticDirectory(users),

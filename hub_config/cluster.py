@@ -1,0 +1,93 @@
+"""JupyterHub of the chart: everything but what `kubernetes.py` adds to any Hub on a cluster.
+
+Declarative: facts come from the file that BENCHPOOL_HUB_FACTS names (made by the chart from its
+values), secrets from the environment. Settings of a site (`hub.config`, `hub.extraConfig`) come
+last and win.
+"""
+
+import json
+import os
+from pathlib import Path
+
+c = get_config()  # noqa: F821
+facts_file = Path(os.environ["BENCHPOOL_HUB_FACTS"])
+facts = json.loads(facts_file.read_text())
+people, notebooks = facts["authenticator"], facts["notebooks"]
+os.environ.setdefault("BENCHPOOL_SCHEDULER_URL", facts["scheduler_url"])
+# With its folder: a sub-configuration that is not found is passed over without a word.
+load_subconfig("kubernetes.py", path=str(Path(__file__).parent))  # noqa: F821
+
+# --- addresses and files
+c.JupyterHub.bind_url = f"http://:8000{facts['base_url']}"
+c.JupyterHub.hub_bind_url = f"http://:8081{facts['base_url']}hub/"
+c.JupyterHub.hub_connect_url = facts["hub_url"]
+c.JupyterHub.db_url = os.environ["BENCHPOOL_DATABASE_URL"]
+c.JupyterHub.public_url = facts["public_url"]
+c.ConfigurableHTTPProxy.should_start = False
+c.ConfigurableHTTPProxy.api_url = facts["proxy_api_url"]
+c.JupyterHub.allow_named_servers = True
+
+# --- people
+short = {"shared-password": "shared-password", "dummy": "dummy"}
+c.JupyterHub.authenticator_class = short.get(people["class"], people["class"])
+c.Authenticator.admin_users = set(people["admins"])
+c.Authenticator.allow_all = people["allowAll"]
+c.SharedPasswordAuthenticator.user_password = os.environ.get("BENCHPOOL_USER_PASSWORD", "")
+c.SharedPasswordAuthenticator.admin_password = os.environ.get("BENCHPOOL_ADMIN_PASSWORD", "")
+
+# --- notebook servers
+c.KubeSpawner.namespace = facts["namespace"]
+c.KubeSpawner.image = facts["image"]
+c.KubeSpawner.image_pull_policy = facts["pull_policy"]
+c.KubeSpawner.image_pull_secrets = facts["pull_secrets"]
+c.KubeSpawner.service_account = facts["account"]
+c.KubeSpawner.automount_service_account_token = False
+c.KubeSpawner.cmd = ["jupyterhub-singleuser"]
+c.KubeSpawner.args = [
+    # The news pop-up would lie over our button, and asks outside the cluster.
+    "--LabApp.news_url=None",
+    "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
+]
+c.Spawner.default_url = "/lab"
+c.Spawner.start_timeout = notebooks["startTimeout"]
+c.Spawner.http_timeout = 90
+# As the pod security standard `restricted` wants it.
+c.KubeSpawner.uid = 1000
+c.KubeSpawner.gid = 1000
+c.KubeSpawner.fs_gid = 1000
+c.KubeSpawner.allow_privilege_escalation = False
+c.KubeSpawner.container_security_context = {
+    "runAsNonRoot": True,
+    "capabilities": {"drop": ["ALL"]},
+    "seccompProfile": {"type": "RuntimeDefault"},
+}
+c.KubeSpawner.cpu_guarantee = notebooks["cpu"]["guarantee"]
+c.KubeSpawner.cpu_limit = notebooks["cpu"]["limit"]
+c.KubeSpawner.mem_guarantee = notebooks["memory"]["guarantee"]
+c.KubeSpawner.mem_limit = notebooks["memory"]["limit"]
+c.KubeSpawner.node_selector = notebooks["nodeSelector"]
+c.KubeSpawner.tolerations = notebooks["tolerations"]
+c.KubeSpawner.profile_list = notebooks["profiles"]
+
+# --- homes: one claim for each user
+c.KubeSpawner.storage_pvc_ensure = True
+c.KubeSpawner.pvc_name_template = "home-{username}"
+c.KubeSpawner.storage_capacity = notebooks["storage"]["size"]
+c.KubeSpawner.storage_class = notebooks["storage"]["class"] or None
+c.KubeSpawner.storage_access_modes = [notebooks["storage"]["accessMode"]]
+c.KubeSpawner.volumes = {
+    "home": {"name": "home", "persistentVolumeClaim": {"claimName": "{pvc_name}"}},
+    # Worker processes of PyTorch exchange data here; the default of 64 MiB is too small.
+    "shm": {"name": "shm", "emptyDir": {"medium": "Memory"}},
+}
+c.KubeSpawner.volume_mounts = {
+    "home": {"name": "home", "mountPath": "/home/jovyan"},
+    "shm": {"name": "shm", "mountPath": "/dev/shm"},  # noqa: S108
+}
+c.KubeSpawner.working_dir = "/home/jovyan"
+
+# --- what the site says
+for name, settings in facts["config"].items():
+    c[name].update(settings)
+for extra in sorted(facts_file.parent.glob("extra-*.py")):
+    load_subconfig(extra.name, path=str(extra.parent))  # noqa: F821

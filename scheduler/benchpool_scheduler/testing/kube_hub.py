@@ -1,0 +1,287 @@
+"""A real JupyterHub process with the spawner for clusters, of any version, for tests.
+
+Its pods are real objects of a real API server; where they run without a container, ``Notebooks``
+answers in their place, so that the Hub sees its servers come up.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+import venv
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import httpx
+import platformdirs
+
+from benchpool_scheduler.workstation import proxy
+
+ROOT = Path(__file__).parents[3]
+TOKEN = "hub-of-the-tests"
+"""By it the served scheduler knows the Hub."""
+
+ADMIN_TOKEN = "admin-of-the-tests"
+WITH_THE_HUB = ("jupyterhub-kubespawner>=7", "httpx", "msgspec", "jinja2", "platformdirs")
+READY_S = 60.0
+
+
+def free_port() -> int:
+    """Return a port of the loopback that nobody listens on."""
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
+
+
+def python_with_hub(version: str | None) -> Path:
+    """Return a Python that has this JupyterHub; None is the one of these tests.
+
+    It is installed once, into the user's cache.
+    """
+    if version is None:
+        return Path(sys.executable)
+    wanted = (f"jupyterhub=={version}", *WITH_THE_HUB)
+    name = hashlib.sha256("\n".join((*wanted, sys.version)).encode()).hexdigest()[:12]
+    folder = platformdirs.user_cache_path("benchpool") / "hubs" / f"{version}-{name}"
+    python = folder / "bin/python"
+    if (folder / "ready").exists():
+        return python
+    shutil.rmtree(folder, ignore_errors=True)
+    venv.create(folder, with_pip=True)
+    subprocess.run([python, "-m", "pip", "install", "-q", *wanted], check=True, timeout=600)
+    (folder / "ready").touch()
+    return python
+
+
+class Notebooks:
+    """Answers for all notebook servers, as a single-user server of the Hub's version does."""
+
+    def __init__(self) -> None:
+        outer = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                body = json.dumps({"version": "1"}).encode()
+                self.send_response(200 if outer.answers else 503)
+                self.send_header("Content-Type", "application/json")
+                self.send_header("X-JupyterHub-Version", "6.1.1")
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, format: str, *args: Any) -> None:
+                pass
+
+        self.answers = True
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.port = int(self._server.server_address[1])
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+
+    def close(self) -> None:
+        """Stop answering."""
+        self._server.shutdown()
+
+
+@dataclass
+class KubeHub:
+    """A Hub with its folder; it may be killed and started again.
+
+    Attributes:
+        config: Lines of Python that come after ``hub_config/kubernetes.py``.
+    """
+
+    folder: Path
+    python: Path
+    kubeconfig: Path
+    scheduler_url: str
+    namespace: str
+    notebooks: Notebooks
+    config: str = ""
+    port: int = field(default_factory=free_port)
+    process: subprocess.Popen[bytes] | None = None
+    _ports: tuple[int, int] = field(default_factory=lambda: (free_port(), free_port()))
+
+    @property
+    def url(self) -> str:
+        """Return where the browser goes."""
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def log(self) -> str:
+        """Return what the Hub has logged."""
+        return (self.folder / "hub.log").read_text(errors="replace")
+
+    def start(self) -> None:
+        """Start the Hub and wait until it answers."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        (self.folder / "config.py").write_text(self._config())
+        with (self.folder / "hub.log").open("ab") as log:
+            self.process = subprocess.Popen(
+                [self.python, "-m", "jupyterhub", "-f", str(self.folder / "config.py")],
+                cwd=self.folder,
+                env=self._environment(),
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+        self.until(self._is_up, READY_S)
+
+    def stop(self, number: int = signal.SIGTERM) -> None:
+        """End the Hub; by SIGKILL it cannot clean up, and its proxy lives on."""
+        if self.process is None:
+            return
+        self.process.send_signal(number)
+        self.process.wait(30)
+        self.process = None
+
+    def close(self) -> None:
+        """End the Hub and its proxy."""
+        group = None if self.process is None else self.process.pid
+        self.stop()
+        pid = self.folder / "proxy.pid"
+        if pid.exists():
+            with_proxy = int(pid.read_text())
+            _end(with_proxy)
+        if group is not None:
+            _end(-group)
+
+    def until(self, holds: Callable[[], Any], seconds: float = 30.0) -> Any:
+        """Return what ``holds`` returns as soon as that is true."""
+        deadline = time.monotonic() + seconds
+        while not (found := holds()):
+            if self.process is not None and self.process.poll() is not None:
+                raise AssertionError(f"the Hub ended\n{self.log[-4000:]}")
+            if time.monotonic() > deadline:
+                raise AssertionError(f"not within {seconds} s\n{self.log[-6000:]}")
+            time.sleep(0.1)
+        return found
+
+    # ------------------------------------------------------------------ what people do
+
+    def api(self, method: str, path: str, **options: Any) -> httpx.Response:
+        """Call the Hub's REST API as an administrator."""
+        headers = {"Authorization": f"token {ADMIN_TOKEN}"}
+        return httpx.request(
+            method, f"{self.url}/hub/api/{path}", headers=headers, timeout=60, **options
+        )
+
+    def add_user(self, name: str, groups: Sequence[str] = ()) -> None:
+        """Add a user, and the groups that the user is in."""
+        assert self.api("POST", f"users/{name}").status_code in (201, 409)
+        for group in groups:
+            self.api("POST", f"groups/{group}")
+            assert self.api("POST", f"groups/{group}/users", json={"users": [name]}).is_success
+
+    def ask_server(self, user: str, name: str = "", **options: Any) -> httpx.Response:
+        """Ask for a server; the answer may come before it runs."""
+        return self.api("POST", _server(user, name), json=options)
+
+    def stop_server(self, user: str, name: str = "") -> httpx.Response:
+        """Stop a server, or its start."""
+        return self.api("DELETE", _server(user, name))
+
+    def server(self, user: str, name: str = "") -> dict[str, Any] | None:
+        """Return what the Hub says of a server; None where it has none."""
+        found = self.api("GET", f"users/{user}?include_stopped_servers").json()
+        servers: dict[str, dict[str, Any]] = found.get("servers") or {}
+        one = servers.get(name)
+        return one if one is not None and (one["ready"] or one["pending"]) else None
+
+    def wait_ready(self, user: str, name: str = "", seconds: float = 40.0) -> dict[str, Any]:
+        """Wait until a server answers."""
+        found: dict[str, Any] = self.until(
+            lambda: (one := self.server(user, name)) and one["ready"] and one, seconds
+        )
+        return found
+
+    def wait_gone(self, user: str, name: str = "", seconds: float = 40.0) -> None:
+        """Wait until a server runs no more."""
+        self.until(lambda: self.server(user, name) is None, seconds)
+
+    def progress(self, user: str, name: str = "") -> Iterator[dict[str, Any]]:
+        """Yield the steps of a start, to its end."""
+        headers = {"Authorization": f"token {ADMIN_TOKEN}"}
+        path = f"{self.url}/hub/api/{_server(user, name)}/progress"
+        with httpx.stream("GET", path, headers=headers, timeout=60) as answer:
+            for line in answer.iter_lines():
+                if line.startswith("data:"):
+                    yield json.loads(line[5:])
+
+    # ------------------------------------------------------------------ inside
+
+    def _is_up(self) -> bool:
+        try:
+            return self.api("GET", "info").status_code == 200
+        except httpx.HTTPError:
+            return False
+
+    def _environment(self) -> Mapping[str, str]:
+        return {
+            **os.environ,
+            "PYTHONPATH": f"{ROOT / 'spawner'}:{ROOT / 'scheduler'}",
+            "KUBECONFIG": str(self.kubeconfig),
+            "BENCHPOOL_SCHEDULER_URL": self.scheduler_url,
+            "BENCHPOOL_HUB_TOKEN": TOKEN,
+            "BENCHPOOL_SERVICE_TOKEN": "service-of-the-tests",
+        }
+
+    def _config(self) -> str:
+        found = proxy.find(os.environ) or proxy.install(os.environ)
+        hub, api = self._ports
+        return f"""
+load_subconfig("kubernetes.py", path={str(ROOT / "hub_config")!r})
+c.JupyterHub.bind_url = {self.url + "/"!r}
+c.JupyterHub.hub_bind_url = "http://127.0.0.1:{hub}/hub/"
+c.JupyterHub.db_url = "sqlite:///{self.folder}/hub.sqlite"
+c.JupyterHub.cookie_secret_file = "{self.folder}/cookie"
+c.ConfigurableHTTPProxy.command = {list(found.command)!r}
+c.ConfigurableHTTPProxy.api_url = "http://127.0.0.1:{api}"
+c.ConfigurableHTTPProxy.pid_file = "{self.folder}/proxy.pid"
+c.JupyterHub.authenticator_class = "dummy"
+c.Authenticator.allow_all = True
+c.Authenticator.admin_users = {{"ada"}}
+c.JupyterHub.allow_named_servers = True
+c.JupyterHub.services.append({{"name": "tests", "api_token": {ADMIN_TOKEN!r}, "admin": True}})
+c.KubeSpawner.namespace = {self.namespace!r}
+c.KubeSpawner.pod_connect_ip = "127.0.0.1"
+c.KubeSpawner.port = {self.notebooks.port}
+c.KubeSpawner.image = "notebook:1"
+c.KubeSpawner.tolerations = [{{"key": "kwok.x-k8s.io/node", "operator": "Exists"}}]
+c.Spawner.start_timeout = 30
+c.Spawner.http_timeout = 15
+c.Spawner.poll_interval = 1
+{self.config}
+"""
+
+
+@contextmanager
+def running(hub: KubeHub) -> Iterator[KubeHub]:
+    """Run a Hub for a while."""
+    try:
+        hub.start()
+        yield hub
+    finally:
+        hub.close()
+
+
+def _end(pid: int) -> None:
+    try:
+        os.kill(pid, signal.SIGTERM) if pid > 0 else os.killpg(-pid, signal.SIGTERM)
+    except ProcessLookupError:
+        return
+
+
+def _server(user: str, name: str) -> str:
+    return f"users/{user}/servers/{name}" if name else f"users/{user}/server"

@@ -1,0 +1,325 @@
+"""Notebook servers as pods of a Kubernetes cluster, on the same fixed quota of GPUs.
+
+``BenchpoolKubeSpawner`` is KubeSpawner with all of its settings. A pod with GPUs carries the id of
+its lease and waits behind our scheduling gate, until the scheduler has given it its node:
+
+    hook, profile -> GPUs that the pod asks for -> lease, or place in line -> gated pod
+                  -> checked once more when nobody can change it any more -> created
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Awaitable, Mapping
+from typing import Any
+
+from jupyterhub.utils import maybe_future
+from kubernetes_asyncio.client.exceptions import ApiException
+from kubespawner import KubeSpawner
+from traitlets import Integer, List, Unicode
+
+from benchpool_scheduler.contract_kubernetes import GPU_RESOURCE, LEASE
+from benchpool_scheduler.errors import BenchpoolError
+from benchpool_spawner import form, kube_pods, kube_profiles, kube_words, options, refusal
+from benchpool_spawner.kube_requests import (
+    Settings,
+    Wish,
+    check_pod,
+    check_ways_around,
+    gpu_requests,
+    wish_of,
+)
+from benchpool_spawner.mixin import QuotaMixin
+from benchpool_spawner.refusal import StartRefused
+
+EVENTS_S = 0.3
+"""How often what Kubernetes says of a starting pod is looked at; it is watched, not asked for."""
+
+GONE_S = 600.0
+"""For how long a lease waits for its pod to be gone; a machine that is lost never says so."""
+
+BEFORE_TIMEOUT_S = 1.0
+"""So much before ``start_timeout`` a start says itself what it waited for."""
+
+
+class BenchpoolKubeSpawner(QuotaMixin, KubeSpawner):  # type: ignore[misc]
+    """KubeSpawner with a fixed quota of GPUs for each user."""
+
+    gpus = Integer(
+        None,
+        allow_none=True,
+        min=0,
+        max=options.MOST_GPUS,
+        help="""
+        GPUs of a server, where its user does not choose; for ``kubespawner_override`` of a
+        profile. Asking for them in ``extra_resource_limits`` does the same.
+        """,
+    ).tag(config=True)
+
+    gpu_models = List(
+        Unicode(),
+        help="""
+        GPU models of a server, best first; empty for any. For ``kubespawner_override`` of a
+        profile.
+        """,
+    ).tag(config=True)
+
+    gpu_resource = Unicode(
+        GPU_RESOURCE,
+        help="""
+        What the GPUs of a server are counted as. A profile for slices of GPUs sets it to, for
+        example, ``nvidia.com/mig-1g.10gb``.
+        """,
+    ).tag(config=True)
+
+    gpu_resources = List(
+        Unicode(),
+        ["nvidia.com/*"],
+        help="""
+        Patterns of the resources that are GPUs or parts of them. No server gets any of these
+        without a lease.
+        """,
+    ).tag(config=True)
+
+    _wish: Wish = Wish()
+    _profile_loaded: bool = False
+    _last_told: kube_words.Told | None = None
+
+    # ------------------------------------------------------------------ asking
+
+    async def _render_form(self, spawner: Any) -> str:
+        advice = await self.lease_desk.advice(self.user.name)
+        remembered, raw = self._remembered(), self.orm_spawner.user_options or {}
+        profiles = await self._profiles()
+        shown = form.model(
+            self.user.name,
+            advice,
+            remembered,
+            self._servers(),
+            as_profile=not options.says_gpus(raw) if profiles else None,
+            when_busy=self.when_busy,
+        )
+        ours = form.render(shown)
+        if not profiles:
+            return ours
+        if callable(self.profile_list):
+            theirs = await self._render_options_form_dynamically(self)
+        else:
+            theirs = self._render_options_form(self._sorted_dict_values(self.profile_list))
+        return f"{theirs}\n{ours}"
+
+    async def _profiles(self) -> Any:
+        found = self.profile_list
+        return await maybe_future(found(self)) if callable(found) else found
+
+    def _get_initialized_profile_list(self, profile_list: Any) -> Any:
+        """Return the profiles that are open to the user, as KubeSpawner wants them."""
+        groups = frozenset(group.name for group in self.user.groups)
+        try:
+            mine = kube_profiles.open_to(self.user.name, groups, profile_list)
+        except BenchpoolError as error:
+            raise self._refused(refusal.from_error(error)) from error
+        return super()._get_initialized_profile_list(mine)
+
+    def _read_form(self, form_data: Mapping[str, object]) -> dict[str, object]:
+        ours = self._parsed(options.parse_form, form_data)
+        rest = {
+            key: value for key, value in form_data.items() if key not in options.ours(form_data)
+        }
+        found: dict[str, object] = self._options_from_form(rest)
+        found |= ours.as_user_options()
+        if not options.says_gpus(form_data):
+            found.pop("gpus", None)
+        return found
+
+    def options_from_query(self, query_data: Mapping[str, object]) -> dict[str, object]:
+        """Read options from the address, as from the form."""
+        return self._read_form(query_data)
+
+    def _remembered(self) -> options.ServerOptions:
+        try:
+            return options.parse(options.ours(self.orm_spawner.user_options or {}))
+        except BenchpoolError:
+            return options.ServerOptions()
+
+    async def run_pre_spawn_hook(self) -> None:
+        """Run the administrator's hook, see what the pod will ask for, and reserve that."""
+        self._begin()
+        self._wish, self._profile_loaded, self._last_told = Wish(), False, None
+        raw = self._raw_options()
+        asked = self._parsed(options.parse, options.ours(raw))
+        # KubeSpawner's own hook, past the mixin: what it changes counts.
+        await maybe_future(KubeSpawner.run_pre_spawn_hook(self))
+        try:
+            await self.load_user_options()
+            draft = kube_pods.draft(self)
+            check_ways_around(draft)
+            wish = wish_of(
+                asked.gpus if options.says_gpus(raw) else None,
+                asked.gpu_models,
+                Settings(self.gpus, self.gpu_resource, tuple(self.gpu_models)),
+                gpu_requests(draft, self.gpu_resources),
+            )
+        except BenchpoolError as error:
+            raise self._refused(refusal.from_error(error)) from error
+        await self._reserve_for(
+            wish.gpus,
+            wish.models,
+            asked.when_busy,
+            resource=wish.resource,
+            claim=kube_pods.home_claim(self),
+            namespace=self.namespace,
+            node_selector=dict(self.node_selector),
+        )
+        if self._lease_gpus:
+            self._wish = wish
+
+    def _raw_options(self) -> Mapping[str, object]:
+        if not isinstance(self.user_options or {}, Mapping):
+            raise self._refused(
+                StartRefused(
+                    "The options of a server are an object of names and values: send "
+                    '{"gpus": 1}, or nothing.',
+                    reason="gpu-options",
+                    status_code=400,
+                )
+            )
+        return self.user_options or {}
+
+    async def load_user_options(self) -> None:
+        """Apply the profile, once for each start.
+
+        Raises:
+            StartRefused: There is no such profile, or it is not open to this user.
+        """
+        if self._profile_loaded:
+            return
+        try:
+            await super().load_user_options()
+        except (ValueError, KeyError, StopIteration, RuntimeError, TypeError) as error:
+            raise self._refused(
+                StartRefused(
+                    f"These options of a server cannot be used: {error}. Choose on the start page.",
+                    reason="gpu-options",
+                    status_code=400,
+                )
+            ) from error
+        self._profile_loaded = True
+
+    # ------------------------------------------------------------------ the pod
+
+    async def get_pod_manifest(self) -> Any:
+        """Return the pod: KubeSpawner's, and for one with GPUs its lease and our gate."""
+        pod = await super().get_pod_manifest()
+        kube_pods.lease_to(pod, self._wish, self._leased, self.user.name, self.gpu_resources)
+        return pod
+
+    @property
+    def _leased(self) -> str | None:
+        return self._lease_id if self._lease_gpus else None
+
+    def get_env(self) -> dict[str, str]:
+        """Return the server's environment: without GPUs it sees none, with some only its own."""
+        env = super().get_env()
+        env.pop("NVIDIA_VISIBLE_DEVICES", None)
+        if self._lease_gpus:
+            # The kubelet chooses the devices and tells the container.
+            env.pop("CUDA_VISIBLE_DEVICES", None)
+        return env
+
+    async def _make_create_pod_request(self, pod: Any, request_timeout: float) -> bool:
+        """Create the pod, when it is still what was leased; translate what the cluster refuses."""
+        as_sent = self.api.api_client.sanitize_for_serialization(pod)
+        try:
+            check_pod(as_sent, self._wish, self._leased, self.gpu_resources)
+        except BenchpoolError as error:
+            raise self._refused(refusal.from_error(error)) from error
+        try:
+            created: bool = await super()._make_create_pod_request(pod, request_timeout)
+        except ApiException as failed:
+            if failed.status not in (400, 403, 422):
+                raise
+            raise self._refused(_refused_by_cluster(failed)) from failed
+        if created and self._steps is not None:
+            self._steps.add("The pod is made", 32)
+        return created
+
+    # ------------------------------------------------------------------ starting
+
+    async def start(self) -> Any:
+        """Start the pod, tell what happens to it, and say in the end what was missing.
+
+        Raises:
+            StartRefused: It did not start in time.
+        """
+        telling = asyncio.ensure_future(self._tell_events())
+        try:
+            async with asyncio.timeout(max(1.0, self.start_timeout - BEFORE_TIMEOUT_S)):
+                return await super().start()
+        except TimeoutError as late:
+            text = kube_words.not_started(self.start_timeout, self._last_told)
+            raise self._refused(
+                StartRefused(text, reason="pod-start", status_code=503, retry_after_s=60)
+            ) from late
+        finally:
+            telling.cancel()
+
+    async def _tell_events(self) -> None:
+        """Turn what Kubernetes says of the pod into steps, as it comes."""
+        seen: set[str] = set()
+        while True:
+            await asyncio.sleep(EVENTS_S)
+            if self._steps is None or self.pod_reflector is None:
+                continue
+            for event in self.events:
+                uid = f"{event['metadata']['uid']} {event['metadata'].get('resourceVersion')}"
+                if uid not in seen:
+                    seen.add(uid)
+                    self._tell(kube_words.of_event(event), event)
+            pod = self.pod_reflector.pods.get(f"{self.namespace}/{self.pod_name}")
+            for told in kube_words.of_pod(pod or {}):
+                self._tell(told, None)
+
+    def _tell(self, told: kube_words.Told, event: Mapping[str, Any] | None) -> None:
+        if self._steps is None or told == self._last_told:
+            return
+        self._last_told = told
+        more: dict[str, object] = {"state": {"code": told.code, "stuck": told.stuck}}
+        if event is not None:
+            more["raw_event"] = event
+        self._steps.add(told.text, told.percent, **more)
+
+    # ------------------------------------------------------------------ ending
+
+    def _until_gone(self) -> Awaitable[None] | None:
+        """Return what ends when the pod is gone: until then it uses its GPUs (R1)."""
+        if self.pod_reflector is None:
+            return None
+        key = f"{self.namespace}/{self.pod_name}"
+        pod = self.pod_reflector.pods.get(key)
+        if pod is None or LEASE not in (pod["metadata"].get("labels") or {}):
+            return None
+        return _gone(self.pod_reflector, key, pod["metadata"]["uid"])
+
+
+async def _gone(reflector: Any, key: str, uid: str) -> None:
+    """Return when a pod is gone, or when it never will be as far as anybody knows."""
+    deadline = time.monotonic() + GONE_S
+    while time.monotonic() < deadline:
+        pod = reflector.pods.get(key)
+        if pod is None or pod["metadata"]["uid"] != uid:
+            return
+        await asyncio.sleep(EVENTS_S)
+
+
+def _refused_by_cluster(failed: ApiException) -> StartRefused:
+    try:
+        said = str(json.loads(failed.body or "")["message"])
+    except (TypeError, ValueError, KeyError):
+        said = str(failed.reason or failed.body)
+    text, short = kube_words.refused_by_cluster(failed.status, said)
+    if short:
+        return StartRefused(text, reason="cluster-quota", status_code=503, retry_after_s=60)
+    return StartRefused(text, reason="cluster-policy", status_code=409)

@@ -1,0 +1,95 @@
+"""What benchpool adds to KubeSpawner's pod, and what it reads of a pod to be."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from kubernetes_asyncio.client import V1PodSchedulingGate, V1ResourceRequirements
+
+from benchpool_scheduler.contract_kubernetes import (
+    ADMISSION_GATE,
+    LEASE,
+    ROLE,
+    ROLE_NOTEBOOK,
+    USER,
+)
+from benchpool_spawner.kube_requests import NOTEBOOK, Wish, is_gpu
+
+
+def draft(spawner: Any) -> dict[str, Any]:
+    """Return what a spawner's pod will say of GPUs, as far as its settings tell."""
+    notebook = {
+        "name": NOTEBOOK,
+        "resources": {
+            "limits": spawner.extra_resource_limits,
+            "requests": spawner.extra_resource_guarantees,
+        },
+    }
+    spec: dict[str, Any] = {
+        # As KubeSpawner does: what is extra takes the place of what was there.
+        "containers": [
+            {**notebook, **(spawner.extra_container_config or {})},
+            *_listed(spawner, "extra_containers"),
+        ],
+        "initContainers": _listed(spawner, "init_containers"),
+        **(spawner.extra_pod_config or {}),
+    }
+    sent: dict[str, Any] = spawner.api.api_client.sanitize_for_serialization({"spec": spec})
+    return sent
+
+
+def home_claim(spawner: Any) -> str | None:
+    """Return the volume claim of the user's home: KubeSpawner's own, else the first; or None."""
+    volumes = spawner._expand_all(spawner._sorted_dict_values(spawner.volumes))
+    claims = [claim for volume in volumes if (claim := _claim_of(volume))]
+    if spawner.pvc_name in claims:
+        return str(spawner.pvc_name)
+    return claims[0] if claims else None
+
+
+def lease_to(pod: Any, wish: Wish, lease: str | None, user: str, kinds: Sequence[str]) -> None:
+    """Give the pod exactly the GPUs of its lease, and our gate; without a lease none.
+
+    Args:
+        pod: A ``V1Pod``; it is changed.
+        kinds: Patterns of the resources that are GPUs.
+    """
+    notebook = next((c for c in pod.spec.containers if getattr(c, "name", "") == NOTEBOOK), None)
+    if notebook is None:
+        return  # extra_pod_config has put other containers there; what they ask for is checked
+    resources = notebook.resources
+    if resources is None or isinstance(resources, Mapping):
+        # extra_container_config may have put a plain mapping here.
+        resources = V1ResourceRequirements(**(resources or {}))
+    resources.limits = _without_gpus(resources.limits, kinds)
+    resources.requests = _without_gpus(resources.requests, kinds)
+    notebook.resources = resources
+    if lease is None:
+        return
+    resources.limits[wish.resource] = wish.gpus
+    gates = [g for g in pod.spec.scheduling_gates or () if _gate(g) != ADMISSION_GATE]
+    pod.spec.scheduling_gates = [*gates, V1PodSchedulingGate(name=ADMISSION_GATE)]
+    labels = {ROLE: ROLE_NOTEBOOK, LEASE: lease}
+    pod.metadata.labels = {**(pod.metadata.labels or {}), **labels}
+    pod.metadata.annotations = {**(pod.metadata.annotations or {}), USER: user}
+
+
+def _without_gpus(amounts: Mapping[str, Any] | None, kinds: Sequence[str]) -> dict[str, Any]:
+    return {name: value for name, value in (amounts or {}).items() if not is_gpu(name, kinds)}
+
+
+def _gate(gate: Any) -> str:
+    return str(gate["name"] if isinstance(gate, Mapping) else gate.name)
+
+
+def _listed(spawner: Any, name: str) -> list[Any]:
+    return list(spawner._sorted_dict_values(getattr(spawner, name)) or ())
+
+
+def _claim_of(volume: Any) -> str | None:
+    if not isinstance(volume, Mapping):
+        return None
+    claim = volume.get("persistentVolumeClaim") or volume.get("persistent_volume_claim") or {}
+    name = claim.get("claimName") or claim.get("claim_name")
+    return None if name is None else str(name)

@@ -1,0 +1,277 @@
+"""How many GPUs a pod asks for, wherever it does, and what a server may therefore lease (pure).
+
+Profiles, overrides, hooks, init containers and sidecars can all ask for GPUs. benchpool leases
+those of the notebook container; whatever else asks for any is refused, so that no GPU is ever used
+without a lease.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any
+
+from benchpool_scheduler.contract_kubernetes import ADMISSION_GATE, GPU_RESOURCE, LEASE
+from benchpool_scheduler.errors import InvalidInput, Refused
+
+NOTEBOOK = "notebook"
+"""KubeSpawner's name of the container that runs the server."""
+
+VISIBLE_DEVICES = "NVIDIA_VISIBLE_DEVICES"
+
+Pod = Mapping[str, Any]
+"""A pod as the API server reads it."""
+
+_CONTAINERS = ("containers", "initContainers", "init_containers", "ephemeralContainers")
+_CLAIMS = ("resourceClaims", "resource_claims")
+_NODE_NAMES = ("nodeName", "node_name")
+
+
+@dataclass(frozen=True, slots=True)
+class GpuRequest:
+    """GPUs that one container asks for.
+
+    Attributes:
+        container: Its name. ``resource``: what the GPUs are counted as.
+    """
+
+    container: str
+    resource: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What a server is to lease; no lease where ``gpus`` is 0."""
+
+    gpus: int = 0
+    resource: str = GPU_RESOURCE
+    models: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What configuration and profile say of GPUs, beside the pod itself."""
+
+    gpus: int | None = None
+    resource: str = GPU_RESOURCE
+    models: tuple[str, ...] = ()
+
+
+def gpu_requests(pod: Pod, kinds: Sequence[str]) -> list[GpuRequest]:
+    """Return all GPUs that a pod asks for.
+
+    Args:
+        kinds: Patterns of the resources that are GPUs, e.g. ``nvidia.com/*``.
+
+    Raises:
+        InvalidInput: A number of GPUs cannot be read, or limit and request differ.
+
+    >>> pod = {"spec": {"containers": [{"name": "notebook", "resources": {
+    ...     "limits": {"nvidia.com/gpu": "2", "memory": "1Gi"}}}]}}
+    >>> gpu_requests(pod, ["nvidia.com/*"])
+    [GpuRequest(container='notebook', resource='nvidia.com/gpu', count=2)]
+    """
+    found = []
+    for container in _containers(pod):
+        resources = container.get("resources") or {}
+        counts: dict[str, int] = {}
+        for part in ("requests", "limits"):
+            for name, value in (resources.get(part) or {}).items():
+                if not is_gpu(name, kinds):
+                    continue
+                count = _count(container, name, value)
+                if counts.setdefault(name, count) != count:
+                    raise InvalidInput(
+                        f"The container {container.get('name')} asks for {counts[name]} and at "
+                        f"most {count} {name}; for GPUs both numbers must be the same.",
+                        code="gpu-requests",
+                    )
+        found += [
+            GpuRequest(str(container.get("name", "")), name, count)
+            for name, count in counts.items()
+            if count
+        ]
+    return found
+
+
+def is_gpu(resource: str, kinds: Sequence[str]) -> bool:
+    """Tell whether a resource is a GPU or a part of one."""
+    return any(fnmatchcase(resource, kind) for kind in kinds)
+
+
+def wish_of(
+    chosen: int | None,
+    models: tuple[str, ...],
+    settings: Settings,
+    requests: Iterable[GpuRequest],
+) -> Wish:
+    """Return what a server is to lease.
+
+    Args:
+        chosen: The number of GPUs that its user chose; None leaves it to profile and settings.
+        models: The models that its user accepts; empty for any.
+
+    Raises:
+        InvalidInput: Two parts of profile and configuration contradict each other.
+        Refused: The user's choice contradicts the profile.
+
+    >>> profile = [GpuRequest("notebook", "nvidia.com/gpu", 2)]
+    >>> wish_of(None, (), Settings(), profile)
+    Wish(gpus=2, resource='nvidia.com/gpu', models=())
+    >>> wish_of(0, (), Settings(), profile).gpus
+    0
+    """
+    asked = list(requests)
+    for request in asked:
+        if request.container != NOTEBOOK:
+            raise _elsewhere(request)
+    if len(asked) > 1:
+        raise InvalidInput(
+            f"The profile asks for {_words(asked[0])} and {_words(asked[1])}: a server has GPUs of "
+            "one kind only.",
+            code="gpu-requests",
+        )
+    resource = asked[0].resource if asked else settings.resource
+    configured = asked[0].count if asked else settings.gpus
+    if asked and settings.gpus is not None and settings.gpus != asked[0].count:
+        raise InvalidInput(
+            f"The profile asks for {_words(asked[0])} and sets gpus to {settings.gpus}: leave one "
+            "of both out.",
+            code="gpu-requests",
+        )
+    if chosen and configured and chosen != configured:
+        raise Refused(
+            f"This profile has {configured} GPU{'s' * (configured != 1)}, and {chosen} "
+            f"{'were' if chosen != 1 else 'was'} asked for: choose {configured} or 0, or another "
+            "profile.",
+            code="gpu-profile",
+            field="gpus",
+            numbers={"asked": chosen, "profile": configured},
+        )
+    gpus = configured or 0 if chosen is None else chosen
+    return Wish(gpus, resource, _models(models, settings.models))
+
+
+def _models(chosen: tuple[str, ...], configured: tuple[str, ...]) -> tuple[str, ...]:
+    if not chosen or not configured:
+        return chosen or configured
+    both = tuple(model for model in chosen if model in configured)
+    if not both:
+        raise Refused(
+            f"This profile has GPUs of model {' or '.join(configured)}, and {' or '.join(chosen)} "
+            "was asked for: choose one of its models, or another profile.",
+            code="gpu-profile",
+            field="gpu_models",
+        )
+    return both
+
+
+# --------------------------------------------------------------------------- the finished pod
+
+
+def check_pod(pod: Pod, wish: Wish, lease: str | None, kinds: Sequence[str]) -> None:
+    """Refuse a pod that is not what was leased, whoever changed it last.
+
+    Args:
+        lease: Id of the lease; None for a server without GPUs.
+
+    Raises:
+        InvalidInput: It asks for other GPUs, or could get at some without asking.
+    """
+    requests = gpu_requests(pod, kinds)
+    for request in requests:
+        if request.container != NOTEBOOK:
+            raise _elsewhere(request)
+    has = [(request.resource, request.count) for request in requests]
+    leased = [(wish.resource, wish.gpus)] if lease is not None else []
+    if has != leased:
+        raise InvalidInput(
+            f"The pod asks for {_all(requests)}, and "
+            f"{f'{wish.gpus} {wish.resource}' if lease else 'no GPU'} was reserved: something "
+            "changed it after that (modify_pod_hook?). Set GPUs in a profile or by gpus instead.",
+            code="gpu-requests",
+        )
+    check_ways_around(pod)
+    if lease is not None:
+        _check_admission(pod, lease)
+
+
+def check_ways_around(pod: Pod) -> None:
+    """Refuse what reaches GPUs without asking for them. Raises: InvalidInput."""
+    spec = pod.get("spec") or {}
+    if any(spec.get(key) for key in _CLAIMS):
+        raise InvalidInput(
+            "The pod has device claims (resourceClaims), which benchpool does not count yet: ask "
+            "for GPUs by number.",
+            code="gpu-requests",
+        )
+    for container in _containers(pod):
+        for variable in container.get("env") or ():
+            if _name(variable) == VISIBLE_DEVICES:
+                raise InvalidInput(
+                    f"The container {container.get('name')} sets {VISIBLE_DEVICES}, which can show "
+                    "it GPUs of others: leave it out.",
+                    code="gpu-requests",
+                )
+
+
+def _check_admission(pod: Pod, lease: str) -> None:
+    spec, metadata = pod.get("spec") or {}, pod.get("metadata") or {}
+    gates = spec.get("schedulingGates") or ()
+    if (
+        ADMISSION_GATE not in [gate.get("name") for gate in gates]
+        or (metadata.get("labels") or {}).get(LEASE) != lease
+    ):
+        raise InvalidInput(
+            f"The pod lost its scheduling gate {ADMISSION_GATE} or its label {LEASE} "
+            "(modify_pod_hook?): a hook may add to both, and must keep these.",
+            code="gpu-requests",
+        )
+    if any(spec.get(key) for key in _NODE_NAMES):
+        raise InvalidInput(
+            "The pod names its node (nodeName), and a server with GPUs is placed by benchpool: "
+            "use node_selector, or leave it out.",
+            code="gpu-requests",
+        )
+
+
+# --------------------------------------------------------------------------- inside
+
+
+def _containers(pod: Pod) -> Iterator[Mapping[str, Any]]:
+    spec = pod.get("spec") or {}
+    for kind in _CONTAINERS:
+        yield from spec.get(kind) or ()
+
+
+def _count(container: Mapping[str, Any], resource: str, value: object) -> int:
+    text = str(value)
+    if not (text.isascii() and text.isdigit()) or isinstance(value, bool):
+        raise InvalidInput(
+            f"The container {container.get('name')} asks for {text[:40]!r} {resource}: GPUs are "
+            "whole numbers.",
+            code="gpu-requests",
+        )
+    return int(text)
+
+
+def _elsewhere(request: GpuRequest) -> InvalidInput:
+    return InvalidInput(
+        f"The container {request.container} asks for {_words(request)}, and only the notebook "
+        "itself can have GPUs: an administrator has to take them out of it.",
+        code="gpu-requests",
+    )
+
+
+def _name(variable: object) -> object:
+    return variable.get("name") if isinstance(variable, Mapping) else variable
+
+
+def _words(request: GpuRequest) -> str:
+    return f"{request.count} {request.resource}"
+
+
+def _all(requests: Sequence[GpuRequest]) -> str:
+    return " and ".join(_words(request) for request in requests) or "no GPU"

@@ -1,0 +1,212 @@
+"""What Kubernetes says of a starting pod, in the words of who waits for it (pure).
+
+The raw event stays beside the sentence, for those who want it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from benchpool_scheduler.contract_kubernetes import ADMISSION_GATE
+
+Event = Mapping[str, Any]
+Pod = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A sentence, how far along the start is (0-100), and a word for programs.
+
+    ``stuck`` where it does not go on by itself.
+    """
+
+    text: str
+    percent: int
+    code: str
+    stuck: bool = False
+
+
+_INSUFFICIENT = re.compile(r"(\d+) Insufficient ([\w./-]+)")
+_NODES = re.compile(r"(\d+)/(\d+) nodes are available")
+
+
+def of_event(event: Event) -> Told:
+    """Return what an event of the pod means.
+
+    >>> of_event({"reason": "Pulling", "message": 'Pulling image "lab:1"'}).text
+    'Fetching the image lab:1'
+    """
+    reason, message = str(event.get("reason") or ""), str(event.get("message") or "")
+    known = _EVENTS.get(reason)
+    if known is not None:
+        text, percent, stuck = known
+        return Told(text.format(image=_quoted(message)), percent, reason, stuck)
+    if reason == "Pulled":
+        return Told(_pulled(message), 80, reason)
+    if reason == "FailedScheduling":
+        return scheduling_failed(message)
+    if reason in ("Failed", "BackOff"):
+        return _failed(reason, message)
+    if reason in ("FailedMount", "FailedAttachVolume"):
+        return Told(
+            f"A volume of the server is not there yet: {_short(message)}", 60, reason, stuck=True
+        )
+    return Told(_short(message) or reason, 50, reason or "Event")
+
+
+_EVENTS: Mapping[str, tuple[str, int, bool]] = {
+    "Scheduled": ("Has its place on a machine", 60, False),
+    "Pulling": ("Fetching the image {image}", 65, False),
+    "Created": ("The container is made", 85, False),
+    "Started": ("The notebook server starts", 90, False),
+    "TriggeredScaleUp": ("A new machine is being started for it; that takes minutes", 40, False),
+    "NotTriggerScaleUp": ("No new machine would help; it waits for room on one", 40, True),
+    "SuccessfulAttachVolume": ("The home folder is attached", 62, False),
+    "Preempted": ("The cluster ended the pod for others of higher priority", 50, True),
+    "Killing": ("The pod is being ended", 50, True),
+}
+
+
+def scheduling_failed(message: str) -> Told:
+    """Return why no machine takes the pod.
+
+    >>> scheduling_failed("0/5 nodes are available: 3 Insufficient nvidia.com/gpu, 2 node(s) had "
+    ...     "untolerated taint {gpu: yes}.").text
+    'No machine takes it now: on 3 of 5 machines too little nvidia.com/gpu is free'
+    """
+    if "non-empty scheduling gates" in message:
+        return _GATED
+    found = _NODES.search(message)
+    total = found[2] if found else "all"
+    short = [f"on {n} of {total} machines too little {what} is free"
+             for n, what in _INSUFFICIENT.findall(message)]  # fmt: skip
+    if short:
+        return Told(f"No machine takes it now: {', '.join(short)}", 40, "Unschedulable", stuck=True)
+    if "PersistentVolume" in message or "volume" in message.lower():
+        return Told(
+            "Its home volume is not reachable from a machine with room: an administrator has to "
+            f"look at it ({_short(message)})",
+            40,
+            "Unschedulable",
+            stuck=True,
+        )
+    return Told(
+        f"None of {total} machines fits its settings: an administrator has to look at them "
+        f"({_short(message)})",
+        40,
+        "Unschedulable",
+        stuck=True,
+    )
+
+
+_GATED = Told("Waiting for admission: the scheduler gives it its place", 35, "SchedulingGated")
+
+
+def of_pod(pod: Pod) -> Iterator[Told]:
+    """Yield what the state of the pod says that no event does."""
+    spec, status = pod.get("spec") or {}, pod.get("status") or {}
+    gates = [gate.get("name") for gate in spec.get("schedulingGates") or ()]
+    if ADMISSION_GATE in gates:
+        yield _GATED
+    elif gates:
+        names = ", ".join(str(name) for name in gates)
+        yield Told(f"Waiting for others to let it in ({names})", 40, "SchedulingGated")
+    for container in (
+        *(status.get("initContainerStatuses") or ()),
+        *(status.get("containerStatuses") or ()),
+    ):
+        waiting = (container.get("state") or {}).get("waiting") or {}
+        reason, message = str(waiting.get("reason") or ""), str(waiting.get("message") or "")
+        if reason in _WAITING:
+            text = _WAITING[reason].format(image=container.get("image", ""))
+            yield Told(f"{text}{f' ({_short(message)})' if message else ''}", 65, reason, True)
+
+
+_WAITING: Mapping[str, str] = {
+    "ErrImagePull": "The image {image} could not be fetched; it is tried again",
+    "ImagePullBackOff": "The image {image} could not be fetched; it is tried again",
+    "InvalidImageName": "{image} is no name of an image: an administrator has to correct it",
+    "CreateContainerConfigError": "The container cannot be made: an administrator has to look",
+    "CreateContainerError": "The container cannot be made: an administrator has to look",
+    "CrashLoopBackOff": "The server ends right after its start; it is tried again",
+}
+
+
+def not_started(seconds: float, last: Told | None) -> str:
+    """Return the sentence of a start that took too long: what it last waited for.
+
+    >>> not_started(300, None)
+    'The server did not start within 300 s: try again, or tell an administrator.'
+    """
+    why = "" if last is None else f"; it last said: {last.text.rstrip('.')}"
+    return (
+        f"The server did not start within {seconds:g} s{why}: try again, or tell an administrator."
+    )
+
+
+def refused_by_cluster(status: int, said: str) -> tuple[str, bool]:
+    """Return why the API server did not take the pod, in one sentence, and whether room is short.
+
+    >>> refused_by_cluster(403, 'pods "jupyter-susan" is forbidden: exceeded quota: build, '
+    ...     'requested: requests.nvidia.com/gpu=1, used: requests.nvidia.com/gpu=4, limited: '
+    ...     'requests.nvidia.com/gpu=4')[0]
+    'The cluster has a quota for these servers and it is used up: asked for 1 nvidia.com/gpu, 4 of \
+4 are used (quota build). Stop another server, or start without a GPU.'
+    """
+    quota = _QUOTA.search(said)
+    if status == 403 and quota is not None:
+        asked, used, limited = (_amounts(quota[part]) for part in ("asked", "used", "limited"))
+        short = [
+            f"asked for {amount} {resource}, {used.get(resource, '?')} of "
+            f"{limited.get(resource, '?')} are used"
+            for resource, amount in asked.items()
+        ]
+        return (
+            "The cluster has a quota for these servers and it is used up: "
+            f"{'; '.join(short)} (quota {quota['name']}). Stop another server, or start without a "
+            "GPU.",
+            True,
+        )
+    policy = _POLICY.search(said)
+    why = policy[1] if policy else said
+    return f"The cluster refused the server: {_short(why)}. Tell an administrator.", False
+
+
+_QUOTA = re.compile(
+    r"exceeded quota: (?P<name>[^,]+), requested: (?P<asked>.*?), used: (?P<used>.*?), "
+    r"limited: (?P<limited>[^,\"]*(?:,[^,\"=]+=[^,\"]+)*)"
+)
+_POLICY = re.compile(r"denied request: (.*)", re.DOTALL)
+
+
+def _amounts(text: str) -> dict[str, str]:
+    pairs = (part.partition("=") for part in text.split(","))
+    return {name.removeprefix("requests."): value for name, _, value in pairs}
+
+
+def _pulled(message: str) -> str:
+    if "already present" in message:
+        return "The image is on the machine"
+    found = re.search(r" in ([\d.]+\w*s)", message)
+    return f"The image is fetched{f' ({found[1]})' if found else ''}"
+
+
+def _failed(reason: str, message: str) -> Told:
+    if "image" in message.lower():
+        text = f"The image could not be fetched; it is tried again ({_short(message)})"
+    else:
+        text = f"The container did not start; it is tried again ({_short(message)})"
+    return Told(text, 65, reason, stuck=True)
+
+
+def _quoted(message: str) -> str:
+    found = re.search(r'"([^"]+)"', message)
+    return found[1] if found else ""
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split()).rstrip(".")
+    return line if len(line) <= 300 else f"{line[:297]}..."

@@ -1,0 +1,52 @@
+"""What a server in line for its GPUs is told, as a sentence and as data (pure)."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import msgspec
+
+from benchpool_scheduler.contract import LinePlace
+
+
+def sentence(place: LinePlace, now: datetime) -> str:
+    """Return where the server stands, why, and for how long, in words."""
+    parts = [f"{_position(place)}: {place.reason.text}"]
+    estimate = _estimate(place, now)
+    if estimate:
+        parts.append(estimate)
+    return " ".join(parts)
+
+
+def queue(place: LinePlace) -> dict[str, object]:
+    """Return the same as data, for the page and REST clients."""
+    found: dict[str, object] = msgspec.to_builtins(place)
+    return found
+
+
+def _position(place: LinePlace) -> str:
+    if place.position == 1:
+        return "You are next" if place.length == 1 else f"You are next of {place.length} in line"
+    return f"You are number {place.position} of {place.length} in line"
+
+
+def _estimate(place: LinePlace, now: datetime) -> str:
+    told = place.estimated_start
+    at = None if told is None else told.latest or told.likely
+    if told is None or at is None:
+        return ""
+    words = "at the latest" if told.latest is not None else "likely"
+    return f"It starts {words} in {duration(max(0.0, (at - now).total_seconds()))}."
+
+
+def duration(seconds: float) -> str:
+    """Return a time span in words.
+
+    >>> [duration(s) for s in (0, 34, 90, 7000)]
+    ['1 s', '34 s', '2 min', '2 h']
+    """
+    if seconds < 60:
+        return f"{max(1, round(seconds))} s"
+    if seconds < 5400:
+        return f"{round(seconds / 60)} min"
+    return f"{round(seconds / 3600)} h"

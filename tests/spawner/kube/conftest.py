@@ -1,0 +1,198 @@
+"""A real API server with nodes of kwok, a real scheduler service, and a real Hub of each version.
+
+Placing is the runtime's part and not tested here: ``Admitter`` gives gated pods the node of their
+lease, as the runtime does.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchpool_cluster import kwok_nodes
+from benchpool_cluster.access import Access
+from benchpool_cluster.control_plane import ControlPlane
+from benchpool_cluster.fixtures import control_plane as control_plane
+from benchpool_scheduler.contract_kubernetes import ADMISSION_GATE, LEASE, slot
+from benchpool_scheduler.runtime import Device
+from benchpool_scheduler.testing.kube_hub import (
+    TOKEN,
+    KubeHub,
+    Notebooks,
+    python_with_hub,
+    running,
+)
+from benchpool_scheduler.testing.scripted import ScriptedRuntime
+from benchpool_scheduler.testing.serving import PEOPLE, Served, served
+
+NODES = ("gpu-1", "gpu-2")
+MIG = "nvidia.com/mig-1g.10gb"
+CONFIGURATION = """\
+version: 1
+build: {default: 2, users: {queen: 4, king: 8}, reserve: 8, oversubscribe: true}
+projects: [{name: p, quota: 0, members: [joe]}]
+policy: {grace_s: 1}
+"""
+
+
+def devices() -> tuple[Device, ...]:
+    """Four GPUs on each node, and two slices on the second."""
+    gpus = [
+        Device(slot(node, i), i, "A100" if node == "gpu-1" else "H100", node, 81920, True)
+        for node in NODES
+        for i in range(4)
+    ]
+    slices = [
+        Device(slot("gpu-2", i, MIG), 4 + i, "H100 1g.10gb", "gpu-2", 10240, True, resource=MIG)
+        for i in range(2)
+    ]
+    return (*gpus, *slices)
+
+
+@dataclass
+class Scheduler:
+    """The scheduler's service; it may be away for a while."""
+
+    folder: Path
+    service: Served | None = None
+    port: int = 0
+    _stack: ExitStack = field(default_factory=ExitStack)
+
+    def start(self) -> None:
+        """Serve, at the same address as before."""
+        self.service = self._stack.enter_context(
+            served(
+                self.folder,
+                configuration=CONFIGURATION,
+                port=self.port,
+                runtime=ScriptedRuntime(devices()),
+            )
+        )
+        self.service.identity.people = {**PEOPLE, TOKEN: PEOPLE["hub"]}
+        self.port = int(self.service.url.split(":")[2].split("/")[0])
+
+    def stop(self) -> None:
+        """Be away."""
+        self._stack.close()
+        self.service = None
+
+    @property
+    def url(self) -> str:
+        """Return where it is."""
+        return f"http://127.0.0.1:{self.port}/services/benchpool"
+
+    def leases(self, user: str) -> list[list[str]]:
+        """Return the GPUs of each lease of a user."""
+        assert self.service is not None
+        return [lease.gpus for lease in self.service.pool.leases(PEOPLE["root"], user)]
+
+
+@dataclass
+class Admitter:
+    """Pins gated notebooks to the node of their lease and opens the gate."""
+
+    access: Access
+    scheduler: Scheduler
+    open: threading.Event = field(default_factory=threading.Event)
+    _ended: threading.Event = field(default_factory=threading.Event)
+
+    def run(self) -> None:
+        """Look until it is told to end."""
+        while not self._ended.wait(0.1):
+            if self.open.is_set() and self.scheduler.service is not None:
+                self._look()
+
+    def end(self) -> None:
+        """Look no more."""
+        self._ended.set()
+
+    def _look(self) -> None:
+        leases = (
+            self.scheduler.service.pool.leases(PEOPLE["root"]) if self.scheduler.service else []
+        )
+        nodes = {lease.id: lease.gpus[0].split("/")[0] for lease in leases}
+        for pod in self.access.get(f"/api/v1/pods?labelSelector={LEASE}")["items"]:
+            gates = [gate["name"] for gate in pod["spec"].get("schedulingGates", ())]
+            node = nodes.get(pod["metadata"]["labels"][LEASE])
+            if ADMISSION_GATE in gates and node is not None:
+                self._admit(pod["metadata"], node, gates.index(ADMISSION_GATE))
+
+    def _admit(self, about: dict[str, Any], node: str, gate: int) -> None:
+        on = {"key": "metadata.name", "operator": "In", "values": [node]}
+        term = {"nodeSelectorTerms": [{"matchFields": [on]}]}
+        affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": term}}
+        patch = [
+            {"op": "add", "path": "/spec/affinity", "value": affinity},
+            {"op": "remove", "path": f"/spec/schedulingGates/{gate}"},
+        ]
+        path = f"/api/v1/namespaces/{about['namespace']}/pods/{about['name']}"
+        self.access.call("PATCH", path, patch, "json")
+
+
+@pytest.fixture(scope="session")
+def access(control_plane: ControlPlane) -> Access:
+    """The API server, with two nodes of GPUs."""
+    found = control_plane.access
+    for name in NODES:
+        kwok_nodes.add(found, name, gpus=4, labels={"pool": name})
+        kwok_nodes.wait_ready(found, name)
+    status = "/api/v1/nodes/gpu-2/status"
+    room = {MIG: "2"}
+    found.patch(status, {"status": {"capacity": room, "allocatable": room}})
+    return found
+
+
+@pytest.fixture(scope="module")
+def scheduler(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scheduler]:
+    """The scheduler's service."""
+    made = Scheduler(tmp_path_factory.mktemp("scheduler"))
+    made.start()
+    yield made
+    made.stop()
+
+
+@pytest.fixture(scope="module")
+def admitter(access: Access, scheduler: Scheduler) -> Iterator[Admitter]:
+    """What admits pods; it is at work unless a test says otherwise."""
+    made = Admitter(access, scheduler)
+    made.open.set()
+    thread = threading.Thread(target=made.run, daemon=True)
+    thread.start()
+    yield made
+    made.end()
+    thread.join(10)
+
+
+@pytest.fixture(scope="module", params=["6.1", "5.5.4"])
+def hub(
+    request: pytest.FixtureRequest,
+    tmp_path_factory: pytest.TempPathFactory,
+    access: Access,
+    scheduler: Scheduler,
+    admitter: Admitter,
+) -> Iterator[KubeHub]:
+    """A Hub of each line, in a namespace of its own; modules may add ``CONFIG``."""
+    version = None if request.param == "6.1" else request.param
+    folder = tmp_path_factory.mktemp("hub")
+    namespace = f"hub-{request.param.replace('.', '-')}-{folder.name[-1]}-{id(folder) % 10000}"
+    about = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
+    access.create("/api/v1/namespaces", about)
+    notebooks = Notebooks()
+    made = KubeHub(
+        folder,
+        python_with_hub(version),
+        Path(access.kubeconfig),
+        scheduler.url,
+        namespace,
+        notebooks,
+        config=getattr(request.module, "CONFIG", ""),
+    )
+    with running(made):
+        yield made
+    notebooks.close()
