@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ from benchpool_scheduler.service.identifiers import new_job_id
 
 SECRET = b"of tests" * 4
 KWOK = {"key": "kwok.x-k8s.io/node", "operator": "Exists", "effect": "NoSchedule"}
-PATIENCE_S = 60.0
+PATIENCE_S = 30.0
 
 
 def settings_for(namespace: str, **more: Any) -> ClusterSettings:
@@ -90,6 +90,8 @@ class Stand:
     ) -> None:
         self.connection = connection
         self.settings = settings
+        self._state = state
+        self._others: list[Stand] = []
         self.nodes = nodes
         self.told: list[WorkerEvent] = []
         self.runtime = KubernetesRuntime(
@@ -105,9 +107,33 @@ class Stand:
 
     async def close(self) -> None:
         """Close it; what runs goes on."""
-        await self.runtime.close()
+        for other in self._others:
+            await other.close()
+        self._others.clear()
         if self._listening is not None:
+            await self.runtime.close()
             await self._listening
+            self._listening = None
+
+    async def restarted(self, expected: Sequence[WorkerId]) -> Stand:
+        """Close this one and open another in its place."""
+        await self.close()
+        return await self.beside(expected)
+
+    async def beside(self, expected: Sequence[WorkerId] = ()) -> Stand:
+        """Open another one; it is closed with this one."""
+        other = Stand(self.connection, self.settings, self._state, self.nodes)
+        await other.open(expected)
+        self._others.append(other)
+        return other
+
+    def hinder_opening(self) -> None:
+        """Let no gate be opened by this one any more."""
+
+        async def never(*_: object) -> bool:
+            return False
+
+        self.runtime.maker.open = never  # type: ignore[assignment, method-assign]
 
     async def start(self, launches: Iterable[Launch]) -> None:
         """Start workers."""
@@ -144,10 +170,55 @@ class Stand:
 
     async def until_pods(self, job: str, count: int) -> list[dict[str, Any]]:
         """Wait until a job has so many pods."""
+
+        async def look() -> bool:
+            return len(await self.pods(job)) == count
+
+        await self.until(look)
+        return await self.pods(job)
+
+    async def until_on(self, job: str, nodes: list[str]) -> None:
+        """Wait until the pods of a job that were let go are on these nodes, by index.
+
+        Nodes without a kubelet do not say that a deleted pod has failed, so that its Job makes
+        another, which stays behind its gate.
+        """
+
+        async def look() -> bool:
+            pods = await self.pods(job)
+            return [pod["spec"]["nodeName"] for pod in pods if "nodeName" in pod["spec"]] == nodes
+
+        await self.until(look)
+
+    async def until_pod(self, name: str, holds: Callable[[Any], bool]) -> dict[str, Any]:
+        """Wait until something holds of a pod, and return it."""
+        found: list[dict[str, Any]] = []
+
+        async def look() -> bool:
+            found[:] = [
+                await self.connection.get(kinds.PODS, name, namespace=self.settings.namespace)
+            ]
+            return holds(found[0])
+
+        await self.until(look)
+        return found[0]
+
+    async def until_seen(self, name: str) -> None:
+        """Wait until the runtime knows of a pod."""
+
+        async def look() -> bool:
+            return any(
+                pod.name == name and pod.namespace == self.settings.namespace
+                for pod in self.runtime.seen_pods
+            )
+
+        await self.until(look)
+
+    async def until(self, look: Callable[[], Awaitable[bool]]) -> None:
+        """Wait until something holds that nobody tells."""
         async with asyncio.timeout(PATIENCE_S):
-            while len(found := await self.pods(job)) != count:  # noqa: ASYNC110 (not our process)
+            while not await look():  # noqa: ASYNC110 (another process)
                 await asyncio.sleep(0.05)
-        return found
 
     async def devices(self) -> list[Device]:
         """Return the GPUs of the nodes of this test."""
@@ -155,12 +226,17 @@ class Stand:
 
     async def until_devices(self, states: str) -> list[Device]:
         """Wait until the GPUs are as these letters say: usable, foreign, broken."""
-        async with asyncio.timeout(PATIENCE_S):
-            while True:
-                found = await self.devices()
-                if "".join(device.state[0] for device in found) == states:
-                    return found
-                await asyncio.sleep(0.05)
+
+        async def look() -> bool:
+            seen = "".join(device.state[0] for device in await self.devices())
+            self.last = seen
+            return seen == states
+
+        try:
+            await self.until(look)
+        except TimeoutError:
+            raise AssertionError(f"the GPUs are {self.last}, not {states}") from None
+        return await self.devices()
 
     async def _all(self, workers: Sequence[WorkerId], kind: type[WorkerEvent]) -> list[WorkerEvent]:
         def found() -> list[WorkerEvent]:

@@ -32,9 +32,7 @@ class Doing:
         if key in self._tasks:
             self._again[key] = action
             return
-        task = asyncio.create_task(self._until_done(key, action))
-        self._tasks[key] = task
-        task.add_done_callback(lambda _: self._tasks.pop(key, None))
+        self._tasks[key] = asyncio.create_task(self._until_done(key, action))
 
     async def close(self) -> None:
         """Leave everything as it is."""
@@ -58,5 +56,7 @@ class Doing:
                 log.exception("%s failed", key)
             following = self._again.pop(key, None)
             if following is None:
+                # In the same step as the look above: what is asked from now on begins anew.
+                del self._tasks[key]
                 return
             action = following

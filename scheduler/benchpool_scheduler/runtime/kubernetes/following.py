@@ -101,6 +101,10 @@ class Following:
         """All nodes."""
         return self._nodes.items.values()
 
+    def node(self, name: str) -> seen.NodeSeen | None:
+        """One node."""
+        return self._nodes.items.get(("", name))
+
     def nodes_for_claim(self, namespace: str, claim: str) -> frozenset[str] | None:
         """Return where a claim can be used, None for everywhere or not known yet."""
         found = self._claims.items.get((namespace, claim))

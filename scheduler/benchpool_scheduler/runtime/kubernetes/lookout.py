@@ -36,6 +36,7 @@ class Lookout:
 
     Args:
         tell: Takes events. ``take_up``: goes on with an attempt whose pods have come.
+        why_not: Tells why nothing of ours may be started on a node.
     """
 
     def __init__(
@@ -50,6 +51,7 @@ class Lookout:
         doing: Doing,
         tell: Callable[[WorkerEvent], None],
         take_up: Callable[[Attempt], None],
+        why_not: Callable[[str], str | None],
     ) -> None:
         self._connection = connection
         self._settings = settings
@@ -60,6 +62,7 @@ class Lookout:
         self._doing = doing
         self._tell = tell
         self._take_up = take_up
+        self._why_not = why_not
         self._watched: set[WorkerId] = set()
 
     def pod_changed(self, pod: PodSeen, gone: bool) -> None:
@@ -90,7 +93,9 @@ class Lookout:
             return
         if seat.asked is not None and seat.kill_at is None and not pod.leaving:
             self.stop(seat, pod)
-        trouble = verdicts.trouble_of(pod, self._settings)
+        trouble = verdicts.trouble_of(
+            pod, self._settings, seat.node, self._why_not(seat.node) if pod.unschedulable else None
+        )
         if trouble is None or seat.trouble is None or trouble.kind != seat.trouble.kind:
             seat.since = time.monotonic()
         seat.trouble = trouble

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -37,8 +37,9 @@ from benchpool_scheduler.runtime.kubernetes.lookout import Lookout
 from benchpool_scheduler.runtime.kubernetes.making import Maker
 from benchpool_scheduler.runtime.kubernetes.reading import WorkerLogs
 from benchpool_scheduler.runtime.kubernetes.room import Room
-from benchpool_scheduler.runtime.kubernetes.seen import PodSeen
+from benchpool_scheduler.runtime.kubernetes.seen import NodeSeen, PodSeen
 from benchpool_scheduler.runtime.kubernetes.settings import ClusterSettings
+from benchpool_scheduler.runtime.kubernetes.slots import why_not
 from benchpool_scheduler.runtime.kubernetes.tokens import Tokens
 from benchpool_scheduler.runtime.local.folders import Folders
 
@@ -68,7 +69,7 @@ class KubernetesRuntime:
         self._settings = settings
         self._folders = Folders(state.absolute())
         self.tokens = Tokens(secret)
-        self._maker = Maker(connection, settings, self.tokens, epoch)
+        self.maker = Maker(connection, settings, self.tokens, epoch)
         self._book = Book()
         self._events: asyncio.Queue[WorkerEvent | None] = asyncio.Queue()
         self.desk = Desk(
@@ -84,15 +85,26 @@ class KubernetesRuntime:
             connection,
             settings,
             self._book,
-            maker=self._maker,
+            maker=self.maker,
             room=self._room,
             desk=self.desk,
             doing=self._doing,
             tell=self._events.put_nowait,
             take_up=lambda attempt: self._ask(attempt, self._take_up),
+            why_not=self._why_not,
         )
         self._open = False
         self._ticker: asyncio.Task[None] | None = None
+
+    @property
+    def seen_nodes(self) -> Iterable[NodeSeen]:
+        """Nodes as last seen."""
+        return self._following.nodes
+
+    @property
+    def seen_pods(self) -> Iterable[PodSeen]:
+        """Pods of ours as last seen."""
+        return self._following.pods
 
     # --------------------------------------------------------------------------- life
 
@@ -109,7 +121,7 @@ class KubernetesRuntime:
             text = "the scheduler was restarted before its pods were made"
             self._events.put_nowait(WorkerEnded(worker, time.time(), None, EndedBy.LOST, text))
         for name in found.unexpected:
-            await self._maker.delete_job(name)
+            await self.maker.delete_job(name)
         for attempt in self._book.attempts.values():
             self._ask(attempt, self._take_up_again)
         self._ticker = asyncio.create_task(self._lookout.run())
@@ -178,7 +190,7 @@ class KubernetesRuntime:
     async def _take_up_again(self, attempt: Attempt) -> None:
         """Go on with an attempt of an earlier service; one that was half made is given back."""
         gated = [seat for seat in attempt.live if seat.gated]
-        if gated and not await self._maker.has_secret(attempt.name):
+        if gated and not await self.maker.has_secret(attempt.name):
             text = "the scheduler was restarted before its pods could begin"
             for seat in gated:
                 self._lookout.give_back(
@@ -200,9 +212,9 @@ class KubernetesRuntime:
             return False
         try:
             if attempt.uid:
-                await self._maker.grow(attempt, launch)
+                await self.maker.grow(attempt, launch)
             else:
-                await self._maker.make(attempt, launch)
+                await self.maker.make(attempt, launch)
         except (KubeFailure, InvalidInput) as refused:
             text = f"the cluster does not take it: {refused}"[: verdicts.TEXT_LIMIT]
             log.warning("attempt %s was not made: %s", attempt.name, refused)
@@ -218,7 +230,7 @@ class KubernetesRuntime:
         if pod is None or not seat.gated:
             return True
         try:
-            return await self._maker.open(pod, seat.node, seat.slots)
+            return await self.maker.open(pod, seat.node, seat.slots)
         except KubeFailure as refused:
             text = f"the cluster does not let it begin: {refused}"[: verdicts.TEXT_LIMIT]
             self._lookout.give_back(seat, verdicts.Trouble("gate", text, 0.0, EndedBy.LOST, False))
@@ -241,14 +253,14 @@ class KubernetesRuntime:
         self._room.release(lease)
 
     def _notebook_changed(self, pod: PodSeen) -> None:
-        slots = self._room.leased.get(pod.lease)
-        if slots and ADMISSION_GATE in pod.gates and not pod.leaving:
-            self._doing.ask(("lease", pod.uid), partial(self._open_notebook, pod, slots))
+        held = self._room.leased.get(pod.lease)
+        if held and ADMISSION_GATE in pod.gates and not pod.leaving:
+            self._doing.ask(("lease", pod.uid), partial(self._open_notebook, pod, held))
 
-    async def _open_notebook(self, pod: PodSeen, slots: tuple[str, ...]) -> None:
-        node = slots[0].split("/")[0]
+    async def _open_notebook(self, pod: PodSeen, held: tuple[str, ...]) -> None:
+        node = held[0].split("/")[0]
         try:
-            await self._maker.open(pod, node, slots)
+            await self.maker.open(pod, node, held)
         except KubeFailure as refused:
             log.error("the notebook pod %s was not opened: %s", pod.name, refused)
 
@@ -278,7 +290,7 @@ class KubernetesRuntime:
         """Delete all that is kept of an ended job."""
         if self._book.live(job):
             raise Refused("the files of a running job cannot be deleted; cancel it first")
-        self._doing.ask(("forget", job), partial(self._maker.delete_jobs, job))
+        self._doing.ask(("forget", job), partial(self.maker.delete_jobs, job))
         for key in [key for key in self._book.attempts if key[0] == job]:
             del self._book.attempts[key]
         await asyncio.to_thread(self._folders.remove, job)
@@ -292,6 +304,12 @@ class KubernetesRuntime:
             self._lookout.pod_changed(pod, gone)
         elif pod.lease and not gone:
             self._notebook_changed(pod)
+
+    def _why_not(self, name: str) -> str | None:
+        node = self._following.node(name)
+        if node is None:
+            return f"there is no node {name} any more"
+        return why_not(node, self._settings.tolerations)
 
     def _ask(
         self, attempt: Attempt, action: Callable[[Attempt], Coroutine[None, None, None]]

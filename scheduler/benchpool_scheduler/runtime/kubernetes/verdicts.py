@@ -142,12 +142,19 @@ def _why_lost(pod: PodSeen) -> str:
     return f"somebody deleted its pod{where}, or its node is gone"
 
 
-def trouble_of(pod: PodSeen, settings: ClusterSettings) -> Trouble | None:
-    """Return what keeps an opened pod from running, None when nothing is known to."""
+def trouble_of(
+    pod: PodSeen, settings: ClusterSettings, node: str, why_not: str | None
+) -> Trouble | None:
+    """Return what keeps an opened pod from running, None when nothing is known to.
+
+    Args:
+        node: Where it was put. ``why_not``: why nothing of ours may be started there.
+    """
     if pod.gates or pod.running or pod.over or pod.leaving:
         return None
     if pod.unschedulable is not None and not pod.node:
-        text = f"its node cannot take it: {pod.unschedulable}"[:TEXT_LIMIT]
+        # The kube-scheduler's own sentence is mostly about nodes that it was not to look at.
+        text = f"{node} cannot take it: {why_not or pod.unschedulable}"[:TEXT_LIMIT]
         return Trouble("unschedulable", text, settings.unschedulable_s, EndedBy.LOST, True)
     if pod.waiting is not None and pod.waiting[0] in PULL:
         return _pull(pod.waiting[1] or pod.waiting[0], pod.waiting[0], settings)

@@ -57,11 +57,16 @@ def space(plane: ControlPlane) -> Iterator[str]:
 
 @pytest.fixture
 async def stand(
-    plane: ControlPlane, nodes: tuple[str, ...], space: str, tmp_path: Path
+    plane: ControlPlane,
+    nodes: tuple[str, ...],
+    space: str,
+    tmp_path: Path,
+    request: pytest.FixtureRequest,
 ) -> AsyncIterator[Stand]:
-    """A runtime that was opened with nothing to expect."""
+    """A runtime that was opened with nothing to expect; its parameter changes settings."""
+    more = getattr(request, "param", {})
     async with connect(plane.access.kubeconfig) as connection:
-        stand = Stand(connection, settings_for(space), tmp_path, nodes)
+        stand = Stand(connection, settings_for(space, **more), tmp_path, nodes)
         await stand.open()
         try:
             yield stand

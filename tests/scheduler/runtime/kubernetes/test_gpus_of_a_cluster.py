@@ -1,0 +1,120 @@
+"""GPUs as slots of nodes: whose they are, and which of them may be given (R1)."""
+
+from __future__ import annotations
+
+import pytest
+
+from benchpool_cluster import kwok_nodes
+from benchpool_cluster.control_plane import ControlPlane
+from benchpool_scheduler.kube import kinds
+from benchpool_scheduler.runtime import NodeFacts
+from benchpool_scheduler.testing.pods import KWOK, Stand, launches, random_name
+
+pytestmark = pytest.mark.kubernetes
+
+
+async def foreign(stand: Stand, node: str, gpus: int) -> str:
+    """Run a pod that is not ours."""
+    name = random_name("foreign")
+    secure = {
+        "allowPrivilegeEscalation": False,
+        "capabilities": {"drop": ["ALL"]},
+        "runAsNonRoot": True,
+        "seccompProfile": {"type": "RuntimeDefault"},
+    }
+    asked = {"nvidia.com/gpu": str(gpus), "cpu": "4"}
+    container = {
+        "name": "main",
+        "image": "any",
+        "securityContext": secure,
+        "resources": {"limits": asked},
+    }
+    pod = {
+        "metadata": {"name": name},
+        "spec": {
+            "containers": [container],
+            "nodeSelector": {"kubernetes.io/hostname": node},
+            "tolerations": [KWOK],
+        },
+    }
+    await stand.connection.create(kinds.PODS, pod, namespace=stand.settings.namespace)
+    return name
+
+
+async def facts_of(stand: Stand, name: str) -> NodeFacts:
+    """Return what is known of a node."""
+    return next(node for node in await stand.runtime.nodes() if node.name == name)
+
+
+async def test_foreign_pods_take_slots_that_are_not_ours(stand: Stand) -> None:
+    a, *_ = stand.nodes
+    await stand.run(launches([(a, (2, 3))]))
+    name = await foreign(stand, a, 1)
+    await stand.until_devices("ufuu" + "uuuuuuuu")
+    assert (await facts_of(stand, a)).cpus == 60.0
+    await stand.connection.delete(kinds.PODS, name, namespace=stand.settings.namespace)
+    await stand.until_devices("uuuu" + "uuuuuuuu")
+
+
+async def test_a_cordoned_or_tainted_node_is_not_ready_and_says_why(
+    stand: Stand, plane: ControlPlane
+) -> None:
+    a, b, _ = stand.nodes
+    plane.access.patch(f"{kwok_nodes.NODES}/{a}", {"spec": {"unschedulable": True}})
+    taints = [{"key": "repair", "value": "yes", "effect": "NoExecute"}]
+    plane.access.patch(f"{kwok_nodes.NODES}/{b}", {"spec": {"taints": taints}})
+    await stand.until(lambda: _is_out(stand, a))
+    await stand.until(lambda: _is_out(stand, b))
+    assert (await facts_of(stand, a)).note == f"{a} is cordoned"
+    assert "repair=yes:NoExecute" in str((await facts_of(stand, b)).note)
+    assert len(await stand.devices()) == 12
+
+
+async def _is_out(stand: Stand, name: str) -> bool:
+    return not (await facts_of(stand, name)).ready
+
+
+async def test_a_lost_device_is_broken_after_a_dip_would_be_over(
+    stand: Stand, plane: ControlPlane
+) -> None:
+    a, *_ = stand.nodes
+    status = f"{kwok_nodes.NODES}/{a}/status"
+    plane.access.patch(status, {"status": {"allocatable": {"nvidia.com/gpu": "3"}}})
+    devices = await stand.until_devices("uuub" + "uuuuuuuu")
+    assert "3 of its 4" in str(devices[3].note)
+
+
+async def test_a_short_dip_is_no_loss(stand: Stand, plane: ControlPlane) -> None:
+    a, *_ = stand.nodes
+    status = f"{kwok_nodes.NODES}/{a}/status"
+    gone = {"status": {"allocatable": {"nvidia.com/gpu": "0"}, "capacity": {"nvidia.com/gpu": "0"}}}
+    before = await stand.devices()
+    plane.access.patch(status, gone)
+    await stand.until(lambda: _heard(stand, a))
+    assert await stand.devices() == before
+    back = {"status": {"allocatable": {"nvidia.com/gpu": "4"}, "capacity": {"nvidia.com/gpu": "4"}}}
+    plane.access.patch(status, back)
+    assert await stand.devices() == before
+
+
+async def _heard(stand: Stand, name: str) -> bool:
+    seen = next(node for node in stand.runtime.seen_nodes if node.name == name)
+    return not seen.allocatable["nvidia.com/gpu"]
+
+
+async def test_pods_of_ours_that_nobody_expects_hold_their_gpus_until_they_are_gone(
+    stand: Stand,
+) -> None:
+    a, *_ = stand.nodes
+    (worker,) = await stand.run(launches([(a, (0, 1))]))
+    (pod,) = await stand.pods(worker.job)
+    path = {"metadata": {"finalizers": ["tests.benchpool.io/stay"]}}
+    name, space = pod["metadata"]["name"], stand.settings.namespace
+    await stand.connection.patch(kinds.PODS, name, path, namespace=space)
+    after = await stand.restarted([])
+    found = await after.devices()
+    assert sum(device.state == "foreign" for device in found) == 2
+    await stand.connection.patch(
+        kinds.PODS, name, {"metadata": {"finalizers": None}}, namespace=space
+    )
+    await after.until_devices("u" * 12)

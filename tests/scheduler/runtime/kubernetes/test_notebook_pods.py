@@ -1,0 +1,79 @@
+"""Notebook pods wait behind the same gate for the GPUs of their lease."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from benchpool_scheduler import contract_kubernetes as names
+from benchpool_scheduler.kube import kinds
+from benchpool_scheduler.testing.pods import KWOK, Stand
+
+pytestmark = pytest.mark.kubernetes
+LEASE = "01hzxk8qj9v4e2c5t7m3n6p8ra"
+ZONE = {"key": "type", "operator": "In", "values": ["kwok"]}
+
+
+def notebook(**metadata: Any) -> dict[str, Any]:
+    """Return a notebook pod as a spawner makes it: with an affinity of its own."""
+    terms = [{"matchExpressions": [ZONE]}]
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
+    confined = {
+        "allowPrivilegeEscalation": False,
+        "capabilities": {"drop": ["ALL"]},
+        "runAsNonRoot": True,
+        "seccompProfile": {"type": "RuntimeDefault"},
+    }
+    container = {
+        "name": "notebook",
+        "image": "any",
+        "securityContext": confined,
+        "resources": {"limits": {"nvidia.com/gpu": "1"}},
+    }
+    labels = {names.ROLE: names.ROLE_NOTEBOOK, names.LEASE: LEASE}
+    return {
+        "metadata": {"name": "jupyter-susan", "labels": labels, **metadata},
+        "spec": {
+            "schedulingGates": [{"name": "other"}, {"name": names.ADMISSION_GATE}],
+            "affinity": {"nodeAffinity": required},
+            "containers": [container],
+            "tolerations": [KWOK],
+        },
+    }
+
+
+@pytest.mark.parametrize("metadata", [{}, {"annotations": {"hub": "susan"}}])
+async def test_a_notebook_begins_on_the_node_of_its_lease(
+    stand: Stand, metadata: dict[str, Any]
+) -> None:
+    node, space = stand.nodes[1], stand.settings.namespace
+    await stand.runtime.hold(LEASE, (f"{node}/2",))
+    await stand.connection.create(kinds.PODS, notebook(**metadata), namespace=space)
+    pod = await stand.until_pod("jupyter-susan", lambda it: len(_gates(it)) == 1)
+    assert _gates(pod) == ["other"]
+    assert pod["metadata"]["annotations"][names.SLOTS] == f"{node}/2"
+    (term,) = pod["spec"]["affinity"]["nodeAffinity"][
+        "requiredDuringSchedulingIgnoredDuringExecution"
+    ]["nodeSelectorTerms"]
+    assert term["matchExpressions"] == [ZONE]
+    assert term["matchFields"][0]["values"] == [node]
+
+
+async def test_a_lease_that_comes_after_its_pod_opens_it_too(stand: Stand) -> None:
+    node, space = stand.nodes[0], stand.settings.namespace
+    body = notebook()
+    body["spec"]["schedulingGates"] = [{"name": names.ADMISSION_GATE}]
+    await stand.connection.create(kinds.PODS, body, namespace=space)
+    await stand.until_seen("jupyter-susan")
+    await stand.runtime.hold(LEASE, (f"{node}/0",))
+    pod = await stand.until_pod("jupyter-susan", lambda it: bool(it["spec"].get("nodeName")))
+    assert pod["spec"]["nodeName"] == node
+    stand.runtime.release(LEASE)
+    await stand.until_devices("uuuf" + "uuuuuuuu")
+    await stand.connection.delete(kinds.PODS, "jupyter-susan", namespace=space)
+    await stand.until_devices("u" * 12)
+
+
+def _gates(pod: dict[str, Any]) -> list[str]:
+    return [gate["name"] for gate in pod["spec"].get("schedulingGates", ())]

@@ -1,0 +1,86 @@
+"""A scheduler that starts again finds its workers in the API server, and nothing else is needed."""
+
+from __future__ import annotations
+
+import pytest
+
+from benchpool_scheduler.kube import kinds
+from benchpool_scheduler.runtime import EndedBy, WorkerId
+from benchpool_scheduler.testing.pods import Stand, launches, pause
+
+pytestmark = pytest.mark.kubernetes
+
+
+async def test_running_workers_are_found_and_can_be_stopped(stand: Stand) -> None:
+    a, b, _ = stand.nodes
+    workers = await stand.run(launches([(a, (0, 1)), (b, (0, 1))]))
+    after = await stand.restarted(workers)
+    await after.started(*workers)
+    for worker in workers:
+        await after.runtime.stop(worker, pause(1.0))
+    assert {end.by for end in await after.ended(*workers)} == {EndedBy.NOTICE}
+
+
+async def test_an_end_while_it_was_away_is_told(stand: Stand) -> None:
+    (worker,) = await stand.run(launches([(stand.nodes[0], (0,))]))
+    await stand.close()
+    (pod,) = await stand.pods(worker.job)
+    await stand.connection.patch(
+        kinds.PODS,
+        pod["metadata"]["name"],
+        {"metadata": {"annotations": {"tests/exit": "7"}}},
+        namespace=stand.settings.namespace,
+    )
+    after = await stand.restarted([worker])
+    (told,) = await after.ended(worker)
+    assert told.exit_code == 7
+
+
+async def test_a_worker_without_a_trace_is_lost(stand: Stand) -> None:
+    nobody = WorkerId("x" * 26, 1, 0)
+    after = await stand.restarted([nobody])
+    (told,) = await after.ended(nobody)
+    assert told.by is EndedBy.LOST
+
+
+async def test_pods_that_nobody_expects_are_ended(stand: Stand) -> None:
+    (worker,) = await stand.run(launches([(stand.nodes[0], (0,))]))
+    after = await stand.restarted([])
+    await after.until_pods(worker.job, 0)
+    assert after.told == []
+
+
+async def test_a_gang_whose_gates_were_still_closed_is_opened(stand: Stand) -> None:
+    a, b, _ = stand.nodes
+    gang = launches([(a, (0,)), (b, (0,))])
+    stand.hinder_opening()
+    await stand.start(gang)
+    await stand.until_pods(gang[0].worker.job, 2)
+    workers = [launch.worker for launch in gang]
+    after = await stand.restarted(workers)
+    await after.started(*workers)
+    pods = await after.pods(workers[0].job)
+    assert [pod["spec"]["nodeName"] for pod in pods] == [a, b]
+
+
+async def test_what_was_half_made_is_given_back_and_never_ran(stand: Stand) -> None:
+    (launch,) = launches([(stand.nodes[0], (0,))])
+    stand.hinder_opening()
+    await stand.start([launch])
+    job = launch.worker.job
+    await stand.until_pods(job, 1)
+    await stand.connection.delete(kinds.SECRETS, f"bp-{job}-1", namespace=stand.settings.namespace)
+    after = await stand.restarted([launch.worker])
+    (told,) = await after.ended(launch.worker)
+    assert told.by is EndedBy.LOST
+
+
+async def test_two_leaders_start_an_attempt_once(stand: Stand) -> None:
+    gang = launches([(stand.nodes[0], (0,)), (stand.nodes[1], (0,))])
+    workers = [launch.worker for launch in gang]
+    other = await stand.beside()
+    await stand.start(gang)
+    await other.start(gang)
+    await stand.started(*workers)
+    await other.started(*workers)
+    assert len(await stand.pods(workers[0].job)) == 2
