@@ -1,0 +1,240 @@
+"""Says what this cluster lacks for benchpool, before anything is installed. Standard library only.
+
+Every finding is one line: ok, note (works, but...), or stop (the install ends here).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import ssl
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+OLDEST = (1, 30)
+Read = Callable[[str], "Mapping[str, Any] | None"]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was looked at."""
+
+    level: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What the release needs of the cluster."""
+
+    workspace: str
+    makes_workspace: bool
+    release: str
+    namespace: str
+    storage_classes: tuple[str, ...]
+    prefixes: tuple[str, ...]
+    require_gpus: bool
+
+
+def findings(read: Read, wanted: Wanted) -> Iterable[Finding]:
+    """Look at everything; ``read`` answers an object by its path, or None."""
+    yield version(read)
+    yield policies(read)
+    yield gpus(read, wanted)
+    yield from models(read, wanted)
+    yield from storage(read, wanted)
+    yield from namespace(read, wanted)
+    yield from definitions(read, wanted)
+    yield from runtimes(read)
+
+
+def version(read: Read) -> Finding:
+    """Kubernetes is new enough."""
+    found = read("/version") or {}
+    text = str(found.get("gitVersion", "unknown"))
+    numbers = (int(found["major"]), int(found["minor"].rstrip("+"))) if "minor" in found else (0, 0)
+    if numbers < OLDEST:
+        return Finding("stop", f"Kubernetes {text} is too old: 1.30 or newer is needed.")
+    return Finding("ok", f"Kubernetes {text}.")
+
+
+def policies(read: Read) -> Finding:
+    """Admission policies in CEL are served."""
+    group = read("/apis/admissionregistration.k8s.io/v1") or {}
+    kinds = {one["name"] for one in group.get("resources", ())}
+    if "validatingadmissionpolicies" not in kinds:
+        return Finding(
+            "stop",
+            "ValidatingAdmissionPolicy is not served, so GPUs could be taken past their quota: "
+            "turn it on, or set policies.enabled to false and say so to your users.",
+        )
+    return Finding("ok", "ValidatingAdmissionPolicy is served.")
+
+
+def gpus(read: Read, wanted: Wanted) -> Finding:
+    """Nodes report GPUs."""
+    counts = {name: count for name, count, _ in gpu_nodes(read, wanted) if count}
+    if counts:
+        return Finding("ok", f"{sum(counts.values())} GPUs on {len(counts)} nodes.")
+    return Finding(
+        "stop" if wanted.require_gpus else "note",
+        f"No node reports a resource that begins with {' or '.join(wanted.prefixes)}: "
+        "install the device plugin of the GPUs' maker on the nodes that have some.",
+    )
+
+
+def models(read: Read, wanted: Wanted) -> Iterable[Finding]:
+    """GPU nodes say which model they have."""
+    silent = [
+        name
+        for name, count, labels in gpu_nodes(read, wanted)
+        if count and "nvidia.com/gpu.product" not in labels
+    ]
+    if silent:
+        yield Finding(
+            "note",
+            f"{len(silent)} GPU nodes have no label nvidia.com/gpu.product (first: {silent[0]}): "
+            "their GPUs have no model to choose by: install GPU feature discovery, or label them.",
+        )
+
+
+def gpu_nodes(read: Read, wanted: Wanted) -> Iterable[tuple[str, int, Mapping[str, str]]]:
+    """Name, GPUs and labels of every node."""
+    for node in (read("/api/v1/nodes") or {}).get("items", ()):
+        room = node["status"].get("allocatable", {})
+        count = sum(int(v) for k, v in room.items() if k.startswith(wanted.prefixes))
+        yield node["metadata"]["name"], count, node["metadata"].get("labels", {})
+
+
+def storage(read: Read, wanted: Wanted) -> Iterable[Finding]:
+    """Claims for homes will be filled."""
+    classes = (read("/apis/storage.k8s.io/v1/storageclasses") or {}).get("items", ())
+    names = {one["metadata"]["name"] for one in classes}
+    default = [
+        one["metadata"]["name"]
+        for one in classes
+        if one["metadata"].get("annotations", {}).get("storageclass.kubernetes.io/is-default-class")
+        == "true"
+    ]
+    for name in sorted(set(wanted.storage_classes)):
+        if name and name not in names:
+            yield Finding("stop", f"There is no storage class {name}; there are: {known(names)}.")
+        elif not name and not default:
+            yield Finding(
+                "note",
+                "There is no default storage class, so volumes for hub, scheduler and homes wait: "
+                f"name one in the values (there are: {known(names)}).",
+            )
+        else:
+            yield Finding("ok", f"Storage class {name or default[0]}.")
+
+
+def known(names: Iterable[str]) -> str:
+    """Names in order, or that there are none."""
+    return ", ".join(sorted(names)) or "none"
+
+
+def namespace(read: Read, wanted: Wanted) -> Iterable[Finding]:
+    """The work namespace is ours to make, or labelled."""
+    found = read(f"/api/v1/namespaces/{wanted.workspace}")
+    if found is None:
+        if not wanted.makes_workspace:
+            yield Finding("stop", f"Namespace {wanted.workspace} is not there: create it first.")
+        return
+    about = found["metadata"]
+    if about.get("labels", {}).get("benchpool.io/managed") != "true" and not wanted.makes_workspace:
+        yield Finding(
+            "note",
+            f"Namespace {wanted.workspace} lacks the label benchpool.io/managed=true: until it has "
+            "it, GPUs can be taken there past their quota.",
+        )
+    if wanted.makes_workspace:
+        yield from owned("Namespace", about, wanted)
+
+
+def definitions(read: Read, wanted: Wanted) -> Iterable[Finding]:
+    """No other release holds the custom resources."""
+    path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/trainingjobs.benchpool.io"
+    found = read(path)
+    if found is not None:
+        yield from owned("CustomResourceDefinition", found["metadata"], wanted)
+
+
+def owned(kind: str, about: Mapping[str, Any], wanted: Wanted) -> Iterable[Finding]:
+    """Helm takes over only what says that it is this release's."""
+    marks = about.get("annotations", {})
+    owner = marks.get("meta.helm.sh/release-name"), marks.get("meta.helm.sh/release-namespace")
+    if owner != (wanted.release, wanted.namespace):
+        whose = f"release {owner[0]} in {owner[1]}" if owner[0] else "not Helm's"
+        yield Finding(
+            "note",
+            f"{kind} {about['name']} is there already and is {whose}: `helm install` takes it over "
+            "with --take-ownership only.",
+        )
+
+
+def runtimes(read: Read) -> Iterable[Finding]:
+    """Which lock the nodes have is not to be seen from here; say what to look at."""
+    classes = (read("/apis/node.k8s.io/v1/runtimeclasses") or {}).get("items", ())
+    names = {one["metadata"]["name"] for one in classes if one["handler"].startswith("nvidia")}
+    if names:
+        yield Finding("ok", f"GPU runtimes are chosen by runtime class ({known(names)}).")
+    else:
+        yield Finding(
+            "note",
+            "No runtime class of NVIDIA's is there. If the NVIDIA runtime is the nodes' default, "
+            "an image with NVIDIA_VISIBLE_DEVICES=all sees every GPU of its node: set "
+            "accept-nvidia-visible-devices-envvar-when-unprivileged = false on the nodes.",
+        )
+
+
+def connect() -> Read:
+    """Return a reader by the pod's own account."""
+    host, port = os.environ["KUBERNETES_SERVICE_HOST"], os.environ["KUBERNETES_SERVICE_PORT"]
+    base = f"https://{f'[{host}]' if ':' in host else host}:{port}"
+    return reader(base, (ACCOUNT / "token").read_text().strip(), ACCOUNT / "ca.crt")
+
+
+def reader(base: str, token: str, authority: Path) -> Read:
+    """Return a reader of an API server; what is not there or not for us is None."""
+    trust = ssl.create_default_context(cafile=str(authority))
+
+    def read(path: str) -> Mapping[str, Any] | None:
+        asked = urllib.request.Request(  # noqa: S310 (the API server)
+            base + path, headers={"Authorization": f"Bearer {token}"}
+        )
+        try:
+            with urllib.request.urlopen(asked, context=trust, timeout=30) as answer:  # noqa: S310
+                found: Mapping[str, Any] = json.load(answer)
+                return found
+        except urllib.error.HTTPError as failed:
+            if failed.code in (403, 404):
+                return None
+            raise
+
+    return read
+
+
+def report(found: Iterable[Finding]) -> int:
+    """Print findings; return the exit status."""
+    status = 0
+    for one in found:
+        print(f"{one.level:5} {one.text}", flush=True)
+        status = max(status, int(one.level == "stop"))
+    return status
+
+
+def wanted_of(given: Mapping[str, Any]) -> Wanted:
+    """What the chart says."""
+    lists: dict[str, Any] = {key: tuple(given[key]) for key in ("storage_classes", "prefixes")}
+    return Wanted(**{**given, **lists})
+
+
+if __name__ == "__main__":
+    sys.exit(report(findings(connect(), wanted_of(json.loads(os.environ["PREFLIGHT"])))))

@@ -1,0 +1,83 @@
+"""Build all images, and say how long each took and how large it is.
+
+Usage: ``python images/build.py [--engine docker|buildah] [--tag TAG] [--base IMAGE] [PART...]``
+
+With Docker the images stand on the public base that each Dockerfile names, unless ``--base`` names
+another. With buildah, where no image registry is at hand, they stand on a Debian made from its
+packages, and become archives that a containerd imports.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+PARTS = ("hub", "proxy", "scheduler", "notebook", "job")
+MIB = 1024 * 1024
+
+
+def main() -> int:
+    """Build; return the exit status."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--engine", choices=("docker", "buildah"), default=engine())
+    parser.add_argument("--tag", default="latest", help="with Docker: tag of the images")
+    parser.add_argument("--base", help="with Docker: base of all images instead of the public one")
+    parser.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(PARTS)}; all")
+    chosen = parser.parse_args()
+    unknown = sorted(set(chosen.parts) - set(PARTS))
+    if unknown:
+        parser.error(f"there is no image {', '.join(unknown)}; there are {', '.join(PARTS)}")
+    parts = chosen.parts or list(PARTS)
+    if chosen.engine == "docker":
+        with_docker(parts, chosen.tag, chosen.base)
+    else:
+        with_buildah(parts)
+    return 0
+
+
+def engine() -> str:
+    """Return ``docker`` when its daemon answers, else ``buildah``."""
+    if shutil.which("docker") is None:
+        return "buildah"
+    asked = subprocess.run(["docker", "version"], capture_output=True)
+    return "docker" if asked.returncode == 0 else "buildah"
+
+
+def with_docker(parts: list[str], tag: str, base: str | None) -> None:
+    """Build with Docker's daemon, as ``benchpool/PART:TAG``."""
+    given = ["--build-arg", f"BASE_IMAGE={base}"] if base else []
+    for part in parts:
+        name, began = f"benchpool/{part}:{tag}", time.monotonic()
+        file = f"images/{part}/Dockerfile"
+        subprocess.run(
+            ["docker", "build", "--quiet", *given, "--tag", name, "--file", file, "."],
+            cwd=ROOT,
+            check=True,
+        )
+        asked = ["docker", "image", "inspect", "--format", "{{.Size}}", name]
+        size = int(subprocess.run(asked, check=True, capture_output=True, text=True).stdout)
+        say(name, time.monotonic() - began, size, "")
+
+
+def with_buildah(parts: list[str]) -> None:
+    """Build with buildah, as archives in the cache of the tests."""
+    sys.path.insert(0, str(ROOT / "tests" / "cluster"))
+    from benchpool_cluster import product_images
+
+    for part in parts:
+        built = product_images.build(part)
+        say(built.name, built.seconds, built.archive.stat().st_size, str(built.archive))
+
+
+def say(name: str, seconds: float, size: int, where: str) -> None:
+    """Print one image."""
+    print(f"{name:40} {seconds:6.0f} s {size / MIB:7.0f} MiB  {where}".rstrip(), flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,48 @@
+"""The images of benchpool itself, built from `images/` without Docker and an image registry."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchpool_cluster import images
+
+ROOT = Path(__file__).resolve().parents[3]
+PARTS = ("hub", "proxy", "scheduler", "notebook", "job")
+PREFIX = "benchpool.test/"
+TAG = "tests"
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """An image as an archive that a containerd takes.
+
+    Attributes:
+        seconds: How long it took; almost nothing when it was there.
+    """
+
+    name: str
+    archive: Path
+    seconds: float
+
+
+def wheel() -> Path:
+    """The one wheel that every image installs.
+
+    Raises:
+        images.CannotMake: There is none.
+    """
+    found = sorted((ROOT / "dist").glob("benchpool-*.whl"))
+    if len(found) != 1:
+        raise images.CannotMake(f"{len(found)} wheels are in dist/, not 1: run `make build`")
+    return found[0]
+
+
+def build(part: str) -> Built:
+    """Build one image; what did not change is kept."""
+    wheel()
+    began = time.monotonic()
+    name = f"{PREFIX}{part}:{TAG}"
+    archive = images.make(ROOT / "images" / part / "Dockerfile", name, context=ROOT)
+    return Built(name, archive, time.monotonic() - began)

@@ -1,0 +1,344 @@
+"""What the chart renders, by its properties; offline."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import jsonschema
+import kubernetes_validate  # type: ignore[import-untyped]
+import pytest
+import yaml
+from helm_python import HelmError, lint
+
+from benchpool_cluster import chart
+from benchpool_cluster.chart import Manifest, Rendered
+from benchpool_scheduler import __version__
+from benchpool_scheduler import contract_kubernetes as names
+
+VALUES: dict[str, dict[str, Any]] = {
+    "defaults": {},
+    "a site": {
+        "pool": {"version": 1, "build": {"users": {"susan": 1}}, "projects": [{"name": "susan"}]},
+        "hub": {
+            "publicUrl": "https://gpus.example.org",
+            "authenticator": {"class": "github", "admins": ["susan"], "allowAll": False},
+            "config": {"GitHubOAuthenticator": {"client_id": "x"}},
+            "extraConfig": {"10-more": "c.Spawner.debug = True"},
+            "database": {"url": "postgresql+psycopg2://hub@db/hub"},
+        },
+        "proxy": {"ingress": {"enabled": True, "host": "gpus.example.org", "tlsSecret": "tls"}},
+        "images": {"pullSecrets": ["registry"], "tag": "1.2.3"},
+        "workspace": {"gpuFence": 8, "name": "research"},
+        "notebooks": {"tolerations": [{"operator": "Exists"}]},
+        "scheduler": {"objects": "s3://bucket", "extraEnv": [{"name": "KEY", "value": "x"}]},
+        "networkPolicy": {
+            "dns": {"ipBlocks": ["10.0.0.10/32"]},
+            "proxyFrom": [{"ipBlock": {"cidr": "10.1.0.0/16"}}],
+            "extraEgress": [{"to": [{"ipBlock": {"cidr": "10.2.0.0/16"}}]}],
+        },
+    },
+    "an existing hub": {
+        "hub": {
+            "enabled": False,
+            "existing": {"namespace": "jupyter", "apiUrl": "http://hub.jupyter:8081/hub/api"},
+        },
+    },
+    "as little as can be": {
+        "policies": {"enabled": False},
+        "networkPolicy": {"enabled": False},
+        "preflight": {"enabled": False},
+        "scheduler": {"replicas": 1},
+        "workspace": {"create": False},
+    },
+}
+
+
+@pytest.fixture(params=VALUES)
+def rendered(request: pytest.FixtureRequest) -> Rendered:
+    return chart.render(VALUES[request.param])
+
+
+def pods(rendered: Rendered) -> Iterator[tuple[str, Manifest]]:
+    """Every pod's spec, with the name of what makes it."""
+    for one in rendered.objects:
+        if one["kind"] in {"Deployment", "Job"}:
+            yield one["metadata"]["name"], one["spec"]["template"]["spec"]
+
+
+# ----------------------------------------------------------------- well-formed
+
+
+@pytest.mark.parametrize("values", VALUES)
+def test_it_has_nothing_that_lint_complains_of(values: str) -> None:
+    found = lint(chart.FOLDER, values=VALUES[values], strict=True, namespace="n")
+    complaints = [one for one in found["messages"] if "icon" not in json.dumps(one)]
+    assert not complaints
+
+
+def test_every_object_fits_the_schema_of_its_kind(rendered: Rendered) -> None:
+    for one in rendered.objects:
+        if one["apiVersion"] != names.API_VERSION and one["kind"] != "CustomResourceDefinition":
+            kubernetes_validate.validate(one, "1.34", strict=True)
+
+
+def test_no_name_is_given_twice(rendered: Rendered) -> None:
+    named = [
+        (one["kind"], one["metadata"].get("namespace"), one["metadata"]["name"])
+        for one in rendered.objects
+    ]
+    assert len(named) == len(set(named))
+
+
+def test_the_chart_is_of_this_version() -> None:
+    about = yaml.safe_load((chart.FOLDER / "Chart.yaml").read_text())
+    assert about["version"] == about["appVersion"] == __version__
+
+
+# ----------------------------------------------------------------- values
+
+
+def test_every_value_is_described_and_every_description_has_a_value() -> None:
+    schema = json.loads((chart.FOLDER / "values.schema.json").read_text())
+    values = yaml.safe_load((chart.FOLDER / "values.yaml").read_text())
+
+    def compare(described: Manifest, given: Manifest, path: str) -> None:
+        known = set(described["properties"]) - ({"global"} if not path else set())
+        assert known == set(given), f"{path or 'values.yaml'}: {known ^ set(given)}"
+        for key, inner in described["properties"].items():
+            if inner.get("additionalProperties") is False:
+                compare(inner, given[key], f"{path}.{key}".lstrip("."))
+
+    compare(schema, values, "")
+    jsonschema.validate(values, schema)
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ({"shceduler": {}}, "shceduler"),
+        ({"scheduler": {"replicas": 0}}, "replicas"),
+        ({"scheduler": {"replicas": "two"}}, "replicas"),
+        ({"hub": {"publicUrl": "gpus.example.org"}}, "publicUrl"),
+        ({"networkPolicy": {"deniedRanges": ["10.0.0.0"]}}, "deniedRanges"),
+        ({"policies": {"userPrefix": "it's"}}, "userPrefix"),
+        ({"pool": {"version": 2}}, "version"),
+        ({"workspace": {"podSecurity": "none"}}, "podSecurity"),
+        ({"notebooks": {"storage": {"size": "ten"}}}, "size"),
+    ],
+)
+def test_values_that_cannot_be_meant_are_refused(values: Manifest, said: str) -> None:
+    with pytest.raises(HelmError, match=said):
+        chart.render(values)
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ({"hub": {"enabled": False}}, "hub.existing.apiUrl is needed"),
+        ({"proxy": {"ingress": {"enabled": True}}}, "proxy.ingress.host is needed"),
+    ],
+)
+def test_what_is_missing_is_named(values: Manifest, said: str) -> None:
+    with pytest.raises(HelmError, match=re.escape(said)):
+        chart.render(values)
+
+
+# ----------------------------------------------------------------- pods
+
+
+def test_every_pod_meets_the_restricted_standard(rendered: Rendered) -> None:
+    for name, spec in pods(rendered):
+        security = spec["securityContext"]
+        assert security["runAsNonRoot"] is True, name
+        assert security["runAsUser"] >= 1000, name
+        assert security["seccompProfile"] == {"type": "RuntimeDefault"}, name
+        assert spec["enableServiceLinks"] is False, name
+        assert not {"hostNetwork", "hostPID", "hostIPC"} & set(spec), name
+        kinds = {key for one in spec["volumes"] for key in one} - {"name"}
+        assert kinds <= {"configMap", "secret", "emptyDir", "persistentVolumeClaim"}, name
+        for container in spec["containers"]:
+            assert container["securityContext"] == {
+                "allowPrivilegeEscalation": False,
+                "readOnlyRootFilesystem": True,
+                "capabilities": {"drop": ["ALL"]},
+            }
+            assert "memory" in container["resources"]["limits"], name
+
+
+def test_only_who_calls_the_api_server_gets_a_token(rendered: Rendered) -> None:
+    with_token = {name for name, spec in pods(rendered) if spec["automountServiceAccountToken"]}
+    expected = {"benchpool-scheduler", "benchpool-hub", "benchpool-preflight"}
+    assert with_token == expected & {name for name, _ in pods(rendered)}
+    assert all(not one["automountServiceAccountToken"] for one in rendered.of("ServiceAccount"))
+
+
+def test_secrets_are_in_secrets_only(rendered: Rendered) -> None:
+    for one in rendered.objects:
+        if one["kind"] != "Secret":
+            assert "postgresql+psycopg2" not in json.dumps(one)
+    for _, spec in pods(rendered):
+        for container in spec["containers"]:
+            for variable in container.get("env", ()):
+                if re.search("TOKEN|SECRET$|PASSWORD|CRYPT", variable["name"]):
+                    assert "secretKeyRef" in variable["valueFrom"], variable["name"]
+
+
+def test_every_secret_key_that_is_read_is_made() -> None:
+    rendered = chart.render()
+    (made,) = [one for one in rendered.of("Secret") if one["metadata"]["name"].endswith("-secrets")]
+    read = {
+        variable["valueFrom"]["secretKeyRef"]["key"]
+        for _, spec in pods(rendered)
+        for container in spec["containers"]
+        for variable in container.get("env", ())
+        if "secretKeyRef" in variable.get("valueFrom", {})
+    }
+    assert read == set(made["data"])
+
+
+def test_services_and_policies_select_pods_that_are_there(rendered: Rendered) -> None:
+    labels = [
+        one["spec"]["template"]["metadata"]["labels"]
+        for one in rendered.objects
+        if one["kind"] in {"Deployment", "Job"}
+    ]
+    for service in rendered.of("Service"):
+        wanted = service["spec"]["selector"].items()
+        assert any(wanted <= own.items() for own in labels), service["metadata"]["name"]
+    for one in rendered.of("NetworkPolicy"):
+        if one["metadata"]["namespace"] == rendered.namespace:
+            wanted = one["spec"]["podSelector"]["matchLabels"].items()
+            assert any(wanted <= own.items() for own in labels), one["metadata"]["name"]
+
+
+# ----------------------------------------------------------------- what stays
+
+
+def test_uninstall_keeps_homes_jobs_and_what_was_uploaded() -> None:
+    rendered = chart.render()
+    kept = {
+        (one["kind"], one["metadata"]["name"])
+        for one in rendered.objects
+        if one["metadata"].get("annotations", {}).get("helm.sh/resource-policy") == "keep"
+    }
+    definitions = {("CustomResourceDefinition", f"{n}.{names.GROUP}") for n in RESOURCES}
+    assert kept == definitions | {
+        ("Namespace", "benchpool-work"),
+        ("PersistentVolumeClaim", "benchpool-hub"),
+        ("PersistentVolumeClaim", "benchpool-scheduler"),
+    }
+
+
+RESOURCES = {"trainingjobs", "buildleases", "projects", "nodepools", "poolsettings"}
+
+
+def test_nothing_of_it_has_a_finalizer(rendered: Rendered) -> None:
+    assert all("finalizers" not in one["metadata"] for one in rendered.objects)
+
+
+def test_definitions_come_with_every_upgrade() -> None:
+    # Helm installs a folder crds/ once and never changes it again.
+    assert not (chart.FOLDER / "crds").exists()
+    rendered = chart.render()
+    assert {one["spec"]["names"]["plural"] for one in rendered.of("CustomResourceDefinition")} == (
+        RESOURCES
+    )
+
+
+def test_an_upgrade_that_does_not_concern_the_proxy_leaves_it_alone() -> None:
+    before = chart.render(VALUES["defaults"])
+    after = chart.render({"hub": {"config": {"A": {"b": 1}}}, "pool": {"version": 1, "build": {}}})
+    name = "benchpool-proxy"
+    assert before.the("Deployment", name)["spec"] == after.the("Deployment", name)["spec"]
+    for part in ("benchpool-hub", "benchpool-scheduler"):
+        templates = [one.the("Deployment", part)["spec"]["template"] for one in (before, after)]
+        assert templates[0] != templates[1], f"{part} does not hear of the change"
+
+
+def test_what_a_deployment_selects_by_never_changes() -> None:
+    before, after = chart.render(), chart.render({"images": {"tag": "9.9.9"}})
+    for one in before.of("Deployment"):
+        twin = after.the("Deployment", one["metadata"]["name"])
+        assert one["spec"]["selector"] == twin["spec"]["selector"]
+        assert "app.kubernetes.io/version" not in one["spec"]["selector"]["matchLabels"]
+
+
+# ----------------------------------------------------------------- names
+
+
+def test_names_are_those_of_the_contract() -> None:
+    rendered = chart.render()
+    namespace = rendered.the("Namespace", "benchpool-work")
+    assert namespace["metadata"]["labels"][names.MANAGED] == "true"
+    text = json.dumps(rendered.of("ValidatingAdmissionPolicy"))
+    for word in (names.ADMISSION_GATE, names.ROLE, names.LEASE, names.JOB, f"{names.GROUP}/"):
+        assert word in text
+    used = set(re.findall(r"benchpool\.io/[a-z-]+", json.dumps(rendered.objects)))
+    known = {v for v in vars(names).values() if isinstance(v, str) and v.startswith(names.GROUP)}
+    assert used <= known, used - known
+    (election,) = [
+        rule["resourceNames"]
+        for role in rendered.of("Role")
+        for rule in role["rules"]
+        if rule["resources"] == ["leases"] and "resourceNames" in rule
+    ]
+    assert election == [names.ELECTION_LEASE]
+
+
+def test_two_releases_in_other_names_share_no_object_but_the_definitions() -> None:
+    one, two = chart.render(), chart.render(release="second-benchpool", namespace="second")
+    shared = {
+        (o["kind"], o["metadata"]["name"], o["metadata"].get("namespace")) for o in one.objects
+    } & {(o["kind"], o["metadata"]["name"], o["metadata"].get("namespace")) for o in two.objects}
+    assert {kind for kind, _, _ in shared} == {"CustomResourceDefinition"}
+
+
+# ----------------------------------------------------------------- network policies
+
+
+def test_work_pods_reach_nobody_by_default() -> None:
+    rendered = chart.render()
+    deny = rendered.the("NetworkPolicy", "benchpool-default-deny")
+    assert deny["metadata"]["namespace"] == "benchpool-work"
+    assert deny["spec"] == {"podSelector": {}, "policyTypes": ["Ingress", "Egress"]}
+
+
+@pytest.mark.parametrize("name", ["benchpool-notebooks", "benchpool-workers"])
+def test_metadata_and_private_addresses_are_out_of_reach(name: str) -> None:
+    policy = chart.render().the("NetworkPolicy", name)
+    blocks = [
+        peer["ipBlock"]
+        for rule in policy["spec"]["egress"]
+        for peer in rule["to"]
+        if "ipBlock" in peer
+    ]
+    assert {block["cidr"] for block in blocks} == {"0.0.0.0/0", "::/0"}
+    excepted = {one for block in blocks for one in block["except"]}
+    assert {"169.254.0.0/16", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16"} <= excepted
+
+
+def test_the_internet_can_be_shut_off() -> None:
+    rendered = chart.render({"networkPolicy": {"internet": False}})
+    policy = rendered.the("NetworkPolicy", "benchpool-notebooks")
+    assert "ipBlock" not in json.dumps(policy["spec"])
+
+
+# ----------------------------------------------------------------- notes
+
+
+def test_notes_say_where_who_and_how() -> None:
+    notes = chart.render().notes
+    for wanted in (
+        "port-forward service/benchpool-proxy-public",
+        "as admin with the password",
+        "kubectl get nodepools,projects",
+        "kubectl -n benchpool-work get trainingjobs,buildleases",
+        "logs job/benchpool-preflight",
+        "No project has a quota yet",
+    ):
+        assert wanted in notes
+    assert "https://gpus.example.org" in chart.render(VALUES["a site"]).notes
+    assert "the overlay" in chart.render(VALUES["an existing hub"]).notes
