@@ -141,6 +141,10 @@ class Site:
         namespace = self.rendered.namespace
         return service_account(self.access, namespace, f"{self.rendered.release}-{part}")
 
+    def account_in(self, namespace: str, name: str) -> Caller:
+        """Any service account."""
+        return service_account(self.access, namespace, name)
+
     def controller(self, name: str) -> Caller:
         """One of the cluster's own controllers, as ``job-controller``."""
         return service_account(self.access, "kube-system", name)

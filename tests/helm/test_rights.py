@@ -1,0 +1,130 @@
+"""What each account may do: exactly this, as the API server sees it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from benchpool_cluster.chart import Caller, Site
+
+pytestmark = pytest.mark.kubernetes
+
+READ = frozenset({"get", "list", "watch"})
+WRITE = frozenset({"create", "update", "patch", "delete"})
+
+EVERYWHERE = {
+    "scheduler": {
+        "nodes": READ,
+        "pods": READ,
+        "persistentvolumes": READ,
+        "persistentvolumeclaims": READ,
+        "projects.benchpool.io": READ | WRITE,
+        "nodepools.benchpool.io": READ | WRITE,
+        "poolsettings.benchpool.io": READ | WRITE,
+        "projects/status.benchpool.io": frozenset({"get", "update", "patch"}),
+        "nodepools/status.benchpool.io": frozenset({"get", "update", "patch"}),
+        "poolsettings/status.benchpool.io": frozenset({"get", "update", "patch"}),
+    },
+    "hub": {},
+    "proxy": {},
+}
+IN_WORKSPACE = {
+    "scheduler": {
+        "pods": READ | {"patch", "delete"},
+        "jobs.batch": READ | {"create", "patch", "delete", "deletecollection"},
+        "secrets": frozenset({"get", "create", "patch"}),
+        "services": frozenset({"create"}),
+        "networkpolicies.networking.k8s.io": frozenset({"create"}),
+        "events": frozenset({"list"}),
+        "trainingjobs.benchpool.io": READ | WRITE | {"act-for-users"},
+        "buildleases.benchpool.io": READ | WRITE,
+        "trainingjobs/status.benchpool.io": frozenset({"get", "update", "patch"}),
+        "buildleases/status.benchpool.io": frozenset({"get", "update", "patch"}),
+    },
+    "hub": {
+        "pods": READ | {"create", "delete"},
+        "persistentvolumeclaims": READ | {"create", "delete"},
+        "events": READ,
+    },
+    "proxy": {},
+}
+IN_RELEASE = {
+    "scheduler": {
+        "leases.coordination.k8s.io": frozenset({"create"}),
+        "leases.coordination.k8s.io benchpool-scheduler": frozenset({"get", "update", "patch"}),
+    },
+    "hub": {},
+    "proxy": {},
+}
+ANYBODY = {"selfsubjectaccessreviews", "selfsubjectrulesreviews", "selfsubjectreviews"}
+"""What Kubernetes lets every account ask: about itself."""
+
+
+def rights(caller: Caller, namespace: str) -> dict[str, frozenset[str]]:
+    """Verbs by resource, and name where the right is for one name only, in a namespace."""
+    ask = {
+        "apiVersion": "authorization.k8s.io/v1",
+        "kind": "SelfSubjectRulesReview",
+        "spec": {"namespace": namespace},
+    }
+    path = "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews"
+    answer = caller.call("POST", path, ask)
+    assert answer.status_code == 201, answer.text
+    found: dict[str, frozenset[str]] = {}
+    rules: list[dict[str, Any]] = answer.json()["status"]["resourceRules"]
+    for rule in rules:
+        for group in rule["apiGroups"]:
+            for resource in rule["resources"]:
+                if resource in ANYBODY:
+                    continue
+                kind = f"{resource}.{group}".rstrip(".")
+                for name in rule.get("resourceNames") or [""]:
+                    key = f"{kind} {name}".rstrip()
+                    found[key] = found.get(key, frozenset()) | frozenset(rule["verbs"])
+    return found
+
+
+def together(
+    one: dict[str, frozenset[str]], two: dict[str, frozenset[str]]
+) -> dict[str, frozenset[str]]:
+    """Both sets of rights."""
+    return {key: one.get(key, frozenset()) | two.get(key, frozenset()) for key in {*one, *two}}
+
+
+@pytest.mark.parametrize("part", EVERYWHERE)
+def test_an_account_may_do_what_it_needs_and_nothing_else(site: Site, part: str) -> None:
+    caller = site.account(part)
+    everywhere = EVERYWHERE[part]
+    assert rights(caller, "default") == everywhere
+    assert rights(caller, site.workspace) == together(everywhere, IN_WORKSPACE[part])
+    assert rights(caller, site.rendered.namespace) == together(everywhere, IN_RELEASE[part])
+
+
+def test_pods_of_users_may_do_nothing(site: Site) -> None:
+    for name in ("benchpool-user", "default"):
+        user = site.account_in(site.workspace, name)
+        assert rights(user, site.workspace) == {}
+        assert rights(user, site.rendered.namespace) == {}
+
+
+@pytest.mark.parametrize("part", ["scheduler", "hub"])
+def test_no_account_can_make_itself_more(site: Site, part: str) -> None:
+    caller = site.account(part)
+    for namespace in ("default", site.workspace, site.rendered.namespace):
+        held = rights(caller, namespace)
+        assert not {verb for verbs in held.values() for verb in verbs} & {
+            "*",
+            "escalate",
+            "bind",
+            "impersonate",
+        }
+        assert not [key for key in held if "rbac" in key or "serviceaccounts" in key or "*" in key]
+
+
+def test_roles_of_people_reach_what_they_are_for(site: Site) -> None:
+    viewer, editor = site.person("viewer", "view"), site.person("editor", "edit")
+    assert rights(viewer, site.workspace)["trainingjobs.benchpool.io"] == READ
+    edits = rights(editor, site.workspace)["trainingjobs.benchpool.io"]
+    assert edits == READ | WRITE
+    assert rights(editor, site.workspace)["buildleases.benchpool.io"] == READ
