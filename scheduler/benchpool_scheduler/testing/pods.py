@@ -24,7 +24,7 @@ from benchpool_scheduler.service.identifiers import new_job_id
 
 SECRET = b"of tests" * 4
 KWOK = {"key": "kwok.x-k8s.io/node", "operator": "Exists", "effect": "NoSchedule"}
-PATIENCE_S = 30.0
+PATIENCE_S = 100.0
 
 
 def settings_for(namespace: str, **more: Any) -> ClusterSettings:

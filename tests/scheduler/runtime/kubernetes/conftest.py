@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import uuid
 from collections.abc import AsyncIterator, Iterator
@@ -9,12 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from benchpool_cluster import kwok_nodes
-from benchpool_cluster.control_plane import ControlPlane
+from benchpool_cluster import addresses, images, kwok_nodes, pods
+from benchpool_cluster.cluster import Cluster
+from benchpool_cluster.control_plane import ControlPlane, free_port
 from benchpool_cluster.fixtures import cluster as cluster
 from benchpool_cluster.fixtures import control_plane as control_plane
-from benchpool_scheduler.kube import connect
+from benchpool_scheduler.kube import connect, kinds
+from benchpool_scheduler.runtime.kubernetes import zipped
 from benchpool_scheduler.testing.pods import Stand, settings_for
+from benchpool_scheduler.testing.real_pods import RealStand, url
 
 NUMBERS = itertools.count(1)
 STAGES = Path(__file__).with_name("kwok_stages.yaml")
@@ -72,3 +76,55 @@ async def stand(
             yield stand
         finally:
             await stand.close()
+
+
+# --------------------------------------------------------------------------- real nodes
+
+DOCKERFILE = """\
+ARG BASE_IMAGE
+FROM ${BASE_IMAGE}
+COPY agent.pyz /opt/benchpool/agent.pyz
+"""
+
+
+@pytest.fixture(scope="session")
+def agent_image(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """An image with the agent of this tree, on both nodes; jobs run in it too."""
+    folder = tmp_path_factory.mktemp("agent")
+    zipped.write(folder / "agent.pyz")
+    content = hashlib.sha256((folder / "agent.pyz").read_bytes()).hexdigest()[:12]
+    (folder / "Dockerfile").write_text(DOCKERFILE)
+    name = f"benchpool.test/agent:{content}"
+    cluster.load_image(images.make(folder / "Dockerfile", name, context=folder), name)
+    return name
+
+
+@pytest.fixture
+def real_space(cluster: Cluster) -> Iterator[pods.Space]:
+    """A namespace on the cluster with real nodes."""
+    labels = {"pod-security.kubernetes.io/enforce": "restricted"}
+    with pods.space(cluster, labels) as made:
+        yield made
+
+
+@pytest.fixture
+async def real(
+    cluster: Cluster, agent_image: str, real_space: pods.Space, tmp_path: Path
+) -> AsyncIterator[RealStand]:
+    """A runtime on the two real nodes, whose agents are answered."""
+    at = (addresses.CONTROL_PLANE, free_port(addresses.CONTROL_PLANE))
+    settings = settings_for(
+        real_space.name, image=agent_image, agent_image=agent_image, agent_url=url(at)
+    )
+    async with connect(cluster.access.kubeconfig) as connection:
+        stand = RealStand(connection, settings, tmp_path, at)
+        stand.serve()
+        await stand.open()
+        try:
+            yield stand
+        finally:
+            await stand.hush()
+            await stand.close()
+            await connection.delete_all(
+                kinds.JOBS, namespace=real_space.name, labels="benchpool.io/role=worker"
+            )

@@ -1,0 +1,107 @@
+"""A runtime on real nodes, with an address where its agents reach it."""
+
+from __future__ import annotations
+
+import hashlib
+import socket
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+from tornado.httpserver import HTTPServer
+from tornado.netutil import bind_sockets
+from tornado.web import Application
+
+from benchpool_scheduler.api.workers import Agents
+from benchpool_scheduler.errors import NotFound
+from benchpool_scheduler.kube import Connection, kinds
+from benchpool_scheduler.runtime import SnapshotEntry, WorkerId
+from benchpool_scheduler.runtime.kubernetes import ClusterSettings
+from benchpool_scheduler.testing.pods import Stand
+
+
+class Bundle:
+    """Submitted files, read as the service reads them."""
+
+    def __init__(self, **files: str) -> None:
+        self._contents = {
+            hashlib.sha256(text.encode()).hexdigest(): text.encode() for text in files.values()
+        }
+        self.files = tuple(
+            SnapshotEntry(name.replace("_py", ".py"), hashlib.sha256(text.encode()).hexdigest())
+            for name, text in files.items()
+        )
+
+    def add(self, other: Bundle) -> None:
+        """Take over the contents of another."""
+        self._contents |= other._contents
+
+    async def read(self, job: str, sha256: str) -> AsyncIterator[bytes]:
+        """Yield a content."""
+        if sha256 not in self._contents:
+            raise NotFound("The job has no such content.")
+        yield self._contents[sha256]
+
+
+class RealStand(Stand):
+    """A stand whose agents are answered.
+
+    Attributes:
+        bundle: All contents that agents may fetch.
+    """
+
+    def __init__(
+        self, connection: Connection, settings: ClusterSettings, state: Path, at: tuple[str, int]
+    ) -> None:
+        super().__init__(connection, settings, state, ("node-1", "node-2"))
+        self.bundle = Bundle()
+        self.at = at
+        self.server: HTTPServer | None = None
+
+    def serve(self) -> None:
+        """Answer agents."""
+        agents = Agents(
+            self.runtime.desk, self.runtime.tokens, self.bundle, self.settings.carry_bytes
+        )
+        self.server = HTTPServer(Application(agents.rules("/api/v1/")))
+        self.server.add_sockets(bind_sockets(self.at[1], self.at[0], socket.AF_INET))
+
+    async def hush(self) -> None:
+        """Answer nobody any more."""
+        if self.server is not None:
+            self.server.stop()
+            await self.server.close_all_connections()
+            self.server = None
+
+    async def log(self, worker: WorkerId) -> str:
+        """Return the log of a worker so far."""
+        return (await self.runtime.read_log(worker, 0, 1 << 20)).data.decode()
+
+    async def until_logged(self, worker: WorkerId, words: str) -> str:
+        """Wait until a worker has written something."""
+
+        async def look() -> bool:
+            return words in await self.log(worker)
+
+        try:
+            await self.until(look)
+        except TimeoutError:
+            raise AssertionError(
+                f"{words!r} is not in the log: {await self.log(worker)!r}; told: {self.told}"
+            ) from None
+        return await self.log(worker)
+
+    async def until_said_in_its_pod(self, worker: WorkerId, words: str) -> None:
+        """Wait until a worker has written something, by the cluster's own word."""
+        pods = await self.pods(worker.job)
+        name = pods[worker.worker]["metadata"]["name"]
+        path = kinds.PODS.path(self.settings.namespace, name, "log")
+
+        async def look() -> bool:
+            return words in (await self.connection.request("GET", path)).decode()
+
+        await self.until(look)
+
+
+def url(at: tuple[str, int]) -> str:
+    """Return where agents reach the scheduler."""
+    return f"http://{at[0]}:{at[1]}/api/v1/workers"

@@ -1,0 +1,210 @@
+"""Workers in real pods: the agent runs the bundle, and what it says outlives the pod."""
+
+from __future__ import annotations
+
+import tarfile
+
+import pytest
+
+from benchpool_scheduler.kube import kinds
+from benchpool_scheduler.runtime import EndedBy, WorkerProgress
+from benchpool_scheduler.testing.pods import launches, pause
+from benchpool_scheduler.testing.real_pods import Bundle, RealStand
+
+pytestmark = pytest.mark.kubernetes
+
+HELLO = """
+import os, sys, pathlib, helper
+print("hello from", helper.WHO, "in", os.getcwd())
+for name in sorted(os.environ):
+    print(name, "=", os.environ[name])
+pathlib.Path(os.environ["BENCHPOOL_OUTPUT_DIR"], "result.txt").write_text("42")
+pathlib.Path("made.txt").write_text("beside the code")
+sys.exit(int(sys.argv[1]))
+"""
+
+SAVE = """
+import json, os, pathlib, sys, time
+saved = pathlib.Path(os.environ["BENCHPOOL_CHECKPOINT_DIR"], "step")
+step = int(saved.read_text()) if saved.exists() else 0
+print("attempt", os.environ["BENCHPOOL_ATTEMPT"], "begins at", step, flush=True)
+notice = pathlib.Path(os.environ["BENCHPOOL_NOTICE_FILE"])
+while step < 1000 + int(os.environ["BENCHPOOL_ATTEMPT"] == "1") * 10**9:
+    step += 1
+    pathlib.Path(os.environ["BENCHPOOL_PROGRESS_FILE"]).write_text('{"fraction": 0.5}')
+    if notice.exists():
+        print("told", json.loads(notice.read_text())["text"], flush=True)
+        saved.write_text("990")
+        sys.exit(9)
+    time.sleep(0.01)
+print("done at", step, flush=True)
+"""
+
+COUNT = """
+import time
+for number in range(40):
+    print(number, flush=True)
+    time.sleep(0.2)
+"""
+
+MEET = """
+import os, socket, sys, time
+rank, world = int(os.environ["NODE_RANK"]), int(os.environ["NNODES"])
+where = (os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"]))
+if rank == 0:
+    server = socket.create_server(("", where[1]))
+    total = 0
+    peers = []
+    for _ in range(world - 1):
+        peer, _ = server.accept()
+        peers.append(peer)
+        total += int(peer.recv(16))
+    for peer in peers:
+        peer.sendall(str(total).encode())
+else:
+    while True:
+        try:
+            peer = socket.create_connection(where, 5)
+            break
+        except OSError:
+            time.sleep(0.2)
+    peer.sendall(str(rank).encode())
+    total = int(peer.recv(16))
+print("sum", total, "of", os.environ["WORLD_SIZE"], flush=True)
+"""
+
+
+async def test_a_worker_runs_its_bundle_and_its_log_outlives_the_pod(real: RealStand) -> None:
+    bundle = Bundle(train_py=HELLO, helper_py="WHO = 'helper'")
+    real.bundle.add(bundle)
+    (launch,) = launches(
+        [("node-1", (0, 1))], argv=("python3", "train.py", "3"), files=bundle.files
+    )
+    (worker,) = await real.run([launch])
+    (told,) = await real.ended(worker)
+    assert (told.exit_code, told.by) == (3, EndedBy.ITSELF)
+    log = await real.log(worker)
+    assert "hello from helper in /benchpool/worker/files" in log
+    assert "BENCHPOOL_USER = susan" in log
+    assert "NPROC_PER_NODE = 2" in log
+    devices = next(line for line in log.splitlines() if line.startswith("CUDA_VISIBLE_DEVICES"))
+    assert devices.count("GPU-") == 2
+    assert "KUBERNETES_" not in log
+    (pod,) = await real.pods(worker.job)
+    await real.connection.delete(
+        kinds.PODS, pod["metadata"]["name"], namespace=real.settings.namespace, grace_s=0
+    )
+    await real.until_pods(worker.job, 0)
+    assert await real.log(worker) == log
+
+
+async def test_results_of_a_finished_worker_are_sent(real: RealStand) -> None:
+    bundle = Bundle(train_py=HELLO, helper_py="WHO = 'helper'")
+    real.bundle.add(bundle)
+    (launch,) = launches([("node-2", (0,))], argv=("python3", "train.py", "0"), files=bundle.files)
+    (worker,) = await real.run([launch])
+    (told,) = await real.ended(worker)
+    assert told.exit_code == 0
+    packed = real.runtime.desk.carried(worker.job, "results", 0)
+    with tarfile.open(packed) as tar:
+        assert sorted(tar.getnames()) == ["made.txt", "result.txt"]
+
+
+async def test_a_paused_worker_goes_on_elsewhere_from_what_it_saved(real: RealStand) -> None:
+    bundle = Bundle(train_py=SAVE)
+    real.bundle.add(bundle)
+    (first,) = launches([("node-1", (0,))], argv=("python3", "train.py"), files=bundle.files)
+    first.env["BENCHPOOL_ATTEMPT"] = "1"  # type: ignore[index]
+    (worker,) = await real.run([first])
+    await real.until_logged(worker, "begins at 0")
+    await real.runtime.stop(worker, pause(10.0))
+    (told,) = await real.ended(worker)
+    assert (told.by, told.exit_code) == (EndedBy.NOTICE, 9)
+    assert "told joe's job needs the room" in await real.log(worker)
+    assert any(isinstance(e, WorkerProgress) and e.fraction == 0.5 for e in real.told)
+    (second,) = launches(
+        [("node-2", (3,))],
+        job=worker.job,
+        attempt=2,
+        argv=("python3", "train.py"),
+        files=bundle.files,
+    )
+    second.env["BENCHPOOL_ATTEMPT"] = "2"  # type: ignore[index]
+    (again,) = await real.run([second])
+    (done,) = await real.ended(again)
+    assert done.exit_code == 0
+    assert await real.log(again) == "attempt 2 begins at 990\ndone at 1000\n"
+
+
+async def test_a_gang_over_both_nodes_meets_by_name(real: RealStand) -> None:
+    bundle = Bundle(train_py=MEET)
+    real.bundle.add(bundle)
+    gang = launches(
+        [("node-1", (0,)), ("node-2", (0,)), ("node-2", (1,))],
+        argv=("python3", "train.py"),
+        files=bundle.files,
+    )
+    workers = await real.run(gang)
+    ended = await real.ended(*workers)
+    assert [end.exit_code for end in ended] == [0, 0, 0]
+    for worker in workers:
+        assert await real.log(worker) == "sum 3 of 3\n"
+
+
+async def test_a_worker_runs_on_while_the_scheduler_is_away(real: RealStand) -> None:
+    bundle = Bundle(train_py=COUNT)
+    real.bundle.add(bundle)
+    (launch,) = launches([("node-1", (0,))], argv=("python3", "train.py"), files=bundle.files)
+    (worker,) = await real.run([launch])
+    await real.until_logged(worker, "2\n")
+    await real.hush()
+    await real.until_said_in_its_pod(worker, "25\n")
+    real.serve()
+    (told,) = await real.ended(worker)
+    assert told.exit_code == 0
+    assert (await real.log(worker)).split() == [str(number) for number in range(40)]
+
+
+async def test_a_pod_that_is_drained_saves_and_is_lost_not_failed(real: RealStand) -> None:
+    bundle = Bundle(train_py=SAVE)
+    real.bundle.add(bundle)
+    (launch,) = launches([("node-1", (0,))], argv=("python3", "train.py"), files=bundle.files)
+    launch.env["BENCHPOOL_ATTEMPT"] = "1"  # type: ignore[index]
+    (worker,) = await real.run([launch])
+    await real.until_logged(worker, "begins at 0")
+    (pod,) = await real.pods(worker.job)
+    await real.connection.delete(
+        kinds.PODS, pod["metadata"]["name"], namespace=real.settings.namespace
+    )
+    (told,) = await real.ended(worker)
+    assert told.by is EndedBy.LOST
+    assert real.runtime.desk.carried(worker.job, "checkpoint", 0).exists()
+
+
+async def test_an_image_that_cannot_be_pulled_is_given_back_with_its_name(
+    real: RealStand,
+) -> None:
+    (launch,) = launches([("node-1", (0,))], image="benchpool.invalid/nothing:1")
+    await real.start([launch])
+    (told,) = await real.ended(launch.worker)
+    assert told.by in (EndedBy.LOST, EndedBy.COULD_NOT_START)
+    assert "benchpool.invalid/nothing:1" in str(told.text)
+
+
+async def test_a_missing_file_is_told_before_anything_runs(real: RealStand) -> None:
+    lacking = Bundle(train_py="print('never')")
+    (launch,) = launches([("node-1", (0,))], argv=("python3", "train.py"), files=lacking.files)
+    await real.start([launch])
+    (told,) = await real.ended(launch.worker)
+    assert told.by is EndedBy.COULD_NOT_START
+    assert "missing on the server" in str(told.text)
+
+
+async def test_a_time_limit_ends_a_worker(real: RealStand) -> None:
+    (launch,) = launches(
+        [("node-1", (0,))], argv=("python3", "-c", "import time; time.sleep(99)"), time_limit_s=1.0
+    )
+    (worker,) = await real.run([launch])
+    (told,) = await real.ended(worker)
+    assert told.by is EndedBy.TIME_LIMIT
+    assert not real.runtime.desk.carried(worker.job, "results", 0).exists()
