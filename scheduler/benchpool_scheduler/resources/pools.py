@@ -235,6 +235,13 @@ class PoolSettingsSpec(Struct, frozen=True, forbid_unknown_fields=True, omit_def
 
     build: BuildSpec | None = None
     policy: PolicySpec | None = None
+    topology: Annotated[
+        list[Annotated[str, Meta(min_length=1, max_length=253)]],
+        Meta(
+            max_length=8,
+            description="Labels that say how close machines stand, the widest first (R12).",
+        ),
+    ] = []
 
 
 class PoolSettingsStatus(Struct, frozen=True, rename="camel", omit_defaults=True):

@@ -29,6 +29,13 @@ class Administration:
         rights.require_admin(caller, "change the configuration")
         return await whole(self._engine.reconfiguration.apply(text))
 
+    async def use_configuration(self, text: str, source: str) -> contract.ConfigurationChange:
+        """Put a configuration in force that is kept elsewhere: all or nothing.
+
+        Errors: InvalidInput; the old one stays.
+        """
+        return await whole(self._engine.reconfiguration.use(text, source))
+
     async def reload_configuration(self) -> contract.ConfigurationChange:
         """Read the configuration file again (SIGHUP). Errors: InvalidInput; the old one stays."""
         return await whole(self._engine.reconfiguration.reload())

@@ -31,7 +31,7 @@ from benchpool_scheduler.service.outcome import Outcome
 from benchpool_scheduler.service.passes import Passes
 from benchpool_scheduler.service.past import HOUR_S
 from benchpool_scheduler.service.previews import Previews
-from benchpool_scheduler.service.reconfiguration import Reconfiguration
+from benchpool_scheduler.service.reconfiguration import Keep, Reconfiguration
 from benchpool_scheduler.service.site import Site
 from benchpool_scheduler.service.status import PoolViews, sentence
 from benchpool_scheduler.service.tally import Tally
@@ -64,6 +64,7 @@ class Engine:
         configuration_file: Path | None,
         announce: Announce | None = None,
         place: Place | None = None,
+        keep: Keep | None = None,
     ) -> None:
         self.site = site
         self.runtime = runtime
@@ -95,7 +96,7 @@ class Engine:
         self.ledger.lease_changed = self.gates.see
         self.inbound = InboundJobs(self.ledger, site, runtime, self.intake, self.commands)
         self.reconfiguration = Reconfiguration(
-            self.ledger, site, configuration_file, self._reconfigured
+            self.ledger, site, configuration_file, self._reconfigured, keep
         )
         self.whatifs = WhatIfs(self.ledger, site, self.board, self.reconfiguration)
         self.upkeep = Upkeep(self.ledger, site, runtime, self.leases, self.objects, self.want_pass)

@@ -33,6 +33,7 @@ from benchpool_scheduler.service.events import Entry, Event
 from benchpool_scheduler.service.identifiers import new_job_id
 from benchpool_scheduler.service.metrics import Metrics
 from benchpool_scheduler.service.objects import ObjectWriter, Place
+from benchpool_scheduler.service.reconfiguration import Keep
 from benchpool_scheduler.service.site import Containers, Site
 from benchpool_scheduler.service.wholeness import whole
 from benchpool_scheduler.store import Store
@@ -59,6 +60,7 @@ class Pool(Administration):
         images: Jobs may name the image they run in. ``containers``: workers are containers.
         announce: Takes waiting jobs whose reason is new, to say it where people look.
         contents: Where uploaded contents lie; by default in the state folder.
+        keep_configuration: Keeps the text of ``apply_configuration`` elsewhere than in a file.
     """
 
     def __init__(
@@ -79,6 +81,7 @@ class Pool(Administration):
         containers: Containers | None = None,
         announce: Announce | None = None,
         contents: Place | None = None,
+        keep_configuration: Keep | None = None,
     ) -> None:
         self._site = Site(
             configuration=configuration,
@@ -92,7 +95,15 @@ class Pool(Administration):
             images=images,
             containers=containers,
         )
-        self._engine = Engine(store, runtime, self._site, configuration_file, announce, contents)
+        self._engine = Engine(
+            store,
+            runtime,
+            self._site,
+            configuration_file,
+            announce,
+            contents,
+            keep_configuration,
+        )
 
     # ------------------------------------------------------------------ life
 
@@ -358,6 +369,10 @@ class Pool(Administration):
         return Contents(self._engine.ledger, self._engine.objects)
 
     # ------------------------------------------------------------------ operation
+
+    def report(self, topic: str, sentence: str | None) -> None:
+        """Say something that people who look after the pool must know; None clears it."""
+        self._site.report(topic, sentence)
 
     def metrics(self) -> Metrics:
         """Return figures for Prometheus; labels are bounded by projects and states."""

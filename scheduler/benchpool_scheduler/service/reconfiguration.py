@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,21 +16,31 @@ from benchpool_scheduler.service.ledger import Ledger
 from benchpool_scheduler.service.site import Site
 
 
+Keep = Callable[[str], Awaitable[None]]
+
+
 class Reconfiguration:
     """Checks and applies ``benchpool.yaml``.
 
     Args:
         file: Where the text in force is kept, None for nowhere.
+        keep: Keeps it elsewhere, before it is in force; Unavailable leaves all as it was.
         changed: Called after a new configuration is in force.
     """
 
     def __init__(
-        self, ledger: Ledger, site: Site, file: Path | None, changed: Callable[[], None]
+        self,
+        ledger: Ledger,
+        site: Site,
+        file: Path | None,
+        changed: Callable[[], None],
+        keep: Keep | None = None,
     ) -> None:
         self._ledger = ledger
         self._site = site
         self._file = file
         self._changed = changed
+        self._keep = keep
 
     def check(self, text: str) -> contract.ConfigurationChange:
         """Say what a text would change. Errors: InvalidInput."""
@@ -43,6 +53,19 @@ class Reconfiguration:
             answer = self._difference(new, applied=True)
             if self._file is not None:
                 await asyncio.to_thread(_write_whole, self._file, text)
+            if self._keep is not None:
+                await self._keep(text)
+            self._site.configuration = new
+        self._changed()
+        return answer
+
+    async def use(self, text: str, source: str) -> contract.ConfigurationChange:
+        """Put a text in force that is kept elsewhere already. Errors: InvalidInput."""
+        async with self._ledger.turn:
+            new = self.read(text, source)
+            answer = self._difference(new, applied=True)
+            if not answer.changes:
+                return answer
             self._site.configuration = new
         self._changed()
         return answer
@@ -65,10 +88,10 @@ class Reconfiguration:
         self._changed()
         return answer
 
-    def read(self, text: str) -> Configuration:
+    def read(self, text: str, source: str | None = None) -> Configuration:
         """Read and check a text without using it. Errors: InvalidInput."""
-        source = "benchpool.yaml" if self._file is None else self._file.name
-        new = load(text, source)
+        named = "benchpool.yaml" if self._file is None else self._file.name
+        new = load(text, source or named)
         if self._site.devices:
             benches.refuse_what_does_not_fit(replace(self._site, configuration=new))
         return new

@@ -1,0 +1,246 @@
+"""The process on a cluster: one of several replicas leads and holds the pool, the others stand by.
+
+Everything that must survive is in the API server. Whoever comes to lead rebuilds the pool from it;
+whoever no longer leads writes nothing more and ends with status 3 at once, so that its container
+is started anew and stands by. Loss of the API server alone ends nobody: reads go on from memory
+until the term is over.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import signal
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+
+from tornado.web import Application
+
+from benchpool_scheduler import contract
+from benchpool_scheduler.api import Api, HubIdentity
+from benchpool_scheduler.api.workers import Agents
+from benchpool_scheduler.app import serving, standby
+from benchpool_scheduler.app.cluster_configuration import ClusterConfiguration
+from benchpool_scheduler.app.cluster_options import ClusterOptions, own_name
+from benchpool_scheduler.app.settings import SchedulerApp
+from benchpool_scheduler.contract_kubernetes import ELECTION_LEASE
+from benchpool_scheduler.hub import HubDirectory
+from benchpool_scheduler.kube import Connection, Election, NotLeading, Timing, connect
+from benchpool_scheduler.runtime.kubernetes import KubernetesRuntime
+from benchpool_scheduler.service import Containers, Pool
+from benchpool_scheduler.store.kubernetes import FsspecObjects, KubernetesStore, Told
+from benchpool_scheduler.store.records import Note
+
+log = logging.getLogger("benchpool_scheduler")
+
+LOST_STATUS = 3
+"""Exit status of a replica that led and does not lead any more."""
+
+
+class Replica:
+    """One replica from its start to its end."""
+
+    def __init__(self, settings: SchedulerApp) -> None:
+        self._settings = settings
+        self._options = ClusterOptions(parent=settings)
+        self._state = Path(settings.state).absolute()
+        self._secret = self._options.secret(self._state)
+        self._stop = asyncio.Event()
+        self._standing_by = standby.client()
+        self._identity = HubIdentity()
+        hub_auth = self._identity.hub_auth
+        self._directory = HubDirectory(hub_auth.api_url, hub_auth.api_token)
+
+    async def run(self) -> None:
+        """Stand by, lead when it is our turn, end when told to."""
+        options = self._options
+        file = Path(options.kubeconfig) if options.kubeconfig else None
+        self._listen_to_signals()
+        async with connect(file) as for_election, connect(file) as connection:
+            namespace = options.namespace or connection.namespace
+            election = self._election(for_election, options.own_namespace or namespace)
+            connection.guard = election.guard
+            front = serving.Front(self._standby(election))
+            server = serving.http_server(front)
+            host, port = self._settings.address
+            server.listen(port, host)
+            log.info("standing by; serving %s on %s:%s", self._settings.prefix, host, port)
+            try:
+                if await self._wins(election):
+                    await self._lead(election, connection, namespace, front)
+            finally:
+                server.stop()
+                await serving.within(serving.END_PATIENCE_S, server.close_all_connections())
+                for closing in (self._standing_by.aclose, self._directory.close):
+                    await closing()
+                await self._identity.close()
+
+    # ------------------------------------------------------------------ standing by
+
+    def _election(self, connection: Connection, namespace: str) -> Election:
+        options, port = self._options, self._settings.address[1]
+        lease_s = options.lease_s
+        return Election(
+            connection,
+            namespace,
+            ELECTION_LEASE,
+            own_name(options),
+            address=f"http://{options.pod_ip}:{port}" if options.pod_ip else "",
+            timing=Timing(lease_s, lease_s * 2 / 3, lease_s * 2 / 15),
+        )
+
+    def _standby(self, election: Election) -> Application:
+        def leader() -> tuple[str, str] | None:
+            known = election.leader
+            if known is None or not known.holder or election.leads:
+                return None
+            return known.holder, known.address.rstrip("/")
+
+        rules = standby.rules(self._settings.prefix, leader, self._standing_by)
+        return serving.application(rules, self._secret)
+
+    async def _wins(self, election: Election) -> bool:
+        """Wait for our term; false when the process is told to end before."""
+        winning = asyncio.create_task(election.win())
+        stopping = asyncio.create_task(self._stop.wait())
+        try:
+            await asyncio.wait({winning, stopping}, return_when=asyncio.FIRST_COMPLETED)
+            return winning.done() and winning.result() > 0
+        finally:
+            stopping.cancel()
+            winning.cancel()
+
+    # ------------------------------------------------------------------ leading
+
+    async def _lead(
+        self, election: Election, connection: Connection, namespace: str, front: serving.Front
+    ) -> None:
+        keeping = asyncio.create_task(election.keep())
+        keeping.add_done_callback(self._lost)
+        runtime = KubernetesRuntime(
+            connection,
+            self._options.runtime(namespace),
+            state=self._state,
+            secret=self._secret,
+            epoch=lambda: election.epoch,
+        )
+        configuration = ClusterConfiguration(
+            connection,
+            Path(self._settings.configuration_file),
+            self._state / "scheduler" / "in-force.yaml",
+            election.epoch,
+        )
+        pool = await self._make_pool(election, connection, namespace, runtime, configuration)
+        await pool.open()
+        following = asyncio.create_task(configuration.follow(pool))
+        api = Api(pool, self._identity)
+        agents = Agents(
+            runtime.desk,
+            runtime.tokens,
+            pool.contents,
+            self._options.runtime(namespace).carry_bytes,
+        )
+        prefix = self._settings.prefix
+        rules = [
+            *agents.rules(prefix),
+            *serving.rules_of(pool, api, self._identity, prefix),
+        ]
+        front.application = serving.application(rules, self._secret)
+        log.info("leading %s, epoch %d", namespace, election.epoch)
+        try:
+            await self._stop.wait()
+        finally:
+            log.info("ending; jobs run on")
+            front.application = self._standby(election)
+            api.end_streams()
+            following.cancel()
+            await asyncio.gather(following, return_exceptions=True)
+            await pool.close()
+            keeping.remove_done_callback(self._lost)
+            keeping.cancel()
+            with contextlib.suppress(NotLeading, asyncio.CancelledError):
+                await keeping
+            await election.resign()
+
+    async def _make_pool(
+        self,
+        election: Election,
+        connection: Connection,
+        namespace: str,
+        runtime: KubernetesRuntime,
+        configuration: ClusterConfiguration,
+    ) -> Pool:
+        objects = FsspecObjects(self._options.objects or f"file://{self._state}/objects")
+        reports: list[Pool] = []
+
+        def report(sentence: str | None) -> None:
+            for pool in reports:
+                pool.report("api-server", sentence)
+
+        store = KubernetesStore(
+            connection,
+            namespace,
+            objects,
+            epoch=election.epoch,
+            report=report,
+            lost=lambda failed: _end(str(failed)),
+        )
+        pool = Pool(
+            store,
+            runtime,
+            await configuration.first(),
+            state=self._state,
+            directory=self._directory,
+            base_url=self._settings.public_url.rstrip("/"),
+            environment=self._settings.worker_variables(os.environ),
+            images=True,
+            containers=Containers(
+                home_path=self._options.home_path, nodes_for_claim=runtime.nodes_for_claim
+            ),
+            announce=lambda jobs: store.tell(_told(jobs)),
+            contents=objects,
+            keep_configuration=configuration.keep,
+        )
+        reports.append(pool)
+        return pool
+
+    def _lost(self, keeping: asyncio.Task[None]) -> None:
+        failed = None if keeping.cancelled() else keeping.exception()
+        if failed is not None:
+            _end(str(failed))
+
+    def _listen_to_signals(self) -> None:
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self._stop.set)
+
+
+def _end(why: str) -> None:
+    """End the process at once: whatever is under way must not be written any more."""
+    log.error("%s", why)
+    logging.shutdown()
+    os._exit(LOST_STATUS)
+
+
+def _seconds(at: datetime | None) -> float | None:
+    return None if at is None else at.timestamp()
+
+
+def _told(jobs: Sequence[contract.Job]) -> dict[str, Told]:
+    """Return what jobs' objects say of why they wait."""
+    found: dict[str, Told] = {}
+    for job in jobs:
+        reason, start = job.reason, job.estimated_start
+        found[job.id] = Told(
+            reason=None
+            if reason is None
+            else Note(reason.code, reason.text, reason.remedy, reason.numbers),
+            earliest=_seconds(start.earliest) if start else None,
+            likely=_seconds(start.likely) if start else None,
+            latest=_seconds(start.latest) if start else None,
+            over_quota=job.over_quota,
+        )
+    return found

@@ -1,0 +1,283 @@
+"""The configuration of a cluster: custom resources, followed by watch, all or nothing.
+
+What is wrong is said in the condition ``InForce`` of the object that it is about, and of the
+``PoolSettings``; the configuration before stays in force, also over a restart. A ``benchpool.yaml``
+that the process was given is put into objects once for each of its texts.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from benchpool_scheduler import configuration
+from benchpool_scheduler.configuration import Configuration, declared
+from benchpool_scheduler.configuration.declared import SOURCE, Declared, Document
+from benchpool_scheduler.contract_kubernetes import FIELD_MANAGER, GROUP
+from benchpool_scheduler.errors import BenchpoolError, InvalidInput
+from benchpool_scheduler.kube import (
+    Connection,
+    KubeFailure,
+    KubeUnavailable,
+    Listed,
+    NotFound,
+    Reflector,
+)
+from benchpool_scheduler.resources.declaring import Condition, ObjectMeta, Resource
+from benchpool_scheduler.resources.pools import NODE_POOLS, POOL_SETTINGS, PROJECTS
+from benchpool_scheduler.service import Pool
+
+log = logging.getLogger("benchpool_scheduler")
+
+RESOURCES = (POOL_SETTINGS, PROJECTS, NODE_POOLS)
+FROM_FILE = f"{GROUP}/from-file"
+"""Label of objects that a ``benchpool.yaml`` made: they go when it no longer names them."""
+APPLIED = f"{GROUP}/applied"
+"""Annotation of ``PoolSettings``: hash of the file that was put into objects last."""
+CALM_S = 0.3
+IN_FORCE = "InForce"
+
+
+class _Status(Struct, frozen=True):
+    conditions: tuple[Condition, ...] = ()
+
+
+class _Seen(Struct, frozen=True):
+    metadata: ObjectMeta
+    spec: msgspec.Raw = msgspec.Raw(b"{}")
+    status: _Status = _Status()
+
+    @property
+    def in_force(self) -> Condition | None:
+        return next((it for it in self.status.conditions if it.type == IN_FORCE), None)
+
+
+class ClusterConfiguration:
+    """Reads, follows and keeps the configuration.
+
+    Args:
+        file: A ``benchpool.yaml`` to begin with; it need not be there.
+        kept: Where the last good text is kept, for a start while the objects are wrong.
+        epoch: Of this leader.
+    """
+
+    def __init__(self, connection: Connection, file: Path, kept: Path, epoch: int) -> None:
+        self._connection = connection
+        self._file = file
+        self._kept = kept
+        self._epoch = epoch
+        self._reflectors: dict[str, Reflector[_Seen]] = {
+            resource.kind.plural: Reflector(connection, resource.kind, as_=_Seen)
+            for resource in RESOURCES
+        }
+        self._changed = asyncio.Event()
+
+    # ------------------------------------------------------------------ at the start
+
+    async def first(self) -> Configuration:
+        """Return the configuration to begin with; never fails for what objects say.
+
+        Errors: KubeFailure, KubeUnavailable; InvalidInput for a file that is wrong while there is
+        nothing else.
+        """
+        await self._take_over_file()
+        found = await self._read_all()
+        document = declared.document(found)
+        try:
+            new = configuration.load(document.text, SOURCE)
+        except InvalidInput as error:
+            log.error("the settings of the cluster are wrong: %s", document.fault(error)[1])
+            return self._last_good()
+        self._keep_good(document.text)
+        return new
+
+    def _last_good(self) -> Configuration:
+        try:
+            return configuration.load(self._kept.read_text(), SOURCE)
+        except (OSError, InvalidInput):
+            return Configuration()
+
+    def _keep_good(self, text: str) -> None:
+        try:
+            self._kept.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            temporary = self._kept.with_suffix(".new")
+            temporary.write_text(text)
+            temporary.replace(self._kept)
+        except OSError as failed:
+            log.warning("the settings in force cannot be kept in %s: %s", self._kept, failed)
+
+    async def _take_over_file(self) -> None:
+        try:
+            text = self._file.read_text()
+        except FileNotFoundError:
+            return
+        mark = hashlib.sha256(text.encode()).hexdigest()
+        try:
+            settings = await self._connection.get(
+                POOL_SETTINGS.kind, declared.SETTINGS_NAME, as_=_Seen
+            )
+            if (settings.metadata.annotations or {}).get(APPLIED) == mark:
+                return
+        except NotFound:
+            pass
+        wanted = declared.objects(text, self._file.name)
+        before = await self._objects(labels=f"{FROM_FILE}=true")
+        await self._put(wanted, mark)
+        await self._delete(before - declared.names(wanted))
+        log.info("%s: %d objects put in place", self._file, len(wanted))
+
+    # ------------------------------------------------------------------ kept by people's verbs
+
+    async def keep(self, text: str) -> None:
+        """Let the objects say what a text says, and nothing else. Errors: Unavailable."""
+        wanted = declared.objects(text)
+        before = await self._objects()
+        await self._put(wanted, None)
+        await self._delete(before - declared.names(wanted))
+        self._keep_good(declared.document(wanted).text)
+
+    async def _put(self, wanted: Iterable[Declared], mark: str | None) -> None:
+        for one in wanted:
+            is_settings = one.resource is POOL_SETTINGS
+            annotations = {APPLIED: mark} if mark and is_settings else {}
+            labels = {FROM_FILE: "true"} if mark and not is_settings else {}
+            await self._connection.apply(
+                one.resource.kind,
+                one.name,
+                declared.body(one, annotations, labels),  # type: ignore[arg-type]
+                manager=FIELD_MANAGER,
+            )
+
+    async def _delete(self, gone: Iterable[tuple[Any, str]]) -> None:
+        for kind, name in gone:
+            try:
+                await self._connection.delete(kind, name)
+            except NotFound:
+                continue
+
+    async def _objects(self, labels: str | None = None) -> frozenset[tuple[Any, str]]:
+        found = [
+            (resource.kind, one.metadata.name)
+            for resource in RESOURCES
+            for one in (await self._connection.list(resource.kind, labels=labels, as_=_Seen)).items
+        ]
+        return frozenset(found)
+
+    async def _read_all(self) -> list[Declared]:
+        found: list[Declared] = []
+        for resource in RESOURCES:
+            listing = await self._connection.list(resource.kind, as_=_Seen)
+            found += filter(None, (_declared(resource, one) for one in listing.items))
+        return found
+
+    # ------------------------------------------------------------------ following
+
+    async def follow(self, pool: Pool) -> None:
+        """Put in force what objects say, for ever."""
+        async with asyncio.TaskGroup() as tasks:
+            for reflector in self._reflectors.values():
+                tasks.create_task(self._listen(reflector))
+            while True:
+                await self._changed.wait()
+                await asyncio.sleep(CALM_S)  # an apply changes several objects
+                self._changed.clear()
+                if all(reflector.heard for reflector in self._reflectors.values()):
+                    await self._take_in(pool)
+
+    async def _listen(self, reflector: Reflector[_Seen]) -> None:
+        listed = False
+        async for change in reflector.changes():
+            if isinstance(change, Listed):
+                listed = True
+            if listed:
+                self._changed.set()
+
+    async def _take_in(self, pool: Pool) -> None:
+        seen = [
+            (resource, one)
+            for resource in RESOURCES
+            for one in self._reflectors[resource.kind.plural].items.values()
+        ]
+        found = [one for one in (_declared(resource, one) for resource, one in seen) if one]
+        document = declared.document(found)
+        fault: tuple[Declared | None, str] | None = None
+        try:
+            change = await pool.use_configuration(document.text, SOURCE)
+        except InvalidInput as error:
+            fault = document.fault(error)
+            pool.report("configuration", f"The settings of the cluster are wrong: {fault[1]}")
+        except BenchpoolError as error:
+            pool.report("configuration", error.message)
+            return
+        else:
+            pool.report("configuration", None)
+            self._keep_good(document.text)
+            for line in (*change.warnings, *change.changes):
+                log.info("configuration: %s", line)
+        await self._say(seen, document, fault)
+
+    async def _say(
+        self,
+        seen: Iterable[tuple[Resource, _Seen]],
+        document: Document,
+        fault: tuple[Declared | None, str] | None,
+    ) -> None:
+        for resource, one in seen:
+            wanted = _condition(resource, one, fault)
+            if wanted is None or _same(one.in_force, wanted):
+                continue
+            conditions = [it for it in one.status.conditions if it.type != IN_FORCE]
+            patch = {"status": {"conditions": [*conditions, wanted], "epoch": self._epoch}}
+            try:
+                await self._connection.patch(
+                    resource.kind, one.metadata.name, patch, subresource="status"
+                )
+            except NotFound:
+                continue
+            except (KubeFailure, KubeUnavailable) as failed:
+                log.warning("%s %s: %s", resource.kind.kind, one.metadata.name, failed)
+
+
+def _declared(resource: Resource, one: _Seen) -> Declared | None:
+    try:
+        spec = msgspec.json.decode(one.spec, type=resource.spec)
+    except msgspec.ValidationError as error:
+        # The API server has checked the schema; a later version of us may know more.
+        log.error("%s %s cannot be read: %s", resource.kind.kind, one.metadata.name, error)
+        return None
+    created = one.metadata.creation_timestamp or ""
+    return Declared(resource, one.metadata.name, spec, created)  # type: ignore[arg-type]
+
+
+def _condition(
+    resource: Resource, one: _Seen, fault: tuple[Declared | None, str] | None
+) -> Condition | None:
+    """Return what an object says; those beside the settings say nothing while all is well."""
+    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    generation = one.metadata.generation or 0
+    if fault is None:
+        said = "All settings together are in force."
+        if resource is not POOL_SETTINGS and one.in_force is None:
+            return None
+        return Condition(IN_FORCE, "True", "Checked", said, now, generation)
+    about, sentence = fault
+    mine = about is not None and about.key == (resource.kind, one.metadata.name)
+    if not mine and resource is not POOL_SETTINGS:
+        return None
+    return Condition(IN_FORCE, "False", "Wrong", sentence, now, generation)
+
+
+def _same(before: Condition | None, now: Condition) -> bool:
+    return before is not None and (before.status, before.message, before.observed_generation) == (
+        now.status,
+        now.message,
+        now.observed_generation,
+    )

@@ -1,0 +1,120 @@
+"""The settings of the process on a cluster, and what the runtime takes from them."""
+
+from __future__ import annotations
+
+import secrets
+from pathlib import Path
+from typing import Any
+
+import traitlets
+from traitlets.config import Configurable
+
+from benchpool_scheduler.app.serving import cookie_secret
+from benchpool_scheduler.app.settings import variable
+from benchpool_scheduler.errors import InvalidInput
+from benchpool_scheduler.runtime.kubernetes import ClusterSettings
+
+SECRET_BYTES = 32
+
+
+class ClusterOptions(Configurable):
+    """Each has a variable of the environment; a settings file goes before it."""
+
+    namespace = traitlets.Unicode(
+        "", help="Namespace of jobs, leases and workers; that of the kubeconfig or pod by default."
+    ).tag(config=True, env="BENCHPOOL_NAMESPACE")
+    own_namespace = traitlets.Unicode(
+        "", help="Namespace of the scheduler itself, where replicas elect their leader."
+    ).tag(config=True, env="BENCHPOOL_RELEASE_NAMESPACE")
+    kubeconfig = traitlets.Unicode(
+        "", help="File that says where the API server is; by default the pod's own account."
+    ).tag(config=True, env="BENCHPOOL_KUBECONFIG")
+    pod_name = traitlets.Unicode("", help="Name of this replica.").tag(
+        config=True, env="BENCHPOOL_POD_NAME"
+    )
+    pod_ip = traitlets.Unicode("", help="Where other replicas reach this one.").tag(
+        config=True, env="BENCHPOOL_POD_IP"
+    )
+    objects = traitlets.Unicode(
+        "", help="Uploaded code: any URL of fsspec; by default a folder of the state folder."
+    ).tag(config=True, env="BENCHPOOL_OBJECTS")
+    image = traitlets.Unicode("", help="Image of jobs that name none.").tag(
+        config=True, env="BENCHPOOL_DEFAULT_IMAGE"
+    )
+    agent_image = traitlets.Unicode("", help="Image that holds the agent of workers.").tag(
+        config=True, env="BENCHPOOL_JOB_IMAGE"
+    )
+    pull_policy = traitlets.Enum(
+        ("IfNotPresent", "Always", "Never"), "IfNotPresent", help="When images are pulled."
+    ).tag(config=True, env="BENCHPOOL_IMAGE_PULL_POLICY")
+    pull_secrets = traitlets.Unicode(
+        "", help="Names of secrets for pulling images, separated by commas."
+    ).tag(config=True, env="BENCHPOOL_IMAGE_PULL_SECRETS")
+    url_for_workers = traitlets.Unicode(
+        "", help="Where workers reach this service, with its prefix."
+    ).tag(config=True, env="BENCHPOOL_URL_FOR_WORKERS")
+    home_path = traitlets.Unicode(
+        "/home/jovyan", help="Where the home volume lies in notebooks and jobs."
+    ).tag(config=True, env="BENCHPOOL_HOME_PATH")
+    tolerated = traitlets.Unicode(
+        "nvidia.com/gpu", help="Keys of taints that workers bear, separated by commas."
+    ).tag(config=True, env="BENCHPOOL_TOLERATIONS")
+    server_secret = traitlets.Unicode(
+        "",
+        help="At least 32 signs, the same in every replica; by default made in the state folder.",
+    ).tag(config=True, env="BENCHPOOL_SERVER_SECRET")
+    lease_s = traitlets.Float(
+        15.0, min=1.0, help="A leader that is not heard of for so long is replaced."
+    ).tag(config=True, env="BENCHPOOL_LEADER_LEASE_S")
+
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**given)
+        set_already = {*given, *self.config.get(type(self).__name__, {})}
+        for name, trait in self.traits(env=lambda env: env is not None).items():
+            text = variable(trait.metadata["env"])
+            if text and name not in set_already:
+                setattr(self, name, _read(trait, text))
+
+    def runtime(self, namespace: str) -> ClusterSettings:
+        """Return the settings of workers. Errors: InvalidInput for what must be set and is not."""
+        for name in ("image", "agent_image", "url_for_workers"):
+            if not getattr(self, name):
+                needed = self.traits()[name].metadata["env"]
+                raise InvalidInput(
+                    f"{needed} is not set; workers cannot be started without it.", field=name
+                )
+        return ClusterSettings(
+            namespace=namespace,
+            image=self.image,
+            agent_image=self.agent_image,
+            agent_url=f"{self.url_for_workers.rstrip('/')}/workers",
+            pull_policy=self.pull_policy,
+            pull_secrets=tuple(_words(self.pull_secrets)),
+            tolerations=tuple({"key": key, "operator": "Exists"} for key in _words(self.tolerated)),
+        )
+
+    def secret(self, state: Path) -> bytes:
+        """Return the secret by which agents and sessions are known. Errors: InvalidInput."""
+        if not self.server_secret:
+            return cookie_secret(state / "scheduler" / "server-secret")
+        found = self.server_secret.encode()
+        if len(found) < SECRET_BYTES:
+            raise InvalidInput(
+                f"BENCHPOOL_SERVER_SECRET has {len(found)} bytes; it needs {SECRET_BYTES}.",
+                field="server_secret",
+                numbers={"bytes": len(found), "limit": SECRET_BYTES},
+            )
+        return found
+
+
+def own_name(options: ClusterOptions) -> str:
+    """Return by which name this replica stands for election; no two are alike."""
+    return f"{options.pod_name or 'scheduler'}-{secrets.token_hex(4)}"
+
+
+def _read(trait: Any, text: str) -> Any:
+    return float(text) if isinstance(trait, traitlets.Float) else text
+
+
+def _words(text: str) -> list[str]:
+    return [word.strip() for word in text.split(",") if word.strip()]

@@ -1,0 +1,118 @@
+"""The process on one machine: SQLite, local processes, one service."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+from pathlib import Path
+from typing import Literal
+
+from benchpool_scheduler import configuration
+from benchpool_scheduler.api import Api, HubIdentity
+from benchpool_scheduler.app import serving
+from benchpool_scheduler.app.settings import SchedulerApp
+from benchpool_scheduler.errors import BenchpoolError, InvalidInput
+from benchpool_scheduler.hub import HubDirectory
+from benchpool_scheduler.runtime.local import DeviceSource, LocalRuntime, find_devices, simulated
+from benchpool_scheduler.service import Pool, allowed_environment
+from benchpool_scheduler.store.sqlite import SqliteStore
+
+log = logging.getLogger("benchpool_scheduler")
+
+SIMULATED_GPUS = 8
+
+
+class Server:
+    """Everything that one run of the process is made of."""
+
+    def __init__(self, settings: SchedulerApp) -> None:
+        self._settings = settings
+        self._state = Path(settings.state).absolute()
+        self._stop = asyncio.Event()
+        self._identity = HubIdentity()
+        hub_auth = self._identity.hub_auth
+        self._directory = HubDirectory(hub_auth.api_url, hub_auth.api_token)
+        self._pool = self._make_pool()
+        self._api = Api(self._pool, self._identity)
+        self._reloading: asyncio.Task[None] | None = None
+
+    async def run(self) -> None:
+        """Open the pool, serve, and close everything in order."""
+        self._listen_to_signals()
+        await self._pool.open()
+        rules = serving.rules_of(self._pool, self._api, self._identity, self._settings.prefix)
+        cookies = serving.cookie_secret(self._state / "scheduler" / "cookie-secret")
+        server = serving.http_server(serving.Front(serving.application(rules, cookies)))
+        host, port = self._settings.address
+        server.listen(port, host)
+        log.info("serving %s on %s:%s", self._settings.prefix, host, port)
+        try:
+            await self._stop.wait()
+        finally:
+            log.info("ending; jobs run on")
+            server.stop()
+            self._api.end_streams()
+            await serving.within(serving.END_PATIENCE_S, server.close_all_connections())
+            await self._pool.close()
+            await self._directory.close()
+            await self._identity.close()
+
+    def _make_pool(self) -> Pool:
+        settings = self._settings
+        file = Path(settings.configuration_file)
+        accounts: Literal["shared", "system"] = (
+            "system" if settings.accounts == "system" else "shared"
+        )
+        return Pool(
+            SqliteStore(self._state / "scheduler"),
+            LocalRuntime(self._state, _devices(settings)),
+            configuration_of(file),
+            state=self._state,
+            directory=self._directory,
+            base_url=settings.public_url.rstrip("/"),
+            accounts=accounts,
+            environment={
+                **allowed_environment(os.environ),
+                **settings.worker_variables(os.environ),
+            },
+            configuration_file=file,
+        )
+
+    def _listen_to_signals(self) -> None:
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self._stop.set)
+        loop.add_signal_handler(signal.SIGHUP, self._reload)
+
+    def _reload(self) -> None:
+        self._reloading = asyncio.get_running_loop().create_task(self._read_again())
+
+    async def _read_again(self) -> None:
+        """Read the configuration again and say what came of it (SIGHUP)."""
+        try:
+            change = await self._pool.reload_configuration()
+        except BenchpoolError as refused:
+            log.error("the configuration stays as it was: %s", refused.message)
+            return
+        for line in (*change.warnings, *change.changes):
+            log.info("configuration: %s", line)
+        log.info("configuration: in force, %d changes", len(change.changes))
+
+
+def _devices(settings: SchedulerApp) -> DeviceSource:
+    if settings.simulated_gpus:
+        return simulated(settings.simulated_gpus, settings.gpu_model)
+    return find_devices() or simulated(SIMULATED_GPUS, settings.gpu_model)
+
+
+def configuration_of(file: Path) -> configuration.Configuration:
+    """Return what a file says. Errors: InvalidInput."""
+    try:
+        text = file.read_text()
+    except OSError as failed:
+        raise InvalidInput(
+            f"{file} cannot be read ({failed.strerror}).", field="config"
+        ) from failed
+    return configuration.load(text, str(file))

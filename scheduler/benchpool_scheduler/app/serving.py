@@ -1,0 +1,107 @@
+"""The HTTP side of the process: one server whose answers can be exchanged, and its secrets."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import secrets
+from collections.abc import Awaitable
+from pathlib import Path
+from typing import Any
+
+from tornado.httpserver import HTTPServer
+from tornado.httputil import (
+    HTTPConnection,
+    HTTPMessageDelegate,
+    HTTPServerConnectionDelegate,
+)
+from tornado.web import Application, RequestHandler
+
+from benchpool_scheduler import web
+from benchpool_scheduler.api import Api, HubIdentity
+from benchpool_scheduler.api.routing import MIB
+from benchpool_scheduler.app.settings import variable
+from benchpool_scheduler.service import Pool
+
+log = logging.getLogger("benchpool_scheduler")
+
+END_PATIENCE_S = 5.0
+
+
+class Front(HTTPServerConnectionDelegate):
+    """Hands each request to whatever answers at the moment."""
+
+    def __init__(self, application: Application) -> None:
+        self.application = application
+
+    def start_request(
+        self, server_conn: object, request_conn: HTTPConnection
+    ) -> HTTPMessageDelegate:
+        """Begin a request."""
+        return self.application.start_request(server_conn, request_conn)
+
+
+def http_server(front: Front) -> HTTPServer:
+    """Return the server; it does not listen yet."""
+    return HTTPServer(
+        front,
+        xheaders=True,
+        max_body_size=16 * MIB,
+        max_header_size=64 * 1024,
+        body_timeout=600,
+        idle_connection_timeout=120,
+    )
+
+
+def application(rules: list[Any], cookies: bytes) -> Application:
+    """Return an application of these rules."""
+    return Application(
+        rules, cookie_secret=cookies, log_function=log_request, compress_response=False
+    )
+
+
+def rules_of(pool: Pool, api: Api, identity: HubIdentity, prefix: str) -> list[Any]:
+    """Return the rules of API and pages."""
+    return [
+        *api.rules(prefix),
+        *identity.routes(),
+        *web.routes(
+            pool,
+            identity,
+            prefix=prefix,
+            hub_prefix=variable("JUPYTERHUB_BASE_URL", "/") + "hub/",
+        ),
+    ]
+
+
+def cookie_secret(path: Path) -> bytes:
+    """Return the secret that signs cookies, made once: sessions survive a restart."""
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        known = path.read_bytes()
+        if len(known) >= 32:
+            return known
+        path.unlink()  # a crash cut it off
+        return cookie_secret(path)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(secrets.token_bytes(32))
+    return path.read_bytes()
+
+
+def log_request(handler: RequestHandler) -> None:
+    """Log what was answered without query texts, which may hold tokens."""
+    request, status = handler.request, handler.get_status()
+    level = logging.WARNING if status >= 500 else logging.DEBUG
+    log.log(level, "%d %s %s %.0f ms", status, request.method, request.path,
+            1000 * request.request_time())  # fmt: skip
+
+
+async def within(seconds: float, work: Awaitable[Any]) -> None:
+    """Wait for work, but not for ever."""
+    try:
+        await asyncio.wait_for(work, seconds)
+    except TimeoutError:
+        log.warning("connections stayed open for %s s and are cut", seconds)

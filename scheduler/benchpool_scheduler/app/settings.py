@@ -1,0 +1,116 @@
+"""All settings of the scheduler's process, and the only place that reads its environment."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import traitlets
+from traitlets.config import Application
+
+
+def variable(name: str, default: str = "") -> str:
+    """Return a variable of the process's environment; an empty one is as if not set."""
+    return os.environ.get(name) or default
+
+
+class SchedulerApp(Application):
+    """All settings of the process; each has a variable of its environment, see its help."""
+
+    name = "benchpool-scheduler"
+    description = "The scheduler of benchpool, as a service of JupyterHub."
+
+    mode = traitlets.Enum(
+        ("embedded", "kubernetes"),
+        help="Where jobs run: as processes of this machine, or as pods of a cluster; "
+        "BENCHPOOL_MODE.",
+    ).tag(config=True)
+    state = traitlets.Unicode(help="State folder; BENCHPOOL_STATE.").tag(config=True)
+    configuration_file = traitlets.Unicode(
+        help="benchpool.yaml; BENCHPOOL_CONFIG, else the one in the state folder."
+    ).tag(config=True)
+    settings_file = traitlets.Unicode(
+        help="A traitlets file (Python) with settings of SchedulerApp; BENCHPOOL_SETTINGS."
+    )
+    accounts = traitlets.Enum(
+        ("shared", "system"),
+        help="`system` runs jobs as the system account of their user; BENCHPOOL_ACCOUNTS.",
+    ).tag(config=True)
+    simulated_gpus = traitlets.Integer(
+        0,
+        min=0,
+        max=1024,
+        help="Simulate so many GPUs instead of using this machine's; BENCHPOOL_SIMULATED_GPUS.",
+    ).tag(config=True)
+    gpu_model = traitlets.Unicode(help="Model of simulated GPUs; BENCHPOOL_GPU_MODEL.").tag(
+        config=True
+    )
+    worker_environment = traitlets.List(
+        traitlets.Unicode(),
+        help="Variables that every worker gets: NAME takes the scheduler's value, NAME=VALUE "
+        "gives one; BENCHPOOL_WORKER_ENVIRONMENT, separated by commas.",
+    ).tag(config=True)
+    public_url = traitlets.Unicode(
+        help="Address of the service for people, for links to jobs; JUPYTERHUB_PUBLIC_URL, else "
+        "the path below the Hub's own address."
+    ).tag(config=True)
+
+    aliases = {"mode": "SchedulerApp.mode", "state": "SchedulerApp.state"}  # noqa: RUF012
+
+    @traitlets.default("mode")
+    def _default_mode(self) -> str:
+        return variable("BENCHPOOL_MODE", "embedded")
+
+    @traitlets.default("state")
+    def _default_state(self) -> str:
+        return variable("BENCHPOOL_STATE")
+
+    @traitlets.default("configuration_file")
+    def _default_configuration_file(self) -> str:
+        return variable("BENCHPOOL_CONFIG") or str(Path(self.state) / "benchpool.yaml")
+
+    @traitlets.default("settings_file")
+    def _default_settings_file(self) -> str:
+        return variable("BENCHPOOL_SETTINGS")
+
+    @traitlets.default("accounts")
+    def _default_accounts(self) -> str:
+        return variable("BENCHPOOL_ACCOUNTS", "shared")
+
+    @traitlets.default("simulated_gpus")
+    def _default_simulated_gpus(self) -> int:
+        return int(variable("BENCHPOOL_SIMULATED_GPUS", "0"))
+
+    @traitlets.default("gpu_model")
+    def _default_gpu_model(self) -> str:
+        return variable("BENCHPOOL_GPU_MODEL", "A100")
+
+    @traitlets.default("worker_environment")
+    def _default_worker_environment(self) -> list[str]:
+        return [one for one in variable("BENCHPOOL_WORKER_ENVIRONMENT").split(",") if one]
+
+    @traitlets.default("public_url")
+    def _default_public_url(self) -> str:
+        return variable("JUPYTERHUB_PUBLIC_URL") or variable("JUPYTERHUB_SERVICE_PREFIX", "/")
+
+    @property
+    def prefix(self) -> str:
+        """Where the service lies on the Hub, with slashes around."""
+        return variable("JUPYTERHUB_SERVICE_PREFIX", "/services/benchpool/")
+
+    @property
+    def address(self) -> tuple[str, int]:
+        """Where to listen."""
+        at = urlsplit(variable("JUPYTERHUB_SERVICE_URL", "http://127.0.0.1:0"))
+        return at.hostname or "127.0.0.1", at.port or 0
+
+    def worker_variables(self, environ: Mapping[str, str]) -> dict[str, str]:
+        """Return the administrator's allow-list by value."""
+        pairs = [one.partition("=") for one in self.worker_environment]
+        return {
+            name: value if sign else environ[name]
+            for name, sign, value in pairs
+            if sign or name in environ
+        }

@@ -1,0 +1,164 @@
+"""What a replica answers while another one leads: its own health, and else what the leader says.
+
+Requests are handed on as they are, bodies and event streams piece by piece; who asks does not
+notice which replica it has reached. While nobody leads, or the leader does not answer, everything
+but ``health`` is 503 with ``Retry-After``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import httpx
+import msgspec
+from tornado.web import RequestHandler, stream_request_body
+
+from benchpool_scheduler.contract import API_VERSION, Liveness
+from benchpool_scheduler.errors import Unavailable
+
+log = logging.getLogger(__name__)
+
+RETRY_S = 2
+HANDED_ON = "X-Benchpool-Handed-On"
+QUIET_S = 120.0
+HOP = frozenset(
+    {
+        *("connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "te"),
+        *("trailers", "transfer-encoding", "upgrade", "content-length"),
+    }
+)
+"""Headers that are about one connection, not about the request."""
+
+Leader = Callable[[], tuple[str, str] | None]
+"""Returns name and URL (without a slash at its end) of the leader; None while nobody leads."""
+
+
+def rules(prefix: str, leader: Leader, http: httpx.AsyncClient) -> list[Any]:
+    """Return Tornado's rules below a prefix that ends in a slash."""
+    return [
+        (rf"{prefix}api/{API_VERSION}/health", _Health),
+        (r".*", _Elsewhere, {"leader": leader, "http": http}),
+    ]
+
+
+def client() -> httpx.AsyncClient:
+    """Return what requests are handed on by."""
+    limits = httpx.Limits(max_connections=None, max_keepalive_connections=50)
+    timeout = httpx.Timeout(QUIET_S, connect=3.0)
+    return httpx.AsyncClient(
+        limits=limits, timeout=timeout, follow_redirects=False, trust_env=False
+    )
+
+
+class _Health(RequestHandler):
+    def get(self) -> None:
+        self.set_header("Content-Type", "application/json")
+        self.set_header("Cache-Control", "no-store")
+        self.finish(msgspec.json.encode(Liveness(ok=True)))
+
+
+@stream_request_body
+class _Elsewhere(RequestHandler):
+    def initialize(self, leader: Leader, http: httpx.AsyncClient) -> None:
+        self._leader = leader
+        self._http = http
+        self._body: asyncio.Queue[bytes | None] = asyncio.Queue(maxsize=16)
+        self._asking: asyncio.Task[None] | None = None
+
+    def set_default_headers(self) -> None:
+        self.clear_header("Server")
+        self.clear_header("Content-Type")
+
+    def prepare(self) -> None:
+        found = self._leader()
+        self.request.connection.set_max_body_size(2**40)  # type: ignore[union-attr]
+        if found is None or HANDED_ON in self.request.headers:
+            self._refuse(None if found is None else found[0])
+            return
+        self._asking = asyncio.create_task(self._ask(*found))
+
+    async def data_received(self, chunk: bytes) -> None:
+        if self._asking is None or self._asking.done():
+            return
+        await self._body.put(chunk)
+
+    async def _serve(self) -> None:
+        if self._asking is not None:
+            await self._body.put(None)
+            await self._asking
+
+    get = post = put = delete = patch = head = options = _serve
+
+    def on_connection_close(self) -> None:
+        if self._asking is not None:
+            self._asking.cancel()
+
+    def check_xsrf_cookie(self) -> None:
+        """Leave that to who answers."""
+
+    async def _ask(self, name: str, url: str) -> None:
+        request = self.request
+        headers = [
+            (key, value) for key, value in request.headers.get_all() if key.lower() not in HOP
+        ]
+        length = request.headers.get("Content-Length")
+        chunked = "Transfer-Encoding" in request.headers
+        content = self._pieces() if chunked or length not in (None, "0") else None
+        if length is not None:
+            headers.append(("Content-Length", length))
+        headers.append((HANDED_ON, "1"))
+        if "X-Forwarded-For" not in request.headers:
+            headers.append(("X-Forwarded-For", request.remote_ip or ""))
+        asked = self._http.build_request(
+            request.method or "GET", url + (request.uri or "/"), headers=headers, content=content
+        )
+        try:
+            answer = await self._http.send(asked, stream=True)
+        except httpx.HTTPError as failed:
+            log.warning("%s at %s does not answer: %r", name, url, failed)
+            self._refuse(name)
+            return
+        try:
+            await self._hand_back(answer)
+        except httpx.HTTPError as failed:
+            log.warning("the answer of %s broke off: %r", name, failed)
+            # Half an answer must not look like a whole one.
+            request.connection.stream.close()  # type: ignore[union-attr]
+        finally:
+            await answer.aclose()
+
+    async def _hand_back(self, answer: httpx.Response) -> None:
+        self.set_status(answer.status_code)
+        for key, value in answer.headers.multi_items():
+            if key.lower() not in HOP:
+                self.add_header(key, value)
+        if answer.status_code != 204 and "content-length" in answer.headers:
+            self.set_header("Content-Length", answer.headers["content-length"])
+        await self.flush()
+        async for piece in answer.aiter_raw():
+            self.write(piece)
+            await self.flush()
+        await self.finish()
+
+    async def _pieces(self) -> AsyncIterator[bytes]:
+        while (piece := await self._body.get()) is not None:
+            yield piece
+
+    def _refuse(self, name: str | None) -> None:
+        if self._finished or self._headers_written:
+            return
+        who = f"{name} leads and does not answer" if name else "no replica leads at the moment"
+        error = Unavailable(
+            f"This replica of the scheduler stands by: {who}. Running jobs go on; try again in a "
+            "few seconds.",
+            code="standing-by",
+        )
+        self.set_status(503)
+        self.set_header("Retry-After", str(RETRY_S))
+        self.set_header("Content-Type", "application/json")
+        if name:
+            self.set_header("X-Benchpool-Leader", name)
+        self.finish(msgspec.json.encode(error.as_json()))

@@ -1,0 +1,220 @@
+"""``Project``, ``NodePool`` and ``PoolSettings`` objects as one ``benchpool.yaml``, and back: pure.
+
+All objects together are one document, so that they are checked by the same rules; each lies on a
+line of its own, so that what is wrong is said at the object that it is about.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+import yaml
+from msgspec import Struct
+
+from benchpool_scheduler.configuration.loader import load
+from benchpool_scheduler.errors import InvalidInput
+from benchpool_scheduler.kube.kinds import Kind
+from benchpool_scheduler.resources.declaring import ObjectMeta, Resource, envelope
+from benchpool_scheduler.resources.pools import (
+    NODE_POOLS,
+    POOL_SETTINGS,
+    PROJECTS,
+    BuildSpec,
+    NodePoolSpec,
+    PolicySpec,
+    PoolSettingsSpec,
+    ProjectSpec,
+)
+
+SOURCE = "the cluster's settings"
+SETTINGS_NAME = "default"
+PLAIN = re.compile(r"[a-z0-9]([a-z0-9.-]{0,61}[a-z0-9])?")
+_PLACE = re.compile(r"^.*?, line \d+: (?:(?:projects|pools)\[\d+\][. ]?)?| on line \d+")
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """One of these objects.
+
+    Attributes:
+        created: As the API server writes it; sorts like the time that it is.
+    """
+
+    resource: Resource
+    name: str
+    spec: ProjectSpec | NodePoolSpec | PoolSettingsSpec
+    created: str = ""
+
+    @property
+    def key(self) -> tuple[Kind, str]:
+        """By which it is known."""
+        return self.resource.kind, self.name
+
+    @property
+    def title(self) -> str:
+        """How people call it."""
+        return f"{self.resource.kind.kind} {self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """All objects as one text; ``of_line`` tells which object a line is."""
+
+    text: str
+    of_line: Mapping[int, Declared]
+
+    def fault(self, error: InvalidInput) -> tuple[Declared | None, str]:
+        """Return which object an error is about, None for all together, and a sentence for it."""
+        line = error.numbers.get("line")
+        found = self.of_line.get(line) if isinstance(line, int) else None
+        if found is None:
+            return None, error.message
+        return found, f"{found.title}: {_PLACE.sub('', error.message)}"
+
+
+def document(declared: Iterable[Declared]) -> Document:
+    """Return these objects as one text; projects in the order of their age."""
+    ordered = sorted(declared, key=_age)
+    lines = ["version: 1"]
+    of_line: dict[int, Declared] = {}
+
+    def add(text: str, one: Declared | None = None) -> None:
+        lines.append(text)
+        if one is not None:
+            of_line[len(lines)] = one
+
+    for one in ordered:
+        if isinstance(one.spec, PoolSettingsSpec):
+            for key, value in _settings(one.spec).items():
+                add(f"{key}: {_flow(value)}", one)
+    for heading, kind, of in (
+        ("projects", ProjectSpec, _project),
+        ("pools", NodePoolSpec, _pool),
+    ):
+        some = [one for one in ordered if isinstance(one.spec, kind)]
+        if some:
+            add(f"{heading}:")
+        for one in some:
+            add(f"- {_flow(of(one))}", one)
+    return Document("\n".join(lines) + "\n", of_line)
+
+
+def objects(text: str, source: str = "benchpool.yaml") -> list[Declared]:
+    """Return the objects that say the same as a ``benchpool.yaml``. Errors: InvalidInput."""
+    load(text, source)  # says what is wrong, with its line
+    top: dict[str, Any] = yaml.safe_load(text)
+    settings = {key: top[key] for key in ("build", "policy", "topology") if top.get(key)}
+    found = [Declared(POOL_SETTINGS, SETTINGS_NAME, _read_settings(settings, source))]
+    for order, project in enumerate(top.get("projects") or ()):
+        body = {key: value for key, value in project.items() if key != "used_gpu_s"}
+        spec = _convert(body | {"order": order}, ProjectSpec, source)
+        found.append(Declared(PROJECTS, object_name(project["name"]), spec))
+    for order, pool in enumerate(top.get("pools") or ()):
+        body = {key: value for key, value in pool.items() if key != "name"}
+        spec = _convert(body | {"order": order}, NodePoolSpec, source)
+        found.append(Declared(NODE_POOLS, object_name(pool["name"]), spec))
+    return found
+
+
+def object_name(name: str) -> str:
+    """Return a name that Kubernetes takes: the same where it can be, else one that is like it.
+
+    >>> object_name("research"), object_name("Vision & Speech")
+    ('research', 'vision-speech-42e5aeb7')
+    """
+    if PLAIN.fullmatch(name):
+        return name
+    plain = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:50]
+    mark = hashlib.sha256(name.encode()).hexdigest()[:8]
+    return f"{plain}-{mark}".lstrip("-")
+
+
+def body(one: Declared, annotations: Mapping[str, str], labels: Mapping[str, str]) -> object:
+    """Return an object as it is sent."""
+    about = ObjectMeta(one.name, annotations=annotations or None, labels=labels or None)
+    return envelope(one.resource.kind, about, spec=one.spec)
+
+
+# --------------------------------------------------------------------------- to a document
+
+
+def _age(one: Declared) -> tuple[int, str, str]:
+    order = 0 if isinstance(one.spec, PoolSettingsSpec) else one.spec.order
+    return order, one.created, one.name
+
+
+def _settings(spec: PoolSettingsSpec) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    if spec.build is not None:
+        found["build"] = _plain(spec.build)
+    if spec.policy is not None:
+        found["policy"] = _plain(spec.policy)
+    if spec.topology:
+        found["topology"] = list(spec.topology)
+    return found
+
+
+def _project(one: Declared) -> dict[str, Any]:
+    spec = one.spec
+    found = _plain(spec)
+    found["name"] = found.get("name") or one.name
+    found.pop("order", None)
+    for key in ("cpus", "memory_gib"):
+        if found.get(key) is not None:
+            bound = {name: value for name, value in _plain(found[key]).items() if value is not None}
+            found[key] = bound
+    return found
+
+
+def _pool(one: Declared) -> dict[str, Any]:
+    found = _plain(one.spec)
+    found.pop("order", None)
+    return {"name": one.name, **{key: value for key, value in found.items() if value}}
+
+
+def _plain(spec: Struct) -> dict[str, Any]:
+    """Return what is set, by the names of ``benchpool.yaml``."""
+    found = msgspec.structs.asdict(spec)
+    return {key: value for key, value in found.items() if value is not None}
+
+
+def _flow(value: object) -> str:
+    """Return a value on one line; JSON is YAML."""
+    return msgspec.json.encode(value).decode()
+
+
+# --------------------------------------------------------------------------- from a document
+
+
+def _read_settings(settings: Mapping[str, Any], source: str) -> PoolSettingsSpec:
+    build, policy = settings.get("build"), settings.get("policy")
+    return PoolSettingsSpec(
+        build=None if build is None else _convert(build, BuildSpec, source),
+        policy=None if policy is None else _convert(policy, PolicySpec, source),
+        topology=list(settings.get("topology") or ()),
+    )
+
+
+def _convert(value: Mapping[str, Any], into: Any, source: str) -> Any:
+    """Return a Struct by the names of its fields, whatever they are called in objects."""
+    renamed = {
+        field.encode_name: value[field.name]
+        for field in msgspec.structs.fields(into)
+        if value.get(field.name) is not None
+    }
+    try:
+        return msgspec.convert(renamed, into)
+    except msgspec.ValidationError as error:
+        raise InvalidInput(
+            f"{source}: {error}; this cannot be an object of the cluster.", code="configuration"
+        ) from None
+
+
+def names(declared: Sequence[Declared]) -> frozenset[tuple[Kind, str]]:
+    """Return by what these objects are known."""
+    return frozenset(one.key for one in declared)

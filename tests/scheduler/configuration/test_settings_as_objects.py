@@ -1,0 +1,102 @@
+"""A file and the objects of a cluster say the same; what is wrong is said at one of them."""
+
+from __future__ import annotations
+
+import pytest
+
+from benchpool_scheduler.configuration import load
+from benchpool_scheduler.configuration.declared import (
+    SOURCE,
+    Declared,
+    document,
+    object_name,
+    objects,
+)
+from benchpool_scheduler.errors import InvalidInput
+from benchpool_scheduler.resources.pools import (
+    NODE_POOLS,
+    POOL_SETTINGS,
+    PROJECTS,
+    BuildSpec,
+    NodePoolSpec,
+    PolicySpec,
+    PoolSettingsSpec,
+    ProjectSpec,
+)
+
+EXAMPLE = """\
+version: 1
+build: {default: 0, groups: {staff: 1}, users: {susan: 2}, reserve: 4, lend_idle: false}
+projects:
+  - {name: Research & Teaching, quota: 6}
+  - {name: susan, parent: Research & Teaching, quota: 2, weight: 1, limit: null, priority: 3,
+     members: [susan], leads: [susan]}
+  - {name: joe, parent: Research & Teaching, quota: 2, members: [joe, "group:staff"]}
+  - {name: open, quota: unlimited, min_runtime_s: 60, cpus: {quota: 8, limit: 16}}
+pools:
+  - {name: big, nodes: {gpu.model: A100}, serves: [train]}
+  - {name: rest}
+topology: [topology.kubernetes.io/zone, rack]
+policy: {grace_s: 20, preemptions_per_hour: 2}
+"""
+
+
+def test_a_file_becomes_objects_that_say_the_same() -> None:
+    found = objects(EXAMPLE)
+    assert [one.title for one in found] == [
+        "PoolSettings default",
+        f"Project {object_name('Research & Teaching')}",
+        *("Project susan", "Project joe", "Project open", "NodePool big", "NodePool rest"),
+    ]
+    assert load(document(reversed(found)).text) == load(EXAMPLE)
+
+
+def test_an_empty_cluster_is_the_default_configuration() -> None:
+    assert load(document([]).text) == load("version: 1")
+    assert load(document(objects("version: 1")).text) == load("version: 1")
+
+
+def test_the_order_of_projects_is_their_age() -> None:
+    young = Declared(PROJECTS, "a", ProjectSpec(), created="2026-11-21T10:00:00Z")
+    old = Declared(PROJECTS, "b", ProjectSpec(), created="2026-11-20T10:00:00Z")
+    first = Declared(PROJECTS, "c", ProjectSpec(order=0), created="2026-11-22T10:00:00Z")
+    found = load(document([young, old, first]).text)
+    assert [project.name for project in found.projects] == ["c", "b", "a"]
+
+
+WRONG = [
+    (Declared(PROJECTS, "a", ProjectSpec(parent="lab")), "Project a: has the parent 'lab', which"),
+    (Declared(PROJECTS, "a", ProjectSpec(quota="many")), "Project a: quota must be a number of"),
+    (Declared(PROJECTS, "x", ProjectSpec(name="b")), "Project x: has the name 'b' of the project"),
+    (
+        Declared(NODE_POOLS, "p", NodePoolSpec(nodes={"a": ""})),
+        "NodePool p: nodes.a must be a name",
+    ),
+    (
+        Declared(POOL_SETTINGS, "default", PoolSettingsSpec(policy=PolicySpec(grace_s=1e6))),
+        "PoolSettings default: policy.grace_s is 1e+06",
+    ),
+    (
+        Declared(POOL_SETTINGS, "default", PoolSettingsSpec(build=BuildSpec(reserve="all"))),
+        "PoolSettings default: build.reserve must be `auto`",
+    ),
+]
+
+
+@pytest.mark.parametrize(("wrong", "sentence"), WRONG, ids=[text for _, text in WRONG])
+def test_what_is_wrong_is_said_at_the_object_it_is_about(wrong: Declared, sentence: str) -> None:
+    good = Declared(PROJECTS, "b", ProjectSpec(order=1))
+    whole = document([good, wrong])
+    with pytest.raises(InvalidInput) as caught:
+        load(whole.text, SOURCE)
+    about, said = whole.fault(caught.value)
+    assert about == wrong
+    assert said.startswith(sentence), said
+
+
+def test_names_that_kubernetes_does_not_take_are_made_into_some_that_it_takes() -> None:
+    names = ["a b", "a-b", "A B", "", "…", "x" * 90]
+    made = [object_name(name) for name in names]
+    assert len(set(made)) == len(names)
+    assert made[1] == "a-b"
+    assert all(len(name) <= 63 for name in made)
