@@ -42,16 +42,18 @@ def main() -> int:
 
 def _do(options: argparse.Namespace) -> None:
     if options.verb == "up":
-        running = cluster.find() or cluster.up()
+        with cluster.alone():
+            running = cluster.find() or cluster.up()
         print(f"KUBECONFIG={running.access.kubeconfig}")
         print(f"kubectl: {build.find('kubectl')}")
     elif options.verb == "down":
-        cluster.down()
+        with cluster.alone():
+            cluster.down()
     elif options.verb == "build":
         for name in options.names or build.PROGRAMS:
             print(build.find(name))
     else:
-        running = cluster.find() or cluster.up()
+        running = cluster.of_this_machine()
         running.load_image(options.archive, options.name)
 
 

@@ -5,13 +5,15 @@ A machine runs one, in one folder; a second call finds the first one's.
 
 from __future__ import annotations
 
+import fcntl
 import json
 import logging
 import os
 import shutil
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -94,8 +96,7 @@ class Cluster:
         for node in self.nodes:
             node.stop()
         self.plane.stop()
-        for name in self.processes.names():
-            self.processes.kill(name)
+        self.processes.kill_all()
         network.remove(self.plane.folder, len(self.nodes))
         shutil.rmtree(self.plane.folder, ignore_errors=True)
 
@@ -134,8 +135,24 @@ def find() -> Cluster | None:
     return made if ready and made.processes.is_running("kube-apiserver") else None
 
 
+@contextmanager
+def alone() -> Iterator[None]:
+    """Hold the machine's one place for a cluster; waits while another run of tests has it."""
+    places.cache().mkdir(parents=True, exist_ok=True)
+    with (places.cache() / "place").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            LOG.warning("waiting for another run of tests on this machine's cluster to end")
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
 def up(*, tied: bool = False) -> Cluster:
-    """Start a cluster, after taking away what another left when it was cut off."""
+    """Start a cluster, after taking away what another left when it was cut off.
+
+    Call this and ``down`` while holding ``alone``.
+    """
     if os.geteuid() or not sys.platform.startswith("linux"):
         raise CannotRun("a cluster with real nodes needs Linux and root")
     made = of_this_machine(tied=tied)

@@ -7,6 +7,7 @@ may run at once.
 from __future__ import annotations
 
 import json
+import random
 import secrets
 import socket
 from collections.abc import Mapping, Sequence
@@ -199,11 +200,16 @@ def flags(options: Mapping[str, object]) -> list[str]:
 
 
 def free_port(address: str) -> int:
-    """A port that nobody listens on now."""
-    with socket.socket() as probe:
-        probe.bind((address, 0))
-        port: int = probe.getsockname()[1]
-        return port
+    """A port that nobody listens on now.
+
+    It is below those that the kernel gives to outgoing connections: one of these could take the
+    port of a server that is just being started again.
+    """
+    while True:
+        port = random.randrange(20_000, 32_000)
+        with socket.socket() as probe:
+            if probe.connect_ex((address, port)):
+                return port
 
 
 def _answers(url: str) -> bool:

@@ -7,7 +7,7 @@ all, and ``access`` is that of the file.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -22,32 +22,48 @@ from benchpool_cluster.processes import Processes
 GIVEN = "BENCHPOOL_TEST_KUBECONFIG"
 
 
+PLANE = pytest.StashKey[ControlPlane]()
+CLUSTER = pytest.StashKey[Cluster]()
+
+
+# Several folders of tests take these fixtures, each with a definition of its own as pytest sees it;
+# what they give is one for the whole run, so it ends with the run and not with a definition.
 @pytest.fixture(scope="session")
-def control_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
+def control_plane(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> ControlPlane:
     """A control plane with kwok on the loopback, for this run of tests alone."""
     _only_ours()
-    folder = tmp_path_factory.mktemp("control-plane")
-    plane = ControlPlane(folder, Processes(folder / "run", tied=True))
-    try:
+    stash = request.config.stash
+    if PLANE not in stash:
+        folder = tmp_path_factory.mktemp("control-plane")
+        plane = ControlPlane(folder, Processes(folder / "run", tied=True))
+        request.config.add_cleanup(plane.processes.kill_all)
         plane.start()
         kwok_nodes.start(plane.processes, plane.access.kubeconfig)
-        yield plane
-    finally:
-        for name in plane.processes.names():
-            plane.processes.kill(name)
+        stash[PLANE] = plane
+    return stash[PLANE]
 
 
 @pytest.fixture(scope="session")
-def cluster() -> Iterator[Cluster]:
+def cluster(request: pytest.FixtureRequest) -> Cluster:
     """The cluster with two real nodes: the one that runs, else one for this run of tests."""
     _only_ours()
-    running = clusters.find()
-    if running:
-        yield running
-        return
-    made = clusters.up(tied=True)
-    yield made
-    made.stop()
+    stash = request.config.stash
+    if CLUSTER not in stash:
+        stash[CLUSTER] = _running_or_new(request.config)
+    return stash[CLUSTER]
+
+
+def _running_or_new(config: pytest.Config) -> Cluster:
+    with ExitStack() as place:
+        place.enter_context(clusters.alone())
+        running = clusters.find()
+        if running:
+            return running
+        config.add_cleanup(place.pop_all().close)
+    config.add_cleanup(clusters.down)
+    return clusters.up(tied=True)
 
 
 @pytest.fixture(scope="session")

@@ -11,7 +11,7 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -32,31 +32,12 @@ class CannotMake(Exception):
 def pause() -> Path:
     """The archive of the image that holds a pod's namespaces: one static program."""
     program = build.find("pause")
-    archive = _archive("pause", program.parent.name)
-    with _alone():
-        if not archive.exists():
-            debian.need(debian.IMAGES)
-            with _container("scratch") as container:
-                _buildah("copy", container, str(program), "/pause")
-                _buildah("config", "--entrypoint", '["/pause"]', container)
-                _commit(container, PAUSE, archive)
-    return archive
+    return _once(_archive("pause", program.parent.name), _make_pause)
 
 
 def base() -> Path:
     """The archive of a small Debian with Python 3: for pods, and as base of other images."""
-    archive = _archive("worker-base", _digest(DISTRIBUTION, PACKAGES))
-    with _alone():
-        if not archive.exists():
-            debian.need(debian.IMAGES)
-            with tempfile.TemporaryDirectory(dir=_folder()) as folder:
-                root = Path(folder) / "root"
-                _debootstrap(root)
-                with _container("scratch") as container:
-                    _buildah("copy", container, str(root), "/")
-                    _buildah("config", "--cmd", "/bin/bash", "--env", "LANG=C.UTF-8", container)
-                    _commit(container, BASE, archive)
-    return archive
+    return _once(_archive("worker-base", _digest(DISTRIBUTION, PACKAGES)), _make_base)
 
 
 def make(
@@ -67,32 +48,61 @@ def make(
     Behind a proxy that signs for others, ``BENCHPOOL_CLUSTER_CA_BUNDLE`` (or ``PIP_CERT``) is the
     bundle that package installers are to trust during the build.
     """
-    with _alone():
-        _know_base()
-        command = ["bud", "--isolation", "chroot", "--layers", "--tag", name]
-        given = {"BASE_IMAGE": BASE} | dict(arguments or {})
-        bundle = os.environ.get("BENCHPOOL_CLUSTER_CA_BUNDLE") or os.environ.get("PIP_CERT")
-        if bundle:
-            command += ["--volume", f"{bundle}:{HOST_BUNDLE}:ro"]
-            given["PIP_CERT"] = HOST_BUNDLE
-        for key, value in given.items():
-            command += ["--build-arg", f"{key}={value}"]
-        said = _buildah(*command, "--file", str(dockerfile), str(context))
-        archive = _archive(name.replace("/", "_").replace(":", "_"), said.split()[-1])
-        if not archive.exists():
-            _push(name, archive)
+    _know_base()
+    command = ["bud", "--isolation", "chroot", "--layers", "--tag", name]
+    given = {"BASE_IMAGE": BASE} | dict(arguments or {})
+    bundle = os.environ.get("BENCHPOOL_CLUSTER_CA_BUNDLE") or os.environ.get("PIP_CERT")
+    if bundle:
+        command += ["--volume", f"{bundle}:{HOST_BUNDLE}:ro"]
+        given["PIP_CERT"] = HOST_BUNDLE
+    for key, value in given.items():
+        command += ["--build-arg", f"{key}={value}"]
+    said = buildah(*command, "--file", str(dockerfile), str(context))
+    archive = _archive(name.replace("/", "_").replace(":", "_"), said.split()[-1])
+    if not archive.exists():
+        _push(name, archive)
     return archive
 
 
 def load(archive: Path, name: str, sockets: Iterable[Path]) -> None:
-    """Import an archive under a name into each containerd; pods then use it without pulling."""
+    """Import an archive under a name into each containerd; pods then use it without pulling.
+
+    A name that the archive itself carries is left out: were it the same one, it would be taken
+    over while it is unpacked, and what it meant before cleaned away.
+    """
 
     def give(socket: Path) -> str:
         command = ["ctr", "--address", str(socket), "--namespace", "k8s.io", "images", "import"]
-        return _run([*command, "--index-name", name, str(archive)])
+        return _run([*command, "--base-name", "left.out/all", "--index-name", name, str(archive)])
 
     with ThreadPoolExecutor() as pool:
         list(pool.map(give, sockets))
+
+
+def _once(archive: Path, make_it: Callable[[Path], None]) -> Path:
+    if not archive.exists():
+        with _alone():
+            if not archive.exists():
+                debian.need(debian.IMAGES)
+                make_it(archive)
+    return archive
+
+
+def _make_pause(archive: Path) -> None:
+    with _container("scratch") as container:
+        buildah("copy", container, str(build.find("pause")), "/pause")
+        buildah("config", "--entrypoint", '["/pause"]', container)
+        _commit(container, PAUSE, archive)
+
+
+def _make_base(archive: Path) -> None:
+    with tempfile.TemporaryDirectory(dir=_folder()) as folder:
+        root = Path(folder) / "root"
+        _debootstrap(root)
+        with _container("scratch") as container:
+            buildah("copy", container, str(root), "/")
+            buildah("config", "--cmd", "/bin/bash", "--env", "LANG=C.UTF-8", container)
+            _commit(container, BASE, archive)
 
 
 def _debootstrap(root: Path) -> None:
@@ -109,32 +119,33 @@ def _know_base() -> None:
     archive = base()
     known = subprocess.run([*_tool(), "inspect", "--type", "image", BASE], capture_output=True)
     if known.returncode:
-        image = _buildah("pull", f"oci-archive:{archive}").split()[-1]
-        _buildah("tag", image, BASE)
+        image = buildah("pull", f"oci-archive:{archive}").split()[-1]
+        buildah("tag", image, BASE)
 
 
 @contextmanager
 def _container(image: str) -> Iterator[str]:
-    container = _buildah("from", image).strip()
+    container = buildah("from", image).strip()
     try:
         yield container
     finally:
-        _buildah("rm", container)
+        buildah("rm", container)
 
 
 def _commit(container: str, name: str, archive: Path) -> None:
-    _buildah("commit", container, name)
+    buildah("commit", container, name)
     _push(name, archive)
 
 
 def _push(name: str, archive: Path) -> None:
     half = archive.with_suffix(".half")
     half.unlink(missing_ok=True)
-    _buildah("push", name, f"oci-archive:{half}:{name}")
+    buildah("push", name, f"oci-archive:{half}:{name}")
     half.rename(archive)
 
 
-def _buildah(*words: str) -> str:
+def buildah(*words: str) -> str:
+    """Run ``buildah`` on the storage of our images and return what it said."""
     return _run([*_tool(), *words])
 
 
@@ -165,19 +176,9 @@ def _digest(*words: str) -> str:
     return hashlib.sha256("\n".join(words).encode()).hexdigest()
 
 
-_HELD: list[int] = []
-
-
 @contextmanager
 def _alone() -> Iterator[None]:
-    """Let one process make images at a time; a step may need another image itself."""
-    if _HELD:
-        yield
-        return
+    """Let one process make the images that all need."""
     with (_folder() / "making").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        _HELD.append(1)
-        try:
-            yield
-        finally:
-            _HELD.pop()
+        yield

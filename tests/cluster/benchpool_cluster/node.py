@@ -13,6 +13,7 @@ import signal
 import socket
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -160,17 +161,17 @@ class Node:
             return probe.connect_ex(str(self.socket)) == 0
 
     def _members(self) -> Iterator[int]:
-        """All processes of the node: of its pods by cgroup, the others by mount namespace."""
+        """All processes of the node: of its pods by cgroup, the others by their command lines.
+
+        They are found even when containerd was killed, or with whoever started it.
+        """
         yield from cgroups.members(self.cgroup)
-        if not self.plane.processes.is_running(self.containerd):
-            return
-        own = os.readlink(f"/proc/{self.plane.processes.pid(self.containerd)}/ns/mnt")
+        ours = os.readlink("/proc/self/ns/mnt")
         for entry in Path("/proc").glob("[0-9]*"):
-            try:
-                if os.readlink(entry / "ns/mnt") == own:
+            with suppress(OSError):
+                inside = os.readlink(entry / "ns/mnt") != ours
+                if inside and str(self.folder).encode() in (entry / "cmdline").read_bytes():
                     yield int(entry.name)
-            except OSError:
-                continue
 
     def _pod_network(self) -> dict[str, object]:
         subnet = addresses.pods_of_node(self.number)
@@ -223,10 +224,8 @@ class Node:
 
 def end(pid: int) -> None:
     """Kill a process that may be gone already."""
-    try:
+    with suppress(ProcessLookupError):
         os.kill(pid, signal.SIGKILL)
-    except ProcessLookupError:
-        return
 
 
 def _alive(pid: int) -> bool:

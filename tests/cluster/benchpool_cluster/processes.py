@@ -53,6 +53,11 @@ class Processes:
         if not until(lambda: not self.is_running(name), 10):
             raise NotReady(f"{name} does not die")
 
+    def kill_all(self) -> None:
+        """End all at once, the latest first."""
+        for name in self.names():
+            self.kill(name)
+
     def freeze(self, name: str) -> None:
         """Stop a process without ending it: it holds its connections and answers nothing."""
         os.kill(self.pid(name), signal.SIGSTOP)
