@@ -9,7 +9,9 @@ NODE_HOME := $(CURDIR)/.node
 LABEXTENSION := extension/benchpool/labextension
 FRONT_END := $(shell find extension/src extension/style extension/schema -type f 2>/dev/null) \
 	extension/package.json extension/package-lock.json extension/tsconfig.json
-PY := spawner scheduler extension/benchpool tests hub_config benchmarks docs
+PY := spawner scheduler extension/benchpool tests hub_config benchmarks docs images helm
+SOURCES := $(shell find spawner scheduler extension/benchpool hub_config -type f \
+	-not -path '*/__pycache__/*' -not -path '*/labextension/*') pyproject.toml
 
 # Node from the wheel lies in the virtual environment, so its folder is always on the path.
 export PATH := $(BIN):$(PATH)
@@ -17,7 +19,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export BENCHPOOL_NODE_HOME := $(NODE_HOME)
 
 .PHONY: help up test check docs build bench clean format test-fast screenshots soak \
-	test-kubernetes cluster cluster-down
+	test-kubernetes cluster cluster-down images
 
 help:
 	@echo "make up      set up what is needed and start benchpool on this machine (ARGS=... goes to benchpool up)"
@@ -28,6 +30,7 @@ help:
 	@echo "make docs    build the documentation into docs/_build/html"
 	@echo "make soak    property tests of the core with new random examples (ARGS=\"--minutes 10\")"
 	@echo "make build   build the wheel and prove it in an empty environment"
+	@echo "make images  build the container images, with Docker or with buildah"
 	@echo "make bench   print the measured figures of docs/performance.md"
 	@echo "make format  format Python and TypeScript"
 	@echo "make clean   remove everything that was built"
@@ -45,7 +48,7 @@ test-fast: $(STAMPS)/install $(STAMPS)/dev
 	$(BIN)/python -m pytest tests -m "not e2e and not kubernetes" -x $(ARGS)
 
 # A cluster that runs already is used; else one is started for the tests and taken away again.
-test-kubernetes: $(STAMPS)/install $(STAMPS)/dev
+test-kubernetes: $(STAMPS)/install $(STAMPS)/dev $(STAMPS)/wheel
 	$(BIN)/python -m pytest tests -m kubernetes $(ARGS)
 
 cluster: $(STAMPS)/install $(STAMPS)/dev
@@ -71,6 +74,9 @@ build: $(STAMPS)/install $(STAMPS)/dev
 	rm -rf dist
 	$(BIN)/python -m build --no-isolation --outdir dist .
 	$(BIN)/python tests/packaging/prove_wheel.py dist
+
+images: $(STAMPS)/wheel
+	$(BIN)/python images/build.py $(ARGS)
 
 soak: $(STAMPS)/install $(STAMPS)/dev
 	$(BIN)/python tests/scheduler/soak.py $(ARGS)
@@ -115,6 +121,12 @@ $(STAMPS)/python: $(STAMPS)/venv pyproject.toml
 	@touch $@
 
 $(STAMPS)/install: $(STAMPS)/python $(STAMPS)/labextension
+	@touch $@
+
+# The one wheel that every image installs.
+$(STAMPS)/wheel: $(STAMPS)/install $(STAMPS)/dev $(SOURCES)
+	rm -rf dist
+	$(BIN)/python -m build --wheel --no-isolation --outdir dist .
 	@touch $@
 
 $(STAMPS)/proxy: $(STAMPS)/venv

@@ -53,8 +53,8 @@ c.Spawner.start_timeout = notebooks["startTimeout"]
 c.Spawner.http_timeout = 90
 # As the pod security standard `restricted` wants it.
 c.KubeSpawner.uid = 1000
-c.KubeSpawner.gid = 1000
-c.KubeSpawner.fs_gid = 1000
+c.KubeSpawner.gid = 100  # as workers do: a home changes its group at no start
+c.KubeSpawner.fs_gid = 100
 c.KubeSpawner.allow_privilege_escalation = False
 c.KubeSpawner.container_security_context = {
     "runAsNonRoot": True,

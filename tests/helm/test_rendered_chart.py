@@ -15,7 +15,7 @@ from helm_python import HelmError, lint
 
 from benchpool_cluster import chart
 from benchpool_cluster.chart import Manifest, Rendered
-from benchpool_scheduler import __version__
+from benchpool_scheduler import __version__, configuration
 from benchpool_scheduler import contract_kubernetes as names
 
 VALUES: dict[str, dict[str, Any]] = {
@@ -144,6 +144,15 @@ def test_values_that_cannot_be_meant_are_refused(values: Manifest, said: str) ->
 def test_what_is_missing_is_named(values: Manifest, said: str) -> None:
     with pytest.raises(HelmError, match=re.escape(said)):
         chart.render(values)
+
+
+def test_twenty_lines_make_a_site() -> None:
+    text = (chart.FOLDER.parent / "examples" / "site.yaml").read_text()
+    assert len(text.splitlines()) <= 20
+    rendered = chart.render(yaml.safe_load(text))
+    assert "https://gpus.example.org" in rendered.notes
+    pool = rendered.the("ConfigMap", "benchpool-pool")["data"]["benchpool.yaml"]
+    configuration.load(pool, "benchpool.yaml")
 
 
 # ----------------------------------------------------------------- pods

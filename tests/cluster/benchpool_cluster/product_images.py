@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -46,3 +48,25 @@ def build(part: str) -> Built:
     name = f"{PREFIX}{part}:{TAG}"
     archive = images.make(ROOT / "images" / part / "Dockerfile", name, context=ROOT)
     return Built(name, archive, time.monotonic() - began)
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """A container of an image, without a cluster: commands run in it one by one."""
+
+    built: Built
+    container: str
+
+    def run(self, *command: str) -> str:
+        """Run a command as the image's own user and return what it said; its failure raises."""
+        return images.buildah("run", "--isolation", "chroot", self.container, "--", *command)
+
+
+@contextmanager
+def run(built: Built) -> Iterator[Running]:
+    """A container of an image until the end."""
+    container = images.buildah("from", built.name).strip()
+    try:
+        yield Running(built, container)
+    finally:
+        images.buildah("rm", container)

@@ -1,0 +1,142 @@
+"""The two overlays that put benchpool beside a JupyterHub of zero-to-jupyterhub."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from traitlets.config.loader import PyFileConfigLoader
+
+from benchpool_cluster import chart
+
+ROOT = Path(__file__).resolve().parents[2]
+OVERLAYS = ROOT / "helm" / "overlays"
+
+# The settings of zero-to-jupyterhub (4.x) that the overlay sets, as its schema has them.
+KNOWN = {
+    "hub.image.name",
+    "hub.image.tag",
+    "hub.extraEnv",
+    "hub.extraConfig",
+    "hub.networkPolicy.ingress",
+    "singleuser.image.name",
+    "singleuser.image.tag",
+    "singleuser.cloudMetadata.blockWithIptables",
+    "singleuser.networkPolicy.egress",
+}
+
+
+def read(name: str) -> dict[str, Any]:
+    found: dict[str, Any] = yaml.safe_load((OVERLAYS / name).read_text())
+    return found
+
+
+@pytest.fixture(scope="module")
+def beside() -> chart.Rendered:
+    """The chart beside another hub."""
+    return chart.render(read("benchpool.yaml"), namespace="jupyter")
+
+
+def test_only_the_scheduler_is_installed(beside: chart.Rendered) -> None:
+    assert [one["metadata"]["name"] for one in beside.of("Deployment")] == ["benchpool-scheduler"]
+    assert not beside.of("Namespace")
+
+
+def test_the_other_hubs_account_may_make_gpu_pods(beside: chart.Rendered) -> None:
+    policy = str(beside.the("ValidatingAdmissionPolicy", "benchpool-gpus"))
+    assert "system:serviceaccount:jupyter:hub" in policy
+
+
+def test_network_policies_leave_the_other_releases_pods_alone(beside: chart.Rendered) -> None:
+    ours = [{"benchpool.io/role": "worker"}, {"app.kubernetes.io/component": "scheduler"}]
+    for one in beside.of("NetworkPolicy"):
+        chosen = one["spec"]["podSelector"].get("matchLabels", {})
+        assert any(want.items() <= chosen.items() for want in ours), one["metadata"]["name"]
+
+
+def test_the_schedulers_own_hub_is_the_other_one(beside: chart.Rendered) -> None:
+    (container,) = beside.the("Deployment", "benchpool-scheduler")["spec"]["template"]["spec"][
+        "containers"
+    ]
+    told = {one["name"]: one.get("value") for one in container["env"]}
+    assert told["JUPYTERHUB_API_URL"] == "http://hub.jupyter.svc:8081/hub/api"
+    assert told["BENCHPOOL_NAMESPACE"] == "jupyter"
+
+
+def test_the_overlay_sets_only_what_zero_to_jupyterhub_knows() -> None:
+    def leaves(values: dict[str, Any], path: str = "") -> set[str]:
+        found: set[str] = set()
+        for key, value in values.items():
+            here = f"{path}.{key}".lstrip(".")
+            deeper = isinstance(value, dict) and here not in KNOWN
+            found |= leaves(value, here) if deeper else {here}
+        return found
+
+    assert leaves(read("zero-to-jupyterhub.yaml")) == KNOWN
+
+
+def test_it_names_the_service_and_secrets_that_the_chart_makes(beside: chart.Rendered) -> None:
+    environment = read("zero-to-jupyterhub.yaml")["hub"]["extraEnv"]
+    service = beside.the("Service", "benchpool-scheduler")
+    port = service["spec"]["ports"][0]["port"]
+    url = f"http://benchpool-scheduler:{port}/services/benchpool"
+    assert environment.pop("BENCHPOOL_SCHEDULER_URL") == url
+    for variable in environment.values():
+        reference = variable["valueFrom"]["secretKeyRef"]
+        assert reference["key"] in beside.the("Secret", reference["name"])["data"]
+
+
+def test_its_network_rules_mean_the_scheduler(beside: chart.Rendered) -> None:
+    overlay = read("zero-to-jupyterhub.yaml")
+    labels = beside.the("Deployment", "benchpool-scheduler")["spec"]["template"]["metadata"][
+        "labels"
+    ]
+    rules = [
+        *overlay["hub"]["networkPolicy"]["ingress"],
+        *overlay["singleuser"]["networkPolicy"]["egress"],
+    ]
+    for rule in rules:
+        (peer,) = rule.get("from") or rule["to"]
+        assert peer["podSelector"]["matchLabels"].items() <= labels.items()
+
+
+def test_its_lines_of_configuration_add_to_what_the_hub_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (installed := tmp_path / "share/benchpool").mkdir(parents=True)
+    (installed / "hub_config").symlink_to(ROOT / "hub_config")
+    monkeypatch.setattr(sys, "prefix", str(tmp_path))
+    overlay = read("zero-to-jupyterhub.yaml")["hub"]
+    for name in overlay["extraEnv"]:
+        monkeypatch.setenv(name, "http://benchpool-scheduler:8080/services/benchpool")
+    # As zero-to-jupyterhub does it: its own settings, then each entry of hub.extraConfig.
+    lines = [
+        "c = get_config()",
+        "c.JupyterHub.spawner_class = 'kubespawner.KubeSpawner'",
+        "c.KubeSpawner.image = 'theirs'",
+        "c.JupyterHub.services.append({'name': 'jupyterhub-idle-culler'})",
+        "c.JupyterHub.load_roles.append({'name': 'jupyterhub-idle-culler'})",
+        *overlay["extraConfig"].values(),
+    ]
+    (tmp_path / "jupyterhub_config.py").write_text("\n".join(lines))
+    config = PyFileConfigLoader("jupyterhub_config.py", path=str(tmp_path)).load_config()
+    assert config.JupyterHub.spawner_class == "benchpool_spawner.kube.BenchpoolKubeSpawner"
+    assert config.KubeSpawner.image == "theirs"
+    names = [one["name"] for one in _all(config.JupyterHub.services)]
+    assert names == ["jupyterhub-idle-culler", "benchpool", "benchpool-hub"]
+    assert "benchpool-service" in [one["name"] for one in _all(config.JupyterHub.load_roles)]
+
+
+def _all(lazy: Any) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = lazy.get_value([])
+    return found
+
+
+def test_the_page_shows_the_overlays_as_they_are() -> None:
+    page = (ROOT / "docs/howto/add-to-zero-to-jupyterhub.md").read_text()
+    shown = re.findall(r"\{literalinclude\} \.\./\.\./helm/overlays/(\S+)", page)
+    assert sorted(shown) == sorted(one.name for one in OVERLAYS.iterdir())

@@ -1,0 +1,68 @@
+"""The very images that are shipped: what is in them works, as the user that they run as."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import ExitStack
+
+import pytest
+
+from benchpool_cluster import product_images
+from benchpool_cluster.product_images import PARTS, Running
+
+pytestmark = [pytest.mark.kubernetes, pytest.mark.timeout(1800)]
+
+# An upper bound of each archive, MiB: what makes an image larger is seen here.
+LARGEST = {"hub": 160, "proxy": 120, "scheduler": 160, "notebook": 260, "job": 70}
+
+
+@pytest.fixture(scope="module")
+def images() -> Iterator[dict[str, Running]]:
+    """Every image, and a container of it."""
+    with ExitStack() as stack:
+        yield {
+            part: stack.enter_context(product_images.run(product_images.build(part)))
+            for part in PARTS
+        }
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_nobody_in_it_is_root_or_can_install(images: dict[str, Running], part: str) -> None:
+    assert images[part].run("id", "-u").strip() == "1000"
+    assert images[part].run("sh", "-c", "command -v pip npm || true").strip() == ""
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_it_stays_small(images: dict[str, Running], part: str) -> None:
+    assert images[part].built.archive.stat().st_size < LARGEST[part] * 1024 * 1024
+
+
+def test_the_hub_has_its_spawner_logins_and_databases(images: dict[str, Running]) -> None:
+    program = "import benchpool_spawner.kube, kubespawner, oauthenticator, psycopg2; print('whole')"
+    assert "whole" in images["hub"].run("python3", "-c", program)
+    assert re.search(r"^[56]\.", images["hub"].run("jupyterhub", "--version"))
+
+
+def test_the_scheduler_starts(images: dict[str, Running]) -> None:
+    said = images["scheduler"].run("python3", "-m", "benchpool_scheduler.app", "--help")
+    assert "SchedulerApp" in said
+    program = "import benchpool_scheduler.runtime.kubernetes, benchpool_scheduler.store.kubernetes"
+    images["scheduler"].run("python3", "-c", program)
+
+
+def test_the_notebook_has_the_extension_switched_on(images: dict[str, Running]) -> None:
+    listing = images["notebook"].run("sh", "-c", "HOME=/tmp jupyter labextension list 2>&1")
+    assert re.search(r"@benchpool/lab.*enabled.*OK", listing)
+    assert "singleuser" in images["notebook"].run("jupyterhub-singleuser", "--help")
+    images["notebook"].run("python3", "-c", "import benchpool, ipykernel, nbclient, ipywidgets")
+
+
+def test_the_job_image_carries_the_agent(images: dict[str, Running]) -> None:
+    program = "import zipfile; print(zipfile.ZipFile('/opt/benchpool/agent.pyz').testzip())"
+    assert images["job"].run("python3", "-c", program).strip() == "None"
+
+
+def test_the_proxy_is_the_one_of_jupyterhub(images: dict[str, Running]) -> None:
+    proxy = "/opt/proxy/node_modules/configurable-http-proxy/bin/configurable-http-proxy"
+    assert images["proxy"].run("node", proxy, "--version").strip() == "5.3.0"

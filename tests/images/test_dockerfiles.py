@@ -1,0 +1,53 @@
+"""How the images are made: in stages, on a base of one's choice, pinned, and run by no root."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PARTS = ("hub", "proxy", "scheduler", "notebook", "job")
+
+
+def steps(part: str) -> list[str]:
+    """The instructions of a Dockerfile, continued lines joined."""
+    text = (ROOT / "images" / part / "Dockerfile").read_text().replace("\\\n", " ")
+    return [line for line in text.splitlines() if line and not line.startswith("#")]
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_every_stage_stands_on_the_one_base(part: str) -> None:
+    bases = [line.split()[1] for line in steps(part) if line.startswith("FROM ")]
+    assert bases == ["${BASE_IMAGE}", "${BASE_IMAGE}"]
+    (given,) = [line for line in steps(part) if line.startswith("ARG BASE_IMAGE=")]
+    assert re.fullmatch(r"ARG BASE_IMAGE=python:3\.\d+-slim-bookworm", given)
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_the_last_stage_installs_nothing_and_runs_as_no_root(part: str) -> None:
+    last = "\n".join(steps(part)).rpartition("FROM ${BASE_IMAGE}")[2]
+    assert not re.search(r"\b(pip|apt-get|npm|curl|wget)\b", last)
+    assert re.search(r"^USER 1000:(1000|100)$", last, re.MULTILINE)
+
+
+@pytest.mark.parametrize("part", ["hub", "scheduler", "notebook"])
+def test_every_requirement_has_one_version(part: str) -> None:
+    lines = (ROOT / "constraints.txt").read_text().splitlines()
+    pinned = {line.split("==")[0].lower().replace("_", "-") for line in lines if "==" in line}
+    wanted = (ROOT / "images" / part / "requirements.txt").read_text().splitlines()
+    names = [line for line in wanted if line and not line.startswith("#")]
+    assert names == sorted(names)
+    assert not [name for name in names if name not in pinned]
+
+
+def test_the_proxy_is_pinned_to_the_last_file() -> None:
+    lock = json.loads((ROOT / "images/proxy/package-lock.json").read_text())
+    assert all("integrity" in one for path, one in lock["packages"].items() if path)
+    assert all("resolved" not in one for one in lock["packages"].values())
+    workstation = re.search(r"configurable-http-proxy@([\d.]+)", (ROOT / "Makefile").read_text())
+    assert workstation is not None
+    wanted = json.loads((ROOT / "images/proxy/package.json").read_text())["dependencies"]
+    assert wanted == {"configurable-http-proxy": workstation[1]}
