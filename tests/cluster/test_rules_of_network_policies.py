@@ -99,6 +99,12 @@ def test_a_policy_without_rules_lets_nothing_in_and_says_nothing_of_sending() ->
     assert "egress" not in table(WORLD, [policy()])
 
 
+def test_addresses_that_no_pod_here_can_have_are_passed_over() -> None:
+    both = [{"ipBlock": {"cidr": "::/0"}}, {"ipBlock": {"cidr": "10.0.2.0/24"}}]
+    sending = policy(policyTypes=["Egress"], egress=[{"to": both}])
+    assert rules("egress-0", sending) == ["ip daddr 10.0.2.0/24 return", "drop"]
+
+
 def test_several_policies_of_a_pod_add_up() -> None:
     both = [policy(ingress=[{"ports": [{"port": number}]}]) for number in (1, 2)]
     allowed = ["tcp dport 1 return", "tcp dport 2 return", "drop"]

@@ -64,6 +64,7 @@ SECRETS = Kind("", "v1", "secrets", "Secret")
 CLAIMS = Kind("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim")
 VOLUMES = Kind("", "v1", "persistentvolumes", "PersistentVolume", namespaced=False)
 JOBS = Kind("batch", "v1", "jobs", "Job")
+NETWORK_POLICIES = Kind("networking.k8s.io", "v1", "networkpolicies", "NetworkPolicy")
 LEASES = Kind("coordination.k8s.io", "v1", "leases", "Lease")
 STORAGE_CLASSES = Kind("storage.k8s.io", "v1", "storageclasses", "StorageClass", namespaced=False)
 DEFINITIONS = Kind(

@@ -116,6 +116,8 @@ def _allowed(world: World, policy: Object, rule: Object, side: str, pod: Object)
     for peer in peers:
         if peer is None:
             targets: list[tuple[str, list[Object]]] = [("", [])]
+        elif ":" in peer.get("ipBlock", {}).get("cidr", ""):
+            targets = []  # pods here have no addresses of IPv6
         elif "ipBlock" in peer:
             targets = [(_block(peer["ipBlock"], direction), [])]
         else:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
+from typing import Any
 
 import msgspec
 
@@ -54,9 +55,10 @@ class Maker:
         self._epoch = epoch
 
     async def make(self, attempt: Attempt, launch: Launch) -> None:
-        """Create Job, Secret and, for a gang, Service. Errors: KubeFailure, KubeUnavailable.
+        """Create Job, Secret and, for a gang, Service and NetworkPolicy.
 
-        The Job comes first, since it owns the others; its pods wait behind their gates.
+        The Job comes first, since it owns the others; its pods wait behind their gates. Errors:
+        KubeFailure, KubeUnavailable.
         """
         space, epoch = self._settings.namespace, self._epoch()
         packed = orders.pack(orders.order(launch, self._settings))
@@ -67,8 +69,7 @@ class Maker:
         secret = manifests.secret(launch, attempt.uid, packed, tokens, epoch)
         rest = [self._create(kinds.SECRETS, secret, space)]
         if size > 1:
-            service = manifests.service(launch, attempt.uid, epoch)
-            rest.append(self._create(kinds.SERVICES, service, space))
+            rest += self._create_gang(launch, attempt.uid, epoch)
         await asyncio.gather(*rest)
         attempt.size = size
 
@@ -83,8 +84,7 @@ class Maker:
             kinds.SECRETS, attempt.name, {"data": full["data"]}, namespace=space, as_=Head
         )
         if attempt.size == 1:
-            service = manifests.service(launch, attempt.uid, epoch)
-            await self._create(kinds.SERVICES, service, space)
+            await asyncio.gather(*self._create_gang(launch, attempt.uid, epoch))
         change = manifests.growing(launch, attempt.placements[:wanted], epoch)
         await self._connection.patch(kinds.JOBS, attempt.name, change, namespace=space, as_=Head)
         attempt.size = wanted
@@ -160,6 +160,13 @@ class Maker:
             # An earlier try of ours, or another leader: the name stands for this very attempt.
             made = await self._connection.get(kinds.JOBS, attempt.name, namespace=space, as_=Head)
         return str(made.metadata.uid)
+
+    def _create_gang(self, launch: Launch, uid: str, epoch: int) -> list[Coroutine[Any, Any, None]]:
+        space = self._settings.namespace
+        return [
+            self._create(kinds.SERVICES, manifests.service(launch, uid, epoch), space),
+            self._create(kinds.NETWORK_POLICIES, manifests.peers(launch, uid, epoch), space),
+        ]
 
     async def _create(self, kind: kinds.Kind, body: manifests.Manifest, space: str) -> None:
         try:

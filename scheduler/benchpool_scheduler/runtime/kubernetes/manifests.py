@@ -1,9 +1,10 @@
 """From a launch to what the API server is given: pure.
 
 One Indexed Job for an attempt, one Secret with what its agents are told, and for gangs a headless
-Service that gives each worker its name. Pods are behind our gate; they meet the *restricted* pod
-security standard. ``backoffLimitPerIndex: 0``: no worker is ever replaced, and one that ends takes
-no other with it: who goes when is decided in one place, and that is not the Job controller.
+Service that gives each worker its name and a NetworkPolicy that lets them reach each other. Pods
+are behind our gate; they meet the *restricted* pod security standard. ``backoffLimitPerIndex: 0``:
+no worker is ever replaced, and one that ends takes no other with it: who goes when is decided in
+one place, and that is not the Job controller.
 """
 
 from __future__ import annotations
@@ -245,6 +246,30 @@ def service(launch: Launch, uid: str, epoch: int) -> Manifest:
             "clusterIP": "None",
             "publishNotReadyAddresses": True,
             "selector": {"batch.kubernetes.io/job-name": name},
+        },
+    }
+
+
+def peers(launch: Launch, uid: str, epoch: int) -> Manifest:
+    """Return the NetworkPolicy by which the workers of a gang reach each other, and nobody else.
+
+    The site's own policies deny what none allows; where there are none, this one denies others.
+    """
+    name = names.attempt_name(launch.worker.job, launch.worker.attempt)
+    same = {"podSelector": {"matchLabels": {"batch.kubernetes.io/job-name": name}}}
+    return {
+        "apiVersion": "networking.k8s.io/v1",
+        "kind": "NetworkPolicy",
+        "metadata": {
+            "name": name,
+            "labels": labels_of(launch),
+            "annotations": {names.EPOCH: str(epoch)},
+            "ownerReferences": owned_by(name, uid),
+        },
+        "spec": same
+        | {
+            "policyTypes": ["Ingress"],
+            "ingress": [{"from": [same]}],
         },
     }
 
