@@ -3,6 +3,7 @@
 - ``connect`` / ``Connection``: get, list, create, replace, patch, apply, delete, streams; raw JSON
   decoded into the msgspec Structs of the caller; repeated with jitter; typed errors.
 - ``Reflector``: list and watch as one async iterator of typed changes, with a trimmed cache.
+- ``Election``: who leads, by a Lease; its ``guard`` stops the writes of who does not.
 - ``kinds``: the objects that we touch.
 
 It knows nothing of jobs or GPUs.
@@ -16,6 +17,7 @@ from benchpool_scheduler.kube.connection import (
     Precondition,
     connect,
 )
+from benchpool_scheduler.kube.election import Timing
 from benchpool_scheduler.kube.failures import (
     AlreadyExists,
     Conflict,
@@ -27,7 +29,7 @@ from benchpool_scheduler.kube.failures import (
     NotFound,
 )
 from benchpool_scheduler.kube.kinds import Kind
-from benchpool_scheduler.kube.leading import NotLeading
+from benchpool_scheduler.kube.leading import Election, NotLeading
 from benchpool_scheduler.kube.patience import ONCE, Patience
 from benchpool_scheduler.kube.watching import (
     Appeared,
@@ -48,6 +50,7 @@ __all__ = [
     "Changed",
     "Conflict",
     "Connection",
+    "Election",
     "Forbidden",
     "Gone",
     "Invalid",
@@ -65,6 +68,7 @@ __all__ = [
     "Patience",
     "Precondition",
     "Reflector",
+    "Timing",
     "Vanished",
     "connect",
 ]

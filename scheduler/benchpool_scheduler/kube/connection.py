@@ -88,8 +88,9 @@ class Connection:
     Attributes:
         namespace: The one that kubeconfig or pod names.
         server: The API server's URL.
-        guard: Called just before each try of each write; what it raises ends the call. Election
-            sets it, so that who is no longer the leader does not write.
+        guard: Called before each try of each write, and once more when its body is about to go
+            out; what it raises ends the call. An election sets it: a process that was stopped and
+            goes on must not write what it had begun.
         writes: Number of writes that were answered well, since the start.
     """
 
@@ -111,7 +112,7 @@ class Connection:
         )
         self.namespace = access.namespace
         self.server = access.server
-        self.guard: Callable[[], None] = lambda: None
+        self.guard: Callable[[], None] | None = None
         self.writes = 0
 
     async def close(self) -> None:
@@ -353,7 +354,7 @@ class Connection:
             asked = None
             try:
                 async with self._turns:
-                    if method != "GET":
+                    if self.guard is not None and method != "GET":
                         self.guard()
                     status, answer, asked = await self._once(method, path, data, form, params)
             except (aiohttp.ClientError, TimeoutError, OSError) as failed:
@@ -380,12 +381,17 @@ class Connection:
     async def _once(
         self, method: str, path: str, data: bytes | None, form: str, params: Params | None
     ) -> tuple[int, bytes, float | None]:
+        headers = await self._headers(form if data is not None else None)
+        body: bytes | AsyncIterator[bytes] | None = data
+        if data is not None and self.guard is not None:
+            headers["Content-Length"] = str(len(data))
+            body = _guarded(self.guard, data)
         async with self._session.request(
             method,
             self.server + path,
-            data=data,
+            data=body,
             params=params,
-            headers=await self._headers(form if data is not None else None),
+            headers=headers,
             timeout=aiohttp.ClientTimeout(total=REQUEST_S, sock_connect=CONNECT_S),
             proxy=self._access.proxy,
             server_hostname=self._access.server_name,
@@ -455,6 +461,12 @@ async def connect(
         yield connection
     finally:
         await connection.close()
+
+
+async def _guarded(guard: Callable[[], None], data: bytes) -> AsyncIterator[bytes]:
+    """Yield a body when the connection is there; a request without its body has no effect."""
+    guard()
+    yield data
 
 
 def _selectors(labels: str | None, fields: str | None) -> Params:

@@ -1,11 +1,247 @@
-"""What is raised where somebody who is no longer the leader would write."""
+"""Leading by a Lease object: the shell around ``election``.
+
+election = Election(connection_of_its_own, namespace, "benchpool-scheduler", identity)
+epoch = await election.win()               # returns when this process leads
+others.guard = election.guard              # writes of whoever does not lead end in NotLeading
+keeping = asyncio.create_task(election.keep())      # raises NotLeading when the term is over
+...
+await election.resign()                    # after the last write: the next one need not wait
+"""
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+import logging
+import random
+import time
+from datetime import UTC, datetime
+from typing import Any
+
+from msgspec import Struct
+
 from benchpool_scheduler.errors import Unavailable
+from benchpool_scheduler.kube.connection import Connection
+from benchpool_scheduler.kube.election import (
+    End,
+    Record,
+    Standing,
+    Timing,
+    Wait,
+    Write,
+    may_write,
+    observe,
+    step,
+    written,
+)
+from benchpool_scheduler.kube.failures import AlreadyExists, Conflict, KubeUnavailable, NotFound
+from benchpool_scheduler.kube.kinds import LEASES
+from benchpool_scheduler.kube.patience import ONCE
+
+log = logging.getLogger(__name__)
+
+ADDRESS = "benchpool.io/leader-address"
+"""Annotation of the lease: where the leader can be reached."""
 
 
 class NotLeading(Unavailable):
     """This process is not the leader, or no longer: it writes nothing, and ends or stands by."""
 
     default_code = "not-leading"
+
+
+def clock() -> float:
+    """Return seconds that nobody can set, and that go on while the machine sleeps."""
+    if hasattr(time, "CLOCK_BOOTTIME"):
+        return time.clock_gettime(time.CLOCK_BOOTTIME)
+    return time.monotonic()
+
+
+class _Metadata(Struct, frozen=True, rename="camel"):
+    name: str = ""
+    resource_version: str = ""
+    annotations: dict[str, str] | None = None
+
+
+class _Spec(Struct, frozen=True, rename="camel"):
+    holder_identity: str | None = None
+    lease_transitions: int | None = None
+    renew_time: str | None = None
+
+
+class _Lease(Struct, frozen=True):
+    metadata: _Metadata
+    spec: _Spec = _Spec()
+
+
+class Election:
+    """One process's part in it.
+
+    Args:
+        connection: Of its own: no other request must hold up a renewal, no guard end it.
+        identity: Of this process alone, e.g. the pod's name and a random word.
+        address: Where others can reach this process when it leads.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        namespace: str,
+        name: str,
+        identity: str,
+        *,
+        address: str = "",
+        timing: Timing = Timing(),  # noqa: B008 (frozen)
+    ) -> None:
+        self._connection = connection
+        self._namespace = namespace
+        self._name = name
+        self._address = address
+        self._timing = timing
+        self._standing = Standing(identity)
+
+    @property
+    def epoch(self) -> int:
+        """The number of this process's term, 0 before."""
+        return self._standing.epoch
+
+    @property
+    def leads(self) -> bool:
+        """Whether it leads at this moment."""
+        return may_write(self._standing, clock())
+
+    @property
+    def leader(self) -> Record | None:
+        """The lease as last seen: who leads, and at which address."""
+        return self._standing.record
+
+    def guard(self) -> None:
+        """Do nothing for the leader. Errors: NotLeading for everybody else."""
+        if not self.leads:
+            who = self._standing.record
+            raise NotLeading(
+                "This replica of the scheduler does not lead"
+                + (f"; {who.holder} does." if who is not None and who.holder else ".")
+            )
+
+    async def win(self) -> int:
+        """Stand by until this process leads; return its epoch."""
+        while True:
+            await self._look()
+            match step(self._standing, clock(), self._timing):
+                case Write() as write:
+                    await self._write(write)
+                    if self.leads:
+                        log.info("leading, epoch %d", self.epoch)
+                        return self.epoch
+                    await asyncio.sleep(self._jittered(self._timing.retry_s))
+                case Wait(seconds=seconds):
+                    await asyncio.sleep(max(0.05, min(seconds, self._jittered(seconds))))
+                case End():
+                    raise NotLeading("The term of this process is over; it must start anew.")
+
+    async def keep(self) -> None:
+        """Renew for as long as that succeeds. Errors: NotLeading, always in the end."""
+        while self.leads:
+            # Whatever is slow, the end of the term is told in time.
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout((self._standing.until or 0.0) - clock()):
+                    await asyncio.sleep(self._jittered(self._timing.retry_s))
+                    match step(self._standing, clock(), self._timing):
+                        case Write() as write:
+                            await self._write(write)
+                        case _:
+                            break
+        self._standing = observe(self._standing, None, clock())
+        raise NotLeading(
+            f"The lease {self._name} could not be renewed in {self._timing.renew_s:g} s or is "
+            "another's now; this process ends and another one leads."
+        )
+
+    async def resign(self) -> None:
+        """Give the lease back, after the last write. One that cannot be given back runs out."""
+        standing = self._standing
+        if not self.leads or standing.record is None:
+            return
+        self._standing = observe(standing, None, clock())
+        with contextlib.suppress(KubeUnavailable, Conflict, NotFound, TimeoutError):
+            async with asyncio.timeout(self._timing.retry_s):
+                await self._put(standing.record.version, standing.epoch, holder="")
+
+    # ------------------------------------------------------------------ inside
+
+    def _jittered(self, seconds: float) -> float:
+        return seconds * random.uniform(0.8, 1.2)  # noqa: S311
+
+    async def _look(self) -> None:
+        try:
+            async with asyncio.timeout(self._timing.retry_s * 2):
+                found: _Lease = await self._connection.get(
+                    LEASES, self._name, namespace=self._namespace, as_=_Lease
+                )
+        except NotFound:
+            self._standing = observe(self._standing, None, clock())
+        except (KubeUnavailable, TimeoutError) as away:
+            log.warning("the lease cannot be read: %s", away)
+            await asyncio.sleep(self._jittered(self._timing.retry_s))
+        else:
+            self._standing = observe(self._standing, _record(found), clock())
+
+    async def _write(self, write: Write) -> None:
+        sent = clock()
+        limit_s = self._timing.retry_s * 2
+        if self._standing.until is not None:
+            limit_s = min(limit_s, max(0.1, self._standing.until - sent))
+        try:
+            async with asyncio.timeout(limit_s):
+                found = await self._put(write.version, write.transitions, self._standing.me)
+        except (Conflict, AlreadyExists, NotFound):
+            await self._look()
+        except (KubeUnavailable, TimeoutError) as away:
+            log.warning("the lease cannot be written: %s", away)
+            await self._look_after_loss()
+        else:
+            self._standing = written(self._standing, _record(found), sent, clock(), self._timing)
+
+    async def _look_after_loss(self) -> None:
+        """See what became of a write without an answer: the next one needs its version."""
+        if self._standing.until is None or self.leads:
+            await self._look()
+
+    async def _put(self, version: str | None, transitions: int, holder: str) -> _Lease:
+        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")  # for people only
+        metadata: dict[str, Any] = {
+            "name": self._name,
+            "annotations": {ADDRESS: self._address if holder else ""},
+        }
+        body = {
+            "apiVersion": LEASES.api_version,
+            "kind": LEASES.kind,
+            "metadata": metadata,
+            "spec": {
+                "holderIdentity": holder,
+                "leaseDurationSeconds": max(1, round(self._timing.duration_s)),
+                "renewTime": now,
+                "leaseTransitions": transitions,
+            },
+        }
+        if version is None:
+            made: _Lease = await self._connection.create(
+                LEASES, body, namespace=self._namespace, as_=_Lease, patience=ONCE
+            )
+            return made
+        metadata["resourceVersion"] = version
+        put: _Lease = await self._connection.replace(
+            *(LEASES, self._name, body), namespace=self._namespace, as_=_Lease, patience=ONCE
+        )
+        return put
+
+
+def _record(lease: _Lease) -> Record:
+    return Record(
+        holder=lease.spec.holder_identity or "",
+        transitions=lease.spec.lease_transitions or 0,
+        mark=lease.spec.renew_time or "",
+        version=lease.metadata.resource_version,
+        address=(lease.metadata.annotations or {}).get(ADDRESS, ""),
+    )

@@ -43,7 +43,7 @@ class FsspecObjects:
     # ------------------------------------------------------------------ contents
 
     def put(self, sha256: str, file: Path) -> None:
-        """Take a local file that has this hash; it is gone afterwards."""
+        """Take a local file that has this hash; it is gone afterwards, and the content durable."""
         target = self._content(sha256)
         with _told(self.url):
             self._fs.makedirs(target.rpartition("/")[0], exist_ok=True)
@@ -54,7 +54,7 @@ class FsspecObjects:
             # Renaming is atomic on one file system only.
             near = f"{target}.{os.getpid()}.{time.monotonic_ns()}"
             shutil.move(file, near)
-            Path(near).replace(target)
+            _settle(Path(near), Path(target))
 
     def put_bytes(self, sha256: str, data: bytes) -> None:
         """Take a content that has this hash."""
@@ -64,7 +64,7 @@ class FsspecObjects:
             near = f"{target}.{time.monotonic_ns()}" if self._local else target
             self._fs.pipe_file(near, data)
             if self._local:
-                Path(near).replace(target)
+                _settle(Path(near), Path(target))
 
     def put_listed(self, data: bytes) -> str:
         """Take a content of our own and return its hash."""
@@ -126,6 +126,18 @@ class FsspecObjects:
     def _marker(self, sha256: str, user: str) -> str:
         # A user's name may be anything, ``..`` too; with the letter before it, it names one folder.
         return f"{self._root}/by/u-{quote(user, safe='')}/{sha256}"
+
+
+def _settle(near: Path, target: Path) -> None:
+    """Give a file its name, durably."""
+    with near.open("rb") as file:
+        os.fsync(file.fileno())
+    near.replace(target)
+    folder = os.open(target.parent, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
 
 
 def _time_of(about: dict[str, Any]) -> float:

@@ -15,13 +15,13 @@ import asyncio
 import contextlib
 import logging
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 import msgspec
 
-from benchpool_scheduler.contract import JobSubmission
+from benchpool_scheduler.contract import Job, JobSubmission
 from benchpool_scheduler.contract_kubernetes import ACCEPTED, JOB, PROJECT, USER
 from benchpool_scheduler.core.states import JobState
 from benchpool_scheduler.errors import BenchpoolError
@@ -48,7 +48,14 @@ from benchpool_scheduler.store.kubernetes.submissions import (
     bundle_of,
     files_of,
 )
-from benchpool_scheduler.store.kubernetes.translation import Image, Told, as_image, moment, refusal
+from benchpool_scheduler.store.kubernetes.translation import (
+    Image,
+    Told,
+    as_image,
+    moment,
+    refusal,
+    told_of,
+)
 from benchpool_scheduler.store.kubernetes.writing import JOBS, Writer
 from benchpool_scheduler.store.records import AddJob, AddObject, Change, Contents, Note
 
@@ -333,6 +340,10 @@ class KubernetesStore:
                     held.revision += 1
                     self._writer.later(held)
 
+    def announce(self, jobs: Sequence[Job]) -> None:
+        """Let these jobs, as people see them, say why they wait; written later."""
+        self.tell({job.id: told_of(job) for job in jobs})
+
     # ------------------------------------------------------------------ what others write
 
     async def written(self) -> AsyncIterator[Written]:
@@ -442,7 +453,9 @@ def _is_plain(image: Image) -> bool:
 
 def _is_news(before: Told, now: Told) -> bool:
     """Tell whether what is told changed by more than its numbers."""
-    was = None if before.reason is None else before.reason.code
-    return was != (None if now.reason is None else now.reason.code) or (
-        before.over_quota != now.over_quota
-    )
+    return _gist(before) != _gist(now)
+
+
+def _gist(told: Told) -> tuple[object, ...]:
+    code = None if told.reason is None else told.reason.code
+    return code, told.over_quota, told.likely is None

@@ -59,6 +59,18 @@ class Told(Struct, frozen=True):
     over_quota: bool = False
 
 
+def told_of(job: contract.Job) -> Told:
+    """Return what a job as people see it says of its waiting."""
+    reason, start = job.reason, job.estimated_start
+    return Told(
+        None if reason is None else Note(reason.code, reason.text, reason.remedy, reason.numbers),
+        None if start is None else seconds(start.earliest),
+        None if start is None else seconds(start.likely),
+        None if start is None else seconds(start.latest),
+        job.over_quota,
+    )
+
+
 class Image(Struct, frozen=True):
     """A job as a whole."""
 

@@ -1,0 +1,165 @@
+"""Leading by a real Lease on a real API server: take-over, resignation, and a leader that stops."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from benchpool_cluster.access import Access
+from benchpool_scheduler.kube import Connection, Election, NotLeading, Timing, connect
+from benchpool_scheduler.kube.kinds import CONFIG_MAPS, LEASES
+
+pytestmark = pytest.mark.kubernetes
+QUICK = Timing(duration_s=3.0, renew_s=2.0, retry_s=0.5)
+
+
+def part(connection: Connection, namespace: str, who: str) -> Election:
+    address = f"http://{who}:8080"
+    return Election(connection, namespace, "scheduler", who, address=address, timing=QUICK)
+
+
+async def test_one_leads_and_the_next_follows_when_it_resigns(
+    connection: Connection, namespace: str
+) -> None:
+    one, two = (part(connection, namespace, who) for who in ("one", "two"))
+    assert await one.win() == 1
+    one.guard()
+    keeping = asyncio.create_task(one.keep())
+    winning = asyncio.create_task(two.win())
+    await asyncio.sleep(QUICK.duration_s * 2)  # longer than a lease that nobody renews lasts
+    assert one.leads
+    assert not winning.done()
+    with pytest.raises(NotLeading, match="one does"):
+        two.guard()
+    assert two.leader is not None
+    assert two.leader.address == "http://one:8080"
+    keeping.cancel()
+    await one.resign()
+    with pytest.raises(NotLeading):
+        one.guard()
+    async with asyncio.timeout(QUICK.retry_s * 3):
+        assert await winning == 2
+    two.guard()
+
+
+async def test_a_leader_whose_lease_was_taken_or_deleted_ends(
+    connection: Connection, namespace: str
+) -> None:
+    one = part(connection, namespace, "one")
+    await one.win()
+    keeping = asyncio.create_task(one.keep())
+    change = {"spec": {"holderIdentity": "somebody", "leaseTransitions": 7}}
+    await connection.patch(LEASES, "scheduler", change, namespace=namespace)
+    async with asyncio.timeout(QUICK.renew_s + 1):
+        with pytest.raises(NotLeading, match="another's now"):
+            await keeping
+    assert not one.leads
+
+
+async def test_a_leader_that_cannot_renew_ends_before_another_may_lead(
+    access: Access, connection: Connection, namespace: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with connect(access.kubeconfig) as cut_off:
+        one = part(cut_off, namespace, "one")
+        await one.win()
+        keeping = asyncio.create_task(one.keep())
+        two = part(connection, namespace, "two")
+        winning = asyncio.create_task(two.win())
+
+        async def swallowed(*words: Any, **more: Any) -> bytes:
+            await asyncio.sleep(3600)
+            raise AssertionError("no answer comes")
+
+        monkeypatch.setattr(cut_off, "request", swallowed)
+        async with asyncio.timeout(QUICK.duration_s + 1):
+            with pytest.raises(NotLeading):
+                await keeping
+        assert not winning.done()
+        async with asyncio.timeout(QUICK.duration_s + 2):
+            assert await winning == 2
+        assert not one.leads
+
+
+WRITER = """
+import asyncio, sys
+from pathlib import Path
+from benchpool_scheduler.kube import Election, NotLeading, Timing, connect
+from benchpool_scheduler.kube.kinds import CONFIG_MAPS
+
+async def main(kubeconfig, namespace, who):
+    async with connect(Path(kubeconfig)) as own, connect(Path(kubeconfig)) as connection:
+        election = Election(own, namespace, "scheduler", who,
+                            timing=Timing(duration_s=3.0, renew_s=2.0, retry_s=0.5))
+        epoch = await election.win()
+        connection.guard = election.guard
+        keeping = asyncio.ensure_future(election.keep())
+        print("leads", epoch, flush=True)
+        number = 0
+        async def write(lane):
+            nonlocal number
+            while True:
+                number += 1
+                name = f"{who}-{number}"
+                body = {"metadata": {"name": name, "labels": {"epoch": str(epoch)}}}
+                await connection.create(CONFIG_MAPS, body, namespace=namespace)
+        lanes = [asyncio.ensure_future(write(lane)) for lane in range(4)]
+        done, _ = await asyncio.wait([keeping, *lanes], return_when=asyncio.FIRST_COMPLETED)
+        failed = [task.exception() for task in done]
+        print("ends", [type(it).__name__ for it in failed], flush=True)
+
+asyncio.run(main(*sys.argv[1:]))
+"""
+
+
+@contextlib.asynccontextmanager
+async def writer(
+    access: Access, namespace: str, who: str
+) -> AsyncIterator[asyncio.subprocess.Process]:
+    words = ["-c", WRITER, str(access.kubeconfig), namespace, who]
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, *words, stdout=asyncio.subprocess.PIPE,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+    )  # fmt: skip
+    try:
+        yield process
+    finally:
+        if process.returncode is None:
+            process.kill()
+        await process.wait()
+
+
+async def said(process: asyncio.subprocess.Process, seconds: float = 30) -> str:
+    assert process.stdout is not None
+    async with asyncio.timeout(seconds):
+        return (await process.stdout.readline()).decode().strip()
+
+
+async def test_a_leader_that_was_stopped_writes_nothing_after_another_has_taken_over(
+    access: Access, connection: Connection, namespace: str
+) -> None:
+    async with writer(access, namespace, "old") as old:
+        assert await said(old) == "leads 1"
+        await asyncio.sleep(1)
+        old.send_signal(signal.SIGSTOP)
+        async with writer(access, namespace, "new") as new:
+            assert await said(new) == "leads 2"
+            await asyncio.sleep(0.5)
+            of_old = await _names(connection, namespace, "epoch=1")
+            assert of_old
+            old.send_signal(signal.SIGCONT)
+            assert "NotLeading" in await said(old)
+            await asyncio.sleep(0.5)
+            assert await _names(connection, namespace, "epoch=1") == of_old
+            assert await _names(connection, namespace, "epoch=2")
+
+
+async def _names(connection: Connection, namespace: str, labels: str) -> set[str]:
+    listed = await connection.list(CONFIG_MAPS, namespace=namespace, labels=labels)
+    return {it["metadata"]["name"] for it in listed.items}

@@ -1,0 +1,68 @@
+"""Uploaded contents through fsspec: the same on a folder and on an object store."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+import time
+from pathlib import Path
+
+import pytest
+
+from benchpool_scheduler.errors import Unavailable
+from benchpool_scheduler.store.kubernetes import FsspecObjects
+
+HELLO = b"print('hello')"
+SHA256 = hashlib.sha256(HELLO).hexdigest()
+
+
+@pytest.fixture(params=["file", "memory"])
+def objects(request: pytest.FixtureRequest, tmp_path: Path) -> FsspecObjects:
+    """A place of contents of this test alone."""
+    if request.param == "file":
+        return FsspecObjects(f"file://{tmp_path}/objects")
+    return FsspecObjects(f"memory://{secrets.token_hex(4)}")
+
+
+def test_a_content_is_whole_or_not_there(objects: FsspecObjects, tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        objects.open(SHA256)
+    assert not objects.has(SHA256)
+    upload = tmp_path / "upload"
+    upload.write_bytes(HELLO)
+    objects.put(SHA256, upload)
+    assert not upload.exists()
+    assert objects.has(SHA256)
+    assert objects.read(SHA256) == HELLO
+    assert objects.put_listed(HELLO) == SHA256
+    objects.delete(SHA256)
+    objects.delete(SHA256)
+    assert not objects.has(SHA256)
+
+
+@pytest.mark.parametrize("user", ["susan", "..", "a/b", "ü %2F", "u-x"])
+def test_who_uploaded_is_known_whatever_the_name(objects: FsspecObjects, user: str) -> None:
+    assert objects.load() == {}
+    objects.mark(SHA256, user)
+    objects.mark(SHA256, "joe")
+    known = objects.load()
+    assert set(known) == {SHA256}
+    assert set(known[SHA256]) == {user, "joe"}
+    assert abs(known[SHA256][user] - time.time()) < 60
+    objects.unmark(SHA256, [user, "nobody"])
+    assert set(objects.load()[SHA256]) == {"joe"}
+
+
+def test_a_place_that_cannot_be_written_is_told_in_words(tmp_path: Path) -> None:
+    (tmp_path / "objects").write_text("a file, no folder")
+    objects = FsspecObjects(f"file://{tmp_path}/objects")
+    with pytest.raises(Unavailable, match="check that it is there"):
+        objects.mark(SHA256, "susan")
+
+
+def test_no_name_leads_out_of_the_place(tmp_path: Path) -> None:
+    objects = FsspecObjects(f"file://{tmp_path}/objects")
+    for user in ("..", "../..", "/etc"):
+        objects.mark(SHA256, user)
+    found = {path.relative_to(tmp_path).parts[0] for path in tmp_path.rglob("*")}
+    assert found == {"objects"}
