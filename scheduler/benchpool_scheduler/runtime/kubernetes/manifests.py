@@ -167,10 +167,7 @@ def resources(launch: Launch, settings: ClusterSettings) -> Manifest:
         limits["memory"] = gibibytes(memory)
     if gpus:
         limits[resource_of(launch.gpus)] = str(gpus)
-    return {
-        "requests": asked | {k: v for k, v in limits.items() if k != "memory"},
-        "limits": limits,
-    }
+    return {"requests": asked | limits, "limits": limits}
 
 
 def resource_of(slots: Sequence[str]) -> str:

@@ -93,8 +93,14 @@ class KubernetesRuntime:
             take_up=lambda attempt: self._ask(attempt, self._take_up),
             why_not=self._why_not,
         )
+        self._notebooks: dict[str, PodSeen] = {}
         self._open = False
         self._ticker: asyncio.Task[None] | None = None
+
+    @property
+    def writes(self) -> int:
+        """Number of writes that the API server has taken from us."""
+        return self._connection.writes
 
     @property
     def seen_nodes(self) -> Iterable[NodeSeen]:
@@ -244,9 +250,9 @@ class KubernetesRuntime:
         Call it for every lease in force after a start too; repeating it does nothing.
         """
         self._room.hold(lease, slots)
-        for pod in list(self._following.pods):
-            if pod.lease == lease:
-                self._notebook_changed(pod)
+        pod = self._notebooks.get(lease)
+        if pod is not None:
+            self._notebook_changed(pod)
 
     def release(self, lease: str) -> None:
         """Forget a lease; until its pod is gone, its slots are nobody's."""
@@ -302,7 +308,10 @@ class KubernetesRuntime:
             return
         if pod.job:
             self._lookout.pod_changed(pod, gone)
-        elif pod.lease and not gone:
+        elif pod.lease and gone:
+            self._notebooks.pop(pod.lease, None)
+        elif pod.lease:
+            self._notebooks[pod.lease] = pod
             self._notebook_changed(pod)
 
     def _why_not(self, name: str) -> str | None:

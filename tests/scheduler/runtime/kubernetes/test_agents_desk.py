@@ -1,0 +1,175 @@
+"""The scheduler's side for agents: over HTTP, each with the token of its own worker."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import threading
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+from tornado.httpserver import HTTPServer
+from tornado.netutil import bind_sockets
+from tornado.web import Application
+
+from benchpool_scheduler.api.workers import Agents
+from benchpool_scheduler.runtime import Notice, WorkerEvent, WorkerId, WorkerProgress
+from benchpool_scheduler.runtime.kubernetes import Desk, Tokens
+from benchpool_scheduler.runtime.kubernetes.agent.link import Away, Link
+from benchpool_scheduler.runtime.kubernetes.agent.link import Refused as LinkRefused
+from benchpool_scheduler.runtime.local import logs
+from benchpool_scheduler.runtime.local.folders import Folders
+from benchpool_scheduler.testing.real_pods import Bundle
+
+WORKER = WorkerId("j" * 26, 1, 0)
+TOKENS = Tokens(b"s" * 32)
+
+
+class Desked:
+    """A desk that is served, and what it told."""
+
+    def __init__(self, state: Path) -> None:
+        self.told: list[WorkerEvent] = []
+        self.folders = Folders(state)
+        self.desk = Desk(self.folders, self.told.append, log_bytes=1 << 20)
+        self.bundle = Bundle(train_py="print(1)")
+        self.server = HTTPServer(
+            Application(Agents(self.desk, TOKENS, self.bundle, 1 << 20).rules("/"))
+        )
+        (listening,) = bind_sockets(0, "127.0.0.1", socket.AF_INET)
+        self.server.add_sockets([listening])
+        self.url = f"http://127.0.0.1:{listening.getsockname()[1]}/workers"
+
+    def client(self, worker: WorkerId = WORKER, token: str | None = None) -> httpx.AsyncClient:
+        """A client of a worker's agent."""
+        path = f"{self.url}/{worker.job}/{worker.attempt}/{worker.worker}/"
+        bearer = f"Bearer {TOKENS.of(worker) if token is None else token}"
+        return httpx.AsyncClient(
+            base_url=path, headers={"Authorization": bearer}, trust_env=False, timeout=20
+        )
+
+
+@pytest.fixture
+async def desked(tmp_path: Path) -> AsyncIterator[Desked]:
+    """A desk that is served."""
+    made = Desked(tmp_path)
+    yield made
+    made.server.stop()
+    await made.server.close_all_connections()
+
+
+async def test_nobody_is_answered_without_the_token_of_that_very_worker(desked: Desked) -> None:
+    other = TOKENS.of(WorkerId(WORKER.job, 2, 0))
+    for token in ("none", "0" * 64, other):
+        async with desked.client(token=token) as client:
+            for method, path in (
+                ("GET", "notice?wait_s=0"),
+                ("POST", "log?offset=0"),
+                ("POST", "progress"),
+                ("GET", f"objects/{desked.bundle.files[0].sha256}"),
+                ("GET", "checkpoint/0"),
+                ("PUT", "checkpoint"),
+                ("PUT", "results"),
+            ):
+                answer = await client.request(
+                    method, path, content=b"x" if method != "GET" else b""
+                )
+                assert answer.status_code == 401, path
+    assert desked.told == []
+    assert list(desked.folders.workers()) == []
+
+
+async def test_a_notice_arrives_while_the_agent_asks(desked: Desked) -> None:
+    async with desked.client() as client:
+        asking = asyncio.create_task(client.get("notice", params={"wait_s": 20}))
+        await asyncio.sleep(0.1)
+        assert desked.desk.listens(WORKER)
+        desked.desk.notify(WORKER, Notice("pause", 30.0, "joe", "room"))
+        began = time.monotonic()
+        answer = await asking
+        assert time.monotonic() - began < 1.0
+        assert answer.json() | {"grace_s": 0} == {
+            "kind": "pause",
+            "grace_s": 0,
+            "for": "joe",
+            "text": "room",
+        }
+        again = await client.get("notice", params={"wait_s": 0, "known": "pause"})
+        assert again.status_code == 204
+        desked.desk.notify(WORKER, Notice("cancel", 5.0, "susan", "enough"))
+        stronger = await client.get("notice", params={"wait_s": 0, "known": "pause"})
+        assert stronger.json()["kind"] == "cancel"
+
+
+async def test_a_log_goes_on_where_it_is_whoever_sends_what_again(desked: Desked) -> None:
+    folder = desked.folders.worker(WORKER)
+    async with desked.client() as client:
+        for offset, data, after in ((0, b"hello ", 6), (0, b"hello ", 6), (3, b"lo world", 11)):
+            answer = await client.post("log", params={"offset": offset}, content=data)
+            assert answer.json() == {"next": after}
+        assert logs.read(folder, 0, 100) == (0, b"hello world")
+        gap = await client.post("log", params={"offset": 500}, content=b"later")
+        assert gap.json() == {"next": 505}
+        assert logs.read(folder, 11, 100) == (500, b"later")
+        much = bytes(range(256)) * 2048
+        for number in range(6):
+            await client.post("log", params={"offset": 505 + number * len(much)}, content=much)
+    total = sum(path.stat().st_size for path in folder.iterdir())
+    assert total < 1.5 * (1 << 20)
+    end = 505 + 6 * len(much)
+    assert logs.read(folder, end - 2, 100) == (end - 2, much[-2:])
+
+
+async def test_progress_is_told_and_nonsense_refused(desked: Desked) -> None:
+    async with desked.client() as client:
+        good = {"fraction": 0.5, "text": "half", "metrics": {"loss": 1.5}, "checkpoint_at": 7.0}
+        assert (await client.post("progress", json=good)).status_code == 200
+        for bad in ({"fraction": 2}, {"text": "x" * 501}, {"other": 1}, [1]):
+            assert (await client.post("progress", json=bad)).status_code == 422
+    (told,) = desked.told
+    assert isinstance(told, WorkerProgress)
+    assert (told.fraction, told.text, told.checkpoint_at) == (0.5, "half", 7.0)
+
+
+async def test_a_job_reads_its_own_contents_only(desked: Desked) -> None:
+    async with desked.client() as client:
+        answer = await client.get(f"objects/{desked.bundle.files[0].sha256}")
+        assert answer.content == b"print(1)"
+        assert (await client.get(f"objects/{'0' * 64}")).status_code == 404
+        assert (await client.get("objects/../../secret")).status_code == 404
+
+
+async def test_what_was_saved_is_fetched_by_the_next_attempt(desked: Desked) -> None:
+    async with desked.client() as client:
+        assert (await client.get("checkpoint/0")).status_code == 404
+        assert (await client.put("checkpoint", content=b"saved")).status_code == 200
+        large = b"x" * ((1 << 20) + 1)
+        assert (await client.put("checkpoint", content=large)).status_code == 413
+    async with desked.client(WorkerId(WORKER.job, 2, 0)) as client:
+        assert (await client.get("checkpoint/0")).content == b"saved"
+    kept = list(desked.desk.carried(WORKER.job, "checkpoint", 0).parent.iterdir())
+    assert [path.name for path in kept] == ["checkpoint-0.tar"]
+
+
+async def test_an_agent_waits_while_the_scheduler_is_away(desked: Desked) -> None:
+    path = f"{WORKER.job}/{WORKER.attempt}/{WORKER.worker}"
+    link = Link(desked.url, path, TOKENS.of(WORKER), threading.Event())
+    with _silent() as nowhere:
+        lost = Link(nowhere, path, TOKENS.of(WORKER), threading.Event())
+        with pytest.raises(Away):
+            await asyncio.to_thread(lost.get, "notice?wait_s=0", patience_s=0.5)
+    assert await asyncio.to_thread(link.get, "notice?wait_s=0") == b""
+    wrong = Link(desked.url, path, "0" * 64, threading.Event())
+    with pytest.raises(LinkRefused, match="token of this very worker"):
+        await asyncio.to_thread(wrong.get, "notice?wait_s=0", patience_s=60.0)
+
+
+@contextmanager
+def _silent() -> Iterator[str]:
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        yield f"http://127.0.0.1:{bound.getsockname()[1]}/workers"

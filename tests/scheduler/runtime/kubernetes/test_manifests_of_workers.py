@@ -1,0 +1,148 @@
+"""What the API server is given: bounded, the same for the same launch, and restricted."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from benchpool_scheduler import contract_kubernetes as names
+from benchpool_scheduler.errors import InvalidInput
+from benchpool_scheduler.runtime import Launch, SnapshotEntry, WorkerId
+from benchpool_scheduler.runtime.kubernetes import manifests, orders
+from benchpool_scheduler.runtime.kubernetes.agent import environment
+from benchpool_scheduler.runtime.kubernetes.agent.order import Order
+from benchpool_scheduler.runtime.local import environment as local
+from benchpool_scheduler.testing.pods import launches, settings_for
+
+SETTINGS = settings_for("jobs")
+
+
+def job_of(launch: Launch) -> dict[str, Any]:
+    """Return the Job of a launch."""
+    places = [manifests.placement(node, launch.gpus) for node in launch.nodes]
+    return manifests.job(launch, places, SETTINGS, 7)
+
+
+def order_of(launch: Launch, index: int = 0) -> Order:
+    """Return what an agent reads."""
+    packed = orders.pack(orders.order(launch, SETTINGS))
+    return Order(gzip.decompress(packed), index, "token")
+
+
+def test_a_worker_asks_for_what_it_was_given() -> None:
+    (launch,) = launches([("n0", (0, 1))], cpus=6.5, memory_gib=24.0, image="susan@sha256:1")
+    (container,) = job_of(launch)["spec"]["template"]["spec"]["containers"]
+    assert container["image"] == "susan@sha256:1"
+    assert container["resources"] == {
+        "requests": {"cpu": "6500m", "memory": "24576Mi", "nvidia.com/gpu": "2"},
+        "limits": {"memory": "24576Mi", "nvidia.com/gpu": "2"},
+    }
+
+
+def test_a_slice_is_asked_for_by_its_own_name() -> None:
+    (launch,) = launches(
+        [("n0", ())],
+    )
+    sliced = Launch(launch.worker, ("true",), {}, ("n0/mig-1g.10gb/3",), None, nodes=("n0",))
+    (container,) = job_of(sliced)["spec"]["template"]["spec"]["containers"]
+    assert container["resources"]["limits"] == {"nvidia.com/mig-1g.10gb": "1"}
+
+
+def test_a_home_volume_is_mounted_and_keeps_the_checkpoint() -> None:
+    (launch,) = launches(
+        [("n0", (0,))],
+        claim="home-susan",
+        claim_path="/home/susan",
+        working_dir=Path("/home/susan/work"),
+        output_dir=Path("/home/susan/work/out"),
+    )
+    spec = job_of(launch)["spec"]["template"]["spec"]
+    assert {"name": "home", "persistentVolumeClaim": {"claimName": "home-susan"}} in spec["volumes"]
+    told = order_of(launch)
+    assert told.home == "/home/susan/work/out"
+    assert told.cwd == "/home/susan/work"
+    assert told.checkpoint.startswith("/home/susan/.benchpool/jobs/")
+    assert not told.carries
+
+
+@given(st.text(max_size=400), st.text(max_size=400))
+def test_names_of_people_change_nothing_but_annotations(user: str, project: str) -> None:
+    own = {"BENCHPOOL_USER": user, "BENCHPOOL_PROJECT": project}
+    plain = Launch(WorkerId("j" * 26, 1, 0), ("true",), {}, ("n0/0",), None, nodes=("n0",))
+    named = Launch(WorkerId("j" * 26, 1, 0), ("true",), own, ("n0/0",), None, nodes=("n0",))
+    expected, found = job_of(plain), job_of(named)
+    for body in (expected, found):
+        for part in (body, body["spec"]["template"]):
+            notes = part["metadata"]["annotations"]
+            assert all(len(text) <= manifests.ANNOTATION_BYTES for text in notes.values())
+            del notes[names.USER], notes[names.PROJECT]
+    assert found == expected
+
+
+@given(
+    st.lists(st.tuples(st.from_regex(r"[a-z][a-z0-9.-]{0,20}", fullmatch=True), st.integers(0, 9)))
+)
+def test_placements_read_back_as_they_were_written(places: list[tuple[str, int]]) -> None:
+    given_ = [(node, tuple(f"{node}/{i}" for i in range(count))) for node, count in places]
+    text = ";".join(manifests.placement(node, slots) for node, slots in given_)
+    assert manifests.placements(text) == given_
+
+
+def test_too_many_files_are_refused_with_the_number() -> None:
+    files = tuple(
+        SnapshotEntry(f"file-{number}", hashlib.sha256(b"%d" % number).hexdigest())
+        for number in range(60_000)
+    )
+    (launch,) = launches([("n0", (0,))], files=files)
+    with pytest.raises(InvalidInput, match="fit into a pod"):
+        orders.pack(orders.order(launch, SETTINGS))
+
+
+@pytest.mark.parametrize("gpus", [(), (0,), (0, 1, 2)])
+@pytest.mark.parametrize("workers", [1, 3])
+def test_a_gang_finds_the_same_words_as_on_a_workstation(
+    gpus: tuple[int, ...], workers: int
+) -> None:
+    gang = launches([("n0", gpus)] * workers)
+    for launch in gang:
+        there = local.rendezvous(launch)
+        here = environment.rendezvous(order_of(gang[0], launch.worker.worker))
+        master = here.pop("MASTER_ADDR")
+        there = {name: value for name, value in there.items() if name != "MASTER_ADDR"}
+        assert here == there
+        job = names.attempt_name(launch.worker.job, 1)
+        expected = "127.0.0.1" if workers == 1 else f"{job}-0.{job}.jobs.svc"
+        assert master == expected
+
+
+def test_nothing_of_the_pod_reaches_the_command_unless_it_is_the_images() -> None:
+    (launch,) = launches([("n0", (0,))])
+    image = {
+        "PATH": "/opt/conda/bin",
+        "KUBERNETES_SERVICE_HOST": "10.0.0.1",
+        "JUPYTERHUB_API_TOKEN": "secret",
+        "JOB_COMPLETION_INDEX": "0",
+        "NVIDIA_VISIBLE_DEVICES": "GPU-7",
+    }
+    found = environment.environment(order_of(launch), image)
+    assert found["PATH"] == "/opt/conda/bin"
+    assert found["CUDA_VISIBLE_DEVICES"] == "GPU-7"
+    assert not {"KUBERNETES_SERVICE_HOST", "JUPYTERHUB_API_TOKEN", "JOB_COMPLETION_INDEX"} & set(
+        found
+    )
+
+
+def test_the_secret_holds_what_the_agents_read() -> None:
+    gang = launches([("n0", (0,)), ("n1", (0,))])
+    packed = orders.pack(orders.order(gang[0], SETTINGS))
+    body = manifests.secret(gang[0], "uid", packed, {0: "zero", 1: "one"}, 7)
+    assert set(body["data"]) == {"order", "token-0", "token-1"}
+    assert body["metadata"]["ownerReferences"][0]["uid"] == "uid"
+    assert "zero" not in json.dumps(job_of(gang[0]))

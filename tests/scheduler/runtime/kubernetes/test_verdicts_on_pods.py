@@ -1,0 +1,106 @@
+"""What pods say of their workers, also what no node of a test says easily."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from benchpool_scheduler import contract_kubernetes as names
+from benchpool_scheduler.runtime import EndedBy
+from benchpool_scheduler.runtime.kubernetes.seen import Pod, PodSeen, keep_pod
+from benchpool_scheduler.runtime.kubernetes.verdicts import end_of, trouble_of
+from benchpool_scheduler.testing.pods import settings_for
+
+SETTINGS = settings_for("jobs", pull_s=120.0)
+
+
+def pod(status: dict[str, Any], *, node: str = "n0", leaving: bool = False) -> PodSeen:
+    """Return a worker's pod in a state."""
+    meta: dict[str, Any] = {
+        "name": "p",
+        "uid": "u",
+        "labels": {names.ROLE: names.ROLE_WORKER, names.JOB: "j", names.ATTEMPT: "1"},
+    }
+    if leaving:
+        meta["deletionTimestamp"] = "2026-11-21T10:00:00Z"
+    body = {"metadata": meta, "spec": {"containers": [{"name": "worker"}]}, "status": status}
+    if node:
+        body["spec"]["nodeName"] = node
+    return keep_pod(msgspec.convert(body, Pod))
+
+
+def waiting(reason: str, message: str) -> PodSeen:
+    """Return a pod whose container waits."""
+    state = {"waiting": {"reason": reason, "message": message}}
+    return pod({"phase": "Pending", "containerStatuses": [{"name": "worker", "state": state}]})
+
+
+@pytest.mark.parametrize(
+    ("reason", "message"),
+    [
+        ("UnexpectedAdmissionError", "Allocate failed: Requested: 4, Available: 2"),
+        ("OutOfnvidia.com/gpu", "Node didn't have enough resource: nvidia.com/gpu"),
+        ("NodeAffinity", "Predicate NodeAffinity failed"),
+    ],
+)
+def test_a_pod_that_its_kubelet_refuses_is_lost_and_its_node_left_alone(
+    reason: str, message: str
+) -> None:
+    refused = pod({"phase": "Failed", "reason": reason, "message": message})
+    end = end_of(refused, gone=False, asked=False, given_back=None)
+    assert end is not None
+    assert (end.by, end.refused) == (EndedBy.LOST, True)
+    assert message in str(end.text)
+
+
+@pytest.mark.parametrize(
+    ("reason", "message", "by"),
+    [
+        ("ErrImagePull", "manifest unknown", EndedBy.COULD_NOT_START),
+        ("InvalidImageName", "couldn't parse image", EndedBy.COULD_NOT_START),
+        ("ImagePullBackOff", "Back-off pulling: unauthorized", EndedBy.COULD_NOT_START),
+        ("ErrImagePull", "dial tcp: i/o timeout", EndedBy.LOST),
+        ("CreateContainerConfigError", "secret missing", EndedBy.COULD_NOT_START),
+    ],
+)
+def test_an_image_that_does_not_come_is_the_jobs_fault_or_the_clusters(
+    reason: str, message: str, by: EndedBy
+) -> None:
+    trouble = trouble_of(waiting(reason, message), SETTINGS, "n0", None)
+    assert trouble is not None
+    assert (trouble.by, trouble.bear_s <= 120.0) == (by, True)
+
+
+def test_a_pod_on_a_silent_node_has_not_ended_however_long_it_is_deleted() -> None:
+    state = {"running": {"startedAt": "2026-11-21T10:00:00Z"}}
+    status = {"phase": "Running", "containerStatuses": [{"name": "worker", "state": state}]}
+    silent = pod(status, leaving=True)
+    assert end_of(silent, gone=False, asked=True, given_back=None) is None
+    end = end_of(silent, gone=True, asked=False, given_back=None)
+    assert end is not None
+    assert end.by is EndedBy.LOST
+
+
+def test_a_container_that_ended_holds_its_gpus_until_its_pod_has() -> None:
+    state = {"terminated": {"exitCode": 0, "finishedAt": "2026-11-21T10:00:00Z"}}
+    status = {"phase": "Running", "containerStatuses": [{"name": "worker", "state": state}]}
+    assert end_of(pod(status), gone=False, asked=False, given_back=None) is None
+    end = end_of(pod(status | {"phase": "Succeeded"}), gone=False, asked=False, given_back=None)
+    assert end is not None
+    assert (end.exit_code, end.by) == (0, EndedBy.ITSELF)
+
+
+def test_a_pod_that_was_evicted_without_last_words_is_lost() -> None:
+    state = {"terminated": {"exitCode": 137, "reason": "Error"}}
+    status = {
+        "phase": "Failed",
+        "reason": "Evicted",
+        "message": "The node was low on resource: ephemeral-storage",
+        "containerStatuses": [{"name": "worker", "state": state}],
+    }
+    end = end_of(pod(status), gone=False, asked=False, given_back=None)
+    assert end is not None
+    assert end.by is EndedBy.LOST
+    assert "ephemeral-storage" in str(end.text)
