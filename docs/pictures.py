@@ -34,8 +34,10 @@ WEEK = (
 WIDTH, MARGIN, GAP = 640, 14, 16
 SQUARE, STEP, ROW = 26, 29, 36
 CHIP, LINE = 22, 27
+LANE = 32
 LABEL = 26
-"""Measures in pixels: the picture, its margins, a GPU and its node, a waiting job, node names."""
+"""Measures in pixels: the picture, its margins, a GPU and its node, a waiting job, a step from lane
+to lane, node names."""
 
 COLOURS = ("#56b4e9", "#e69f00", "#2fb58a", "#d68fb8", "#b9a4f5", "#e5d84a")
 """One for each project; black text has a contrast of at least 7 on all of them."""
@@ -98,7 +100,54 @@ def pictures() -> Mapping[str, str]:
             found[f"{case.name}.svg"] = picture(case)
     for division in divisions.load(SHARES):
         found[f"share-{division.name}.svg"] = bars(division)
+    found["on-kubernetes.svg"] = lanes("A gang of two workers on a cluster", LANES, GANG)
     return found
+
+
+LANES = ("benchpool", "API server", "Kubernetes", "worker pods")
+GANG = (
+    (0, 0, "the core chooses a node for every worker"),
+    (0, 1, "a Job, gates closed"),
+    (1, 2, "Job controller"),
+    (2, 3, "two pods, pending"),
+    (0, 1, "pin and open each"),
+    (1, 2, "kube-scheduler binds"),
+    (2, 3, "kubelets start them"),
+    (3, 0, "agents fetch the bundle, send log and progress"),
+    (0, 0, "room is needed: the core chooses this job"),
+    (0, 3, "notice, held-open answer: save within 30 s"),
+    (3, 1, "exit code and last words, in the pod's status"),
+    (1, 0, "GPUs are free"),
+)
+"""Who tells whom, in order; from a lane to itself is something done there."""
+
+
+def lanes(title: str, heads: Sequence[str], steps: Sequence[tuple[int, int, str]]) -> str:
+    """Return who tells whom in the course of something, from top to bottom."""
+    wide = (WIDTH - 2 * MARGIN) // len(heads)
+    middles = [MARGIN + wide // 2 + wide * number for number in range(len(heads))]
+    height = MARGIN + LABEL + LANE * len(steps) + MARGIN
+    parts = []
+    for middle, head in zip(middles, heads, strict=True):
+        parts.append(_text(middle - int(3.4 * len(head)), MARGIN + 12, head, "head"))
+        parts.append(f'<path class="line" d="M{middle} {MARGIN + 20}V{height - MARGIN}"/>')
+    for number, (begin, end, words) in enumerate(steps):
+        y = MARGIN + LABEL + LANE * number + LANE - 8
+        left, right = sorted((middles[begin], middles[end]))
+        if begin == end:
+            parts.append(f'<circle cx="{left}" cy="{y - 6}" r="4" fill="{COLOURS[0]}"/>')
+            parts.append(_text(left + 10, y - 2, words))
+            continue
+        tip = (middles[end], -6 if begin < end else 6)
+        parts.append(f'<path class="arrow" d="M{left} {y}H{right}"/>')
+        parts.append(f'<path class="arrow" d="M{tip[0] + tip[1]} {y - 4}L{tip[0]} {y}')
+        parts[-1] += f'L{tip[0] + tip[1]} {y + 4}"/>'
+        parts.append(_text(left + 8, y - 5, words))
+    told = "; ".join(
+        words if begin == end else f"{heads[begin]} to {heads[end]}: {words}"
+        for begin, end, words in steps
+    )
+    return _svg(height, title, told, parts)
 
 
 def printed() -> Mapping[str, str]:
