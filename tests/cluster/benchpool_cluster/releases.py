@@ -1,0 +1,90 @@
+"""Releases on the cluster with real nodes, by the binary of Helm that people use."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from benchpool_cluster import addresses, build, chart, product_images
+from benchpool_cluster.cluster import Cluster
+
+
+class HelmFailed(Exception):
+    """Helm refused or gave up; the text is what it said."""
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """A release of the chart in a namespace of its own name."""
+
+    cluster: Cluster
+    name: str
+    folder: Path
+
+    @property
+    def workspace(self) -> str:
+        """The namespace of notebooks and jobs."""
+        return f"{self.name}-work"
+
+    def install(self, values: Mapping[str, Any], *words: str) -> str:
+        """Install, and return the notes."""
+        chosen = ["--create-namespace", *self._values(values), "--wait", "--timeout", "5m", *words]
+        return self.helm("install", self.name, str(chart.FOLDER), *chosen)
+
+    def upgrade(self, values: Mapping[str, Any], *words: str) -> str:
+        """Upgrade, and return the notes."""
+        chosen = [*self._values(values), "--wait", "--timeout", "5m", *words]
+        return self.helm("upgrade", self.name, str(chart.FOLDER), *chosen)
+
+    def uninstall(self) -> str:
+        """Uninstall and wait until all that goes is gone."""
+        return self.helm("uninstall", self.name, "--wait", "--timeout", "3m")
+
+    def helm(self, *words: str) -> str:
+        """Run Helm in this release's namespace.
+
+        Raises:
+            HelmFailed: It did not end well.
+        """
+        start = [str(build.find("helm")), "--kubeconfig", str(self.cluster.access.kubeconfig)]
+        homes = ("HELM_CACHE_HOME", "HELM_CONFIG_HOME", "HELM_DATA_HOME")
+        apart = {one: str(self.folder / one.lower()) for one in homes}
+        done = subprocess.run(
+            [*start, "--namespace", self.name, *words],
+            env=os.environ | apart,
+            capture_output=True,
+            text=True,
+        )
+        if done.returncode:
+            raise HelmFailed(f"helm {' '.join(words)}:\n{done.stdout}{done.stderr}")
+        return done.stdout
+
+    def _values(self, values: Mapping[str, Any]) -> list[str]:
+        file = self.folder / "values.json"
+        file.write_text(json.dumps(values))
+        return ["--values", str(file)]
+
+
+def values() -> dict[str, Any]:
+    """What every release on the cluster for tests needs: our images, and where names are found."""
+    return {
+        "images": {
+            "prefix": product_images.PREFIX,
+            "tag": product_images.TAG,
+            "pullPolicy": "Never",
+        },
+        "networkPolicy": {"dns": {"ipBlocks": [f"{addresses.DNS}/32"]}},
+    }
+
+
+def load_images(cluster: Cluster) -> None:
+    """Build all images and give them to every node."""
+    built = [product_images.build(part) for part in product_images.PARTS]
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(lambda one: cluster.load_image(one.archive, one.name), built))

@@ -1,0 +1,234 @@
+"""The chart and the images that are shipped, installed, upgraded and uninstalled with Helm."""
+
+from __future__ import annotations
+
+import base64
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from benchpool_cluster import pods, releases
+from benchpool_cluster.cluster import Cluster
+from benchpool_cluster.processes import until
+from benchpool_cluster.releases import Release
+from benchpool_scheduler import contract_kubernetes as names
+
+pytestmark = [pytest.mark.kubernetes, pytest.mark.timeout(2400)]
+
+POOL: dict[str, Any] = {
+    "version": 1,
+    "build": {"users": {"admin": 1}},
+    "projects": [{"name": "research", "quota": 4, "members": ["admin"]}],
+}
+RESOURCES = f"/apis/{names.API_VERSION}"
+FOREVER = [
+    "python3",
+    "-c",
+    "import signal, time; signal.signal(signal.SIGTERM, lambda *_: exit(1)); time.sleep(3600)",
+]
+
+
+def values(**more: Any) -> dict[str, Any]:
+    """A working site on the cluster for tests."""
+    return releases.values() | {"pool": POOL, "policies": {"userPrefix": ""}} | more
+
+
+@pytest.fixture(scope="module")
+def release(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Release]:
+    """An installed release."""
+    releases.load_images(cluster)
+    name = f"benchpool-{uuid.uuid4().hex[:6]}"
+    made = Release(cluster, name, tmp_path_factory.mktemp("helm"))
+    try:
+        notes = made.install(values())
+        (made.folder / "notes").write_text(notes)
+        yield made
+    finally:
+        _take_away(made)
+
+
+def _take_away(release: Release) -> None:
+    access = release.cluster.access
+    if release.helm("list", "--short").strip():
+        release.uninstall()
+    for space in (release.workspace, release.name):
+        access.delete(f"/api/v1/namespaces/{space}")
+    definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+    for one in access.get(definitions)["items"]:
+        if one["metadata"]["name"].endswith(f".{names.GROUP}"):
+            access.delete(f"{definitions}/{one['metadata']['name']}")
+    for space in (release.workspace, release.name):
+        access.wait_gone(f"/api/v1/namespaces/{space}", 120)
+
+
+class Site:
+    """The site in a browser's place: through the proxy, as the administrator."""
+
+    def __init__(self, release: Release) -> None:
+        access = release.cluster.access
+        space = f"/api/v1/namespaces/{release.name}"
+        found = access.get(f"{space}/pods?labelSelector=app.kubernetes.io/component=proxy")
+        (proxy,) = (p for p in found["items"] if not p["metadata"].get("deletionTimestamp"))
+        url = f"http://{proxy['status']['podIP']}:8000"
+        self.client = httpx.Client(base_url=url, follow_redirects=True, timeout=30, trust_env=False)
+        secret = access.get(f"{space}/secrets/{release.name}-secrets")["data"]
+        self.password = base64.b64decode(secret["admin-password"]).decode()
+
+    def log_in(self) -> None:
+        """Log in by the form."""
+        self.client.get("/hub/login")
+        form = {"username": "admin", "password": self.password, "_xsrf": self.xsrf}
+        page = self.client.post("/hub/login?next=/hub/home", data=form)
+        assert page.url.path == "/hub/home", page.text[-2000:]
+
+    @property
+    def xsrf(self) -> str:
+        """The token that the Hub's pages carry."""
+        return next(c.value or "" for c in self.client.cookies.jar if c.name == "_xsrf")
+
+    def start_notebook(self, **options: Any) -> httpx.Response:
+        """Ask the Hub's API for the default server."""
+        self.client.get("/hub/home")
+        headers = {"X-XSRFToken": self.xsrf, "Referer": f"{self.client.base_url}/hub/home"}
+        path = "/hub/api/users/admin/server"
+        return self.client.post(path, json=options, headers=headers)
+
+
+@pytest.fixture(scope="module")
+def site(release: Release) -> Site:
+    found = Site(release)
+    found.log_in()
+    return found
+
+
+@pytest.fixture(scope="module")
+def space(release: Release) -> pods.Space:
+    """The namespace of notebooks and jobs."""
+    return pods.Space(release.cluster, release.workspace)
+
+
+def test_the_notes_say_what_comes_next(release: Release) -> None:
+    notes = (release.folder / "notes").read_text()
+    assert f"service/{release.name}-proxy-public" in notes
+    assert f"logs job/{release.name}-preflight" in notes
+
+
+def test_the_preflight_tells_what_it_found(release: Release) -> None:
+    access = release.cluster.access
+    space = f"/api/v1/namespaces/{release.name}"
+    query = f"{space}/pods?labelSelector=job-name={release.name}-preflight"
+    (pod,) = access.get(query)["items"]
+    log = access.call("GET", f"{space}/pods/{pod['metadata']['name']}/log").text
+    assert "8 GPUs on 2 nodes." in log
+    assert "stop" not in log
+    roles = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
+    assert access.find(f"{roles}/{release.name}-preflight") is None
+
+
+def test_all_parts_run_as_the_restricted_standard_wants(release: Release) -> None:
+    access = release.cluster.access
+    here = f"/api/v1/namespaces/{release.name}"
+    label = {"metadata": {"labels": {"pod-security.kubernetes.io/enforce": "restricted"}}}
+    answer = access.call("PATCH", here, label, "merge")
+    assert "Warning" not in answer.headers, answer.headers.get("Warning")
+
+
+def test_quotas_of_the_values_are_in_force(release: Release) -> None:
+    access = release.cluster.access
+    project = access.wait(f"{RESOURCES}/projects/research", lambda one: True)
+    assert project["spec"]["quota"] == 4
+
+
+def test_one_logs_in_and_reaches_hub_and_scheduler_through_the_proxy(site: Site) -> None:
+    health = site.client.get("/services/benchpool/api/v1/health")
+    assert health.json()["ok"] is True
+    page = site.client.get("/services/benchpool/")
+    assert page.status_code == 200
+    assert "research" in page.text
+
+
+@pytest.fixture(scope="module")
+def notebook(site: Site, space: pods.Space) -> str:
+    """The name of the pod of a running notebook with a GPU."""
+    answer = site.start_notebook(gpus=1)
+    assert answer.status_code in (201, 202), answer.text
+    running = space.cluster.access.wait(
+        space.path("pods", "jupyter-admin"),
+        lambda pod: pod["status"].get("phase") == "Running",
+        240,
+    )
+    return str(running["metadata"]["name"])
+
+
+@pytest.fixture(scope="module")
+def worker(release: Release, space: pods.Space) -> str:
+    """The name of the pod of a running job that came by `kubectl apply`."""
+    job = {
+        "apiVersion": names.API_VERSION,
+        "kind": "TrainingJob",
+        "metadata": {"name": "by-hand"},
+        "spec": {"command": FOREVER, "gpus": 1, "user": "admin", "project": "research"},
+    }
+    access = release.cluster.access
+    access.create(f"{RESOURCES}/namespaces/{space.name}/trainingjobs", job)
+    found: list[str] = []
+
+    def runs() -> bool:
+        query = f"{space.path('pods')}?labelSelector={names.ROLE}={names.ROLE_WORKER}"
+        running = [p for p in access.get(query)["items"] if p["status"].get("phase") == "Running"]
+        found[:] = [p["metadata"]["name"] for p in running]
+        return bool(found)
+
+    assert until(runs, 180), access.get(f"{RESOURCES}/namespaces/{space.name}/trainingjobs/by-hand")
+    return found[0]
+
+
+def _lives(space: pods.Space, name: str) -> tuple[str, int]:
+    pod = space.cluster.access.get(space.path("pods", name))
+    restarts = sum(one["restartCount"] for one in pod["status"]["containerStatuses"])
+    return pod["metadata"]["uid"], restarts
+
+
+def test_an_upgrade_keeps_notebooks_and_jobs_running(
+    release: Release, site: Site, space: pods.Space, notebook: str, worker: str
+) -> None:
+    before = {name: _lives(space, name) for name in (notebook, worker)}
+    more = {"name": "vision", "quota": 2, "members": ["admin"]}
+    pool = POOL | {"projects": [*POOL["projects"], more]}
+    settings = {"hub": {"config": {"JupyterHub": {"active_server_limit": 50}}}}
+    release.upgrade(values(pool=pool, **settings))
+    access = release.cluster.access
+    access.wait(f"{RESOURCES}/projects/vision", lambda one: one["spec"]["quota"] == 2, 60)
+    assert {name: _lives(space, name) for name in (notebook, worker)} == before
+    page = site.client.get("/user/admin/api/status")
+    assert page.status_code == 200, page.text
+
+
+def test_uninstall_keeps_homes_and_jobs_and_leaves_no_finalizer(
+    release: Release, space: pods.Space, notebook: str, worker: str, tmp_path: Path
+) -> None:
+    access = release.cluster.access
+    release.uninstall()
+    claims = access.get(space.path("persistentvolumeclaims"))["items"]
+    assert [one["metadata"]["name"] for one in claims]
+    jobs = access.get(f"{RESOURCES}/namespaces/{space.name}/trainingjobs")["items"]
+    assert [one["metadata"]["name"] for one in jobs] == ["by-hand"]
+    for one in jobs:
+        assert "finalizers" not in one["metadata"]
+    for name in (notebook, worker):
+        assert access.get(space.path("pods", name))["status"]["phase"] == "Running"
+    policies = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies"
+    left = [one["metadata"]["name"] for one in access.get(policies)["items"]]
+    assert not [one for one in left if one.startswith(release.name)]
+    roles = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
+    left = [one["metadata"]["name"] for one in access.get(roles)["items"]]
+    assert not [one for one in left if one.startswith(release.name)]
+    # The same name finds all of it again.
+    release.install(values())
+    jobs = access.get(f"{RESOURCES}/namespaces/{space.name}/trainingjobs")["items"]
+    assert [one["metadata"]["name"] for one in jobs] == ["by-hand"]
+    assert access.get(space.path("pods", worker))["status"]["phase"] == "Running"
