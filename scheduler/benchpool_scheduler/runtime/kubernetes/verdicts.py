@@ -83,10 +83,11 @@ def end_of(pod: PodSeen, *, gone: bool, asked: bool, given_back: Trouble | None)
     """
     if not gone and not pod.over:
         return None  # its container may have ended, but the node has not freed its GPUs yet
+    if given_back is not None:
+        # A container that never began is told as ended with code 137 when its pod is deleted.
+        return End(None, given_back.by, given_back.text, refused=given_back.refused)
     if pod.ended is not None:
         return _ended(pod, pod.ended, asked)
-    if given_back is not None:
-        return End(None, given_back.by, given_back.text, refused=given_back.refused)
     if pod.setup is not None:
         said = pod.setup.message or pod.setup.reason
         return End(

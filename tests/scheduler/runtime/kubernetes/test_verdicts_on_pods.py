@@ -104,3 +104,13 @@ def test_a_pod_that_was_evicted_without_last_words_is_lost() -> None:
     assert end is not None
     assert end.by is EndedBy.LOST
     assert "ephemeral-storage" in str(end.text)
+
+
+def test_what_was_given_back_ends_with_its_reason_whatever_its_pod_says_then() -> None:
+    trouble = trouble_of(waiting("ErrImagePull", "no such host"), SETTINGS, "n0", None)
+    state = {"terminated": {"exitCode": 137, "reason": "ContainerStatusUnknown"}}
+    status = {"phase": "Failed", "containerStatuses": [{"name": "worker", "state": state}]}
+    end = end_of(pod(status, leaving=True), gone=False, asked=False, given_back=trouble)
+    assert end is not None
+    assert (end.exit_code, end.by) == (None, EndedBy.LOST)
+    assert "no such host" in str(end.text)
