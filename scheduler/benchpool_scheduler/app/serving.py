@@ -13,8 +13,11 @@ from typing import Any
 from tornado.httpserver import HTTPServer
 from tornado.httputil import (
     HTTPConnection,
+    HTTPHeaders,
     HTTPMessageDelegate,
     HTTPServerConnectionDelegate,
+    RequestStartLine,
+    ResponseStartLine,
 )
 from tornado.web import Application, RequestHandler
 
@@ -38,8 +41,37 @@ class Front(HTTPServerConnectionDelegate):
     def start_request(
         self, server_conn: object, request_conn: HTTPConnection
     ) -> HTTPMessageDelegate:
-        """Begin a request."""
-        return self.application.start_request(server_conn, request_conn)
+        """Begin a request, before its first byte has come."""
+        return _Late(self, server_conn, request_conn)
+
+
+class _Late(HTTPMessageDelegate):
+    """Chooses who answers when a request really comes.
+
+    A connection that is kept alive waits for its next request for as long as it likes.
+    """
+
+    def __init__(self, front: Front, server: object, connection: HTTPConnection) -> None:
+        self._front, self._server, self._connection = front, server, connection
+        self._chosen: HTTPMessageDelegate | None = None
+
+    def headers_received(
+        self, start_line: RequestStartLine | ResponseStartLine, headers: HTTPHeaders
+    ) -> Awaitable[None] | None:
+        application = self._front.application
+        self._chosen = application.start_request(self._server, self._connection)
+        return self._chosen.headers_received(start_line, headers)
+
+    def data_received(self, chunk: bytes) -> Awaitable[None] | None:
+        return None if self._chosen is None else self._chosen.data_received(chunk)
+
+    def finish(self) -> None:
+        if self._chosen is not None:
+            self._chosen.finish()
+
+    def on_connection_close(self) -> None:
+        if self._chosen is not None:
+            self._chosen.on_connection_close()
 
 
 def http_server(front: Front) -> HTTPServer:

@@ -1,0 +1,246 @@
+"""Replicas of the scheduler as processes on a real API server; a Hub that knows fixed people."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any, TypeVar
+from urllib.parse import unquote, urlsplit
+
+import httpx
+
+from benchpool_scheduler.client import Client, Credentials
+from benchpool_scheduler.errors import BenchpoolError
+from benchpool_scheduler.testing.kube_hub import free_port
+
+T = TypeVar("T")
+
+PREFIX = "/services/benchpool/"
+PATIENCE_S = 60.0
+SECRET = "s" * 40
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """Somebody whom the Hub knows; the token is the name."""
+
+    name: str
+    admin: bool = False
+    groups: tuple[str, ...] = ()
+
+    @property
+    def model(self) -> dict[str, Any]:
+        """Return what the Hub says of the person."""
+        return {
+            "kind": "user",
+            "name": self.name,
+            "admin": self.admin,
+            "groups": list(self.groups),
+            "scopes": ["access:services!service=benchpool"],
+            "servers": {},
+        }
+
+
+PEOPLE = (Person("susan"), Person("joe"), Person("ada", admin=True))
+
+
+@contextmanager
+def small_hub(people: tuple[Person, ...] = PEOPLE) -> Iterator[str]:
+    """Serve the few answers of a Hub that the scheduler asks for; yield its API's URL."""
+    known = {person.name: person for person in people}
+
+    class Answers(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:
+            path = unquote(urlsplit(self.path).path).removeprefix("/hub/api/")
+            token = self.headers.get("Authorization", "").removeprefix("token ")
+            body: Any
+            if path == "user":
+                person = known.get(token)
+                body = person.model if person else None
+            elif path in ("users", "groups"):
+                items = [person.model for person in people] if path == "users" else []
+                body = {"items": items, "_pagination": {"next": None}}
+            else:
+                found = known.get(path.removeprefix("users/"))
+                body = found.model if found else None
+            data = json.dumps(body if body is not None else {"message": "no"}).encode()
+            self.send_response(200 if body is not None else 404)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+
+        def log_message(self, *_: object) -> None:
+            """Say nothing."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Answers)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}/hub/api"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+@dataclass
+class Replica:
+    """One process of the scheduler."""
+
+    name: str
+    environ: Mapping[str, str]
+    port: int
+    log: Path
+    process: subprocess.Popen[bytes] = field(init=False)
+    _clients: dict[str, Client] = field(default_factory=dict, init=False)
+
+    def __post_init__(self) -> None:
+        """Start it."""
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "benchpool_scheduler.app"],
+                env=self.environ,
+                stdout=log,
+                stderr=log,
+            )
+
+    @property
+    def url(self) -> str:
+        """Where it answers."""
+        return f"http://127.0.0.1:{self.port}{PREFIX.rstrip('/')}"
+
+    def client(self, person: str) -> Client:
+        """Return a client that asks this replica."""
+        if person not in self._clients:
+            self._clients[person] = Client(Credentials(self.url, person), patience_s=0.0)
+        return self._clients[person]
+
+    def send(self, number: int) -> None:
+        """Send the process a signal."""
+        self.process.send_signal(number)
+
+    def end(self) -> int:
+        """Let it end in good order; return its exit status."""
+        if self.process.poll() is None:
+            self.send(signal.SIGTERM)
+        return self.ended()
+
+    def ended(self) -> int:
+        """Wait until it has ended; return its exit status."""
+        return self.process.wait(PATIENCE_S)
+
+    def kill(self) -> None:
+        """End it without a word."""
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+        for client in self._clients.values():
+            client.close()
+        self._clients.clear()
+
+    def answers(self) -> bool:
+        """Tell whether it is alive by its own word."""
+        try:
+            return httpx.get(f"{self.url}/api/v1/health", timeout=2, trust_env=False).is_success
+        except httpx.HTTPError:
+            return False
+
+    def serves(self, person: str = "ada") -> bool:
+        """Tell whether questions about the pool are answered here, by itself or another."""
+        try:
+            self.client(person).status()
+        except BenchpoolError:
+            return False
+        return True
+
+    def leads(self) -> bool:
+        """Tell whether it has said that it leads."""
+        return b"INFO benchpool_scheduler: leading " in self.log.read_bytes()
+
+
+@dataclass
+class Site:
+    """Everything that replicas of one installation share."""
+
+    hub: str
+    kubeconfig: Path
+    namespace: str
+    folder: Path
+    configuration: str
+    more: Mapping[str, str] = field(default_factory=dict)
+    replicas: list[Replica] = field(default_factory=list)
+
+    def start(self, name: str | None = None) -> Replica:
+        """Start a replica."""
+        port, name = free_port(), name or f"replica-{len(self.replicas)}"
+        state = self.folder / "state"
+        state.mkdir(exist_ok=True)
+        file = self.folder / "benchpool.yaml"
+        file.write_text(self.configuration)
+        environ = {
+            "PATH": os.environ["PATH"],
+            "PYTHONPATH": os.environ.get("PYTHONPATH", ""),
+            "BENCHPOOL_MODE": "kubernetes",
+            "BENCHPOOL_KUBECONFIG": str(self.kubeconfig),
+            "BENCHPOOL_NAMESPACE": self.namespace,
+            "BENCHPOOL_RELEASE_NAMESPACE": self.namespace,
+            "BENCHPOOL_POD_NAME": name,
+            "BENCHPOOL_POD_IP": "127.0.0.1",
+            "BENCHPOOL_STATE": str(state),
+            "BENCHPOOL_CONFIG": str(file),
+            "BENCHPOOL_DEFAULT_IMAGE": "job",
+            "BENCHPOOL_JOB_IMAGE": "agent",
+            "BENCHPOOL_URL_FOR_WORKERS": "http://127.0.0.1:1/services/benchpool/",
+            "BENCHPOOL_TOLERATIONS": "nvidia.com/gpu,kwok.x-k8s.io/node",
+            "BENCHPOOL_SERVER_SECRET": SECRET,
+            "BENCHPOOL_LEADER_LEASE_S": "4",
+            "JUPYTERHUB_API_URL": self.hub,
+            "JUPYTERHUB_API_TOKEN": secrets.token_hex(8),
+            "JUPYTERHUB_BASE_URL": "/",
+            "JUPYTERHUB_SERVICE_NAME": "benchpool",
+            "JUPYTERHUB_SERVICE_PREFIX": PREFIX,
+            "JUPYTERHUB_SERVICE_URL": f"http://127.0.0.1:{port}",
+            "JUPYTERHUB_CLIENT_ID": "service-benchpool",
+            **self.more,
+        }
+        replica = Replica(name, environ, port, self.folder / f"{name}-{port}.log")
+        self.replicas.append(replica)
+        return replica
+
+    def started(self, name: str | None = None) -> Replica:
+        """Start a replica and wait until the pool is served there."""
+        replica = self.start(name)
+        try:
+            until(replica.serves)
+        except AssertionError:
+            raise AssertionError(replica.log.read_text()[-4000:]) from None
+        return replica
+
+    def close(self) -> None:
+        """End what is left."""
+        for replica in self.replicas:
+            replica.kill()
+
+
+def until(look: Callable[[], T], seconds: float = PATIENCE_S) -> T:
+    """Wait for another process: until a look finds something, and return that."""
+    deadline = time.monotonic() + seconds
+    while not (found := look()):
+        if time.monotonic() > deadline:
+            raise AssertionError(f"it did not come about in {seconds:g} s")
+        time.sleep(0.05)
+    return found

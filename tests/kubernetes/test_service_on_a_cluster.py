@@ -1,0 +1,173 @@
+"""Jobs over HTTP and by kubectl, on an API server; outcomes are read from that alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from benchpool_cluster.access import Access
+from benchpool_scheduler.contract import CommandEntry, JobSubmission, State
+from benchpool_scheduler.errors import Refused
+from benchpool_scheduler.testing.replicas import Replica, Site, until
+
+pytestmark = pytest.mark.kubernetes
+
+JOBS = "/apis/benchpool.io/v1/namespaces/{}/trainingjobs"
+
+
+def command(**more: Any) -> JobSubmission:
+    return JobSubmission(entry=CommandEntry(["python3", "-m", "train"]), **more)
+
+
+def pods(access: Access, site: Site, job: str) -> list[dict[str, Any]]:
+    path = f"/api/v1/namespaces/{site.namespace}/pods?labelSelector=benchpool.io%2Fjob%3D{job}"
+    found: list[dict[str, Any]] = access.get(path)["items"]
+    return found
+
+
+def running(access: Access, site: Site, job: str, count: int = 1) -> list[dict[str, Any]]:
+    """Wait until so many pods of a job run, and return them."""
+
+    def look() -> list[dict[str, Any]]:
+        found = [p for p in pods(access, site, job) if p["status"].get("phase") == "Running"]
+        return found if len(found) == count else []
+
+    return until(look)
+
+
+def let_end(access: Access, site: Site, pod: dict[str, Any], code: int = 0) -> None:
+    """Let the command of a pod end."""
+    path = f"/api/v1/namespaces/{site.namespace}/pods/{pod['metadata']['name']}"
+    access.patch(path, {"metadata": {"annotations": {"tests/exit": str(code)}}})
+
+
+def reached(replica: Replica, job: str, state: State) -> None:
+    until(lambda: replica.client("ada").job(job).job.state is state)
+
+
+def written(access: Access, site: Site, name: str) -> dict[str, Any]:
+    return access.get(f"{JOBS.format(site.namespace)}/{name}")
+
+
+def test_a_job_sent_over_http_runs_on_a_node_and_outlives_the_scheduler(
+    access: Access, site: Site, nodes: tuple[str, ...]
+) -> None:
+    first = site.started()
+    job = first.client("susan").submit(command(gpus=2, cpus=1, memory_gib=1))
+    (pod,) = running(access, site, job.id)
+    assert pod["spec"]["nodeName"] in nodes
+    assert pod["spec"]["containers"][0]["resources"]["limits"]["nvidia.com/gpu"] == "2"
+    reached(first, job.id, State.RUNNING)
+    assert first.end() == 0
+    second = site.started()
+    assert second.client("susan").job(job.id).job.state is State.RUNNING
+    let_end(access, site, pod)
+    reached(second, job.id, State.SUCCEEDED)
+    status = until(lambda: written(access, site, job.id)["status"])
+    assert status["attempts"][0]["workers"][0]["node"] == pod["spec"]["nodeName"]
+    assert second.end() == 0
+    third = site.started()
+    kept = third.client("susan").job(job.id)
+    assert (kept.job.state, kept.job.exit_code, kept.job.attempt) == (State.SUCCEEDED, 0, 1)
+    assert len(pods(access, site, job.id)) <= 1
+
+
+def test_a_gang_stays_in_one_rack_and_what_does_not_fit_there_is_refused(
+    access: Access, site: Site, nodes: tuple[str, ...]
+) -> None:
+    replica = site.started()
+    client = replica.client("susan")
+    with pytest.raises(Exception, match="inside one rack: the largest holds 2"):
+        client.submit(command(gpus=4, workers=3, required_level="rack"))
+    job = client.submit(command(gpus=4, workers=2, required_level="rack"))
+    found = running(access, site, job.id, count=2)
+    assert {pod["spec"]["nodeName"] for pod in found} == set(nodes[:2])
+
+
+def test_a_job_applied_with_kubectl_goes_through_the_same_checks(
+    access: Access, site: Site, nodes: tuple[str, ...]
+) -> None:
+    replica = site.started()
+    kind = {"apiVersion": "benchpool.io/v1", "kind": "TrainingJob"}
+    path = JOBS.format(site.namespace)
+    spec = {"user": "susan", "command": ["python3", "train.py"], "gpus": 1}
+    access.create(path, {**kind, "metadata": {"name": "mine"}, "spec": spec})
+    id_ = until(lambda: written(access, site, "mine").get("status", {}).get("id"))
+    (pod,) = running(access, site, id_)
+    assert replica.client("susan").job(id_).job.name == "mine"
+    wrong = {**spec, "project": "joe"}
+    access.create(path, {**kind, "metadata": {"name": "theirs"}, "spec": wrong})
+    condition = until(lambda: accepted(written(access, site, "theirs")))
+    assert (condition["status"], condition["reason"]) == ("False", "NotAMember")
+    assert "not a member of project joe" in condition["message"]
+    access.delete(f"{path}/mine")
+    until(lambda: not [p for p in pods(access, site, id_) if p["status"]["phase"] == "Running"])
+    until(lambda: not replica.client("ada").jobs(all_=True))
+    assert pod["metadata"]["name"].startswith("bp-")
+
+
+def accepted(job: dict[str, Any]) -> dict[str, Any]:
+    conditions = job.get("status", {}).get("conditions", [])
+    return next((one for one in conditions if one["type"] == "Accepted"), {})
+
+
+def test_why_a_job_waits_is_said_at_its_object(
+    access: Access, site: Site, nodes: tuple[str, ...]
+) -> None:
+    replica = site.started()
+    client = replica.client("susan")
+    first = client.submit(command(gpus=4, workers=3))
+    running(access, site, first.id, count=3)
+    second = client.submit(command())
+    reason = until(lambda: written(access, site, second.id).get("status", {}).get("reason"))
+    assert reason["code"] == client.why(second.id).reason.code  # type: ignore[union-attr]
+    assert "Waits for 1 GPU: 0 of 12 are free" in reason["text"]
+
+
+def test_settings_are_objects_that_are_followed_all_or_nothing(
+    access: Access, site: Site, nodes: tuple[str, ...]
+) -> None:
+    replica = site.started()
+    path = "/apis/benchpool.io/v1/projects"
+    client = replica.client("susan")
+    with pytest.raises(Refused):
+        client.submit(command(gpus=3, workers=2, preemptible=False))
+    access.patch(f"{path}/susan", {"spec": {"quota": 6}})
+    until(lambda: quota(replica, "susan") == 6)
+    client.submit(command(gpus=3, workers=2, preemptible=False))
+    access.patch(f"{path}/susan", {"spec": {"quota": 8, "parent": "nobody"}})
+    settings = "/apis/benchpool.io/v1/poolsettings/default"
+    access.wait(settings, lambda it: in_force(it) == "False")
+    project = access.get(f"{path}/susan")
+    (condition,) = project["status"]["conditions"]
+    assert "has the parent 'nobody', which is no project" in condition["message"]
+    assert quota(replica, "susan") == 6
+    assert any("nobody" in text for text in replica.client("ada").status().health.problems)
+    access.patch(f"{path}/susan", {"spec": {"parent": None}})
+    access.wait(settings, lambda it: in_force(it) == "True")
+    until(lambda: quota(replica, "susan") == 8)
+
+
+def quota(replica: Replica, user: str) -> int | None:
+    (project,) = replica.client(user).quota().projects
+    return project.quota
+
+
+def in_force(settings: dict[str, Any]) -> str:
+    conditions = settings.get("status", {}).get("conditions", [])
+    return next((str(one["status"]) for one in conditions if one["type"] == "InForce"), "")
+
+
+def test_jobs_wait_for_a_cordoned_node_and_start_when_it_is_back(
+    access: Access, site: Site, nodes: tuple[str, ...]
+) -> None:
+    for name in nodes:
+        access.patch(f"/api/v1/nodes/{name}", {"spec": {"unschedulable": True}})
+    replica = site.started()
+    client = replica.client("susan")
+    job = client.submit(command())
+    until(lambda: (why := client.why(job.id).reason) and why.code == "no-node-ready")
+    access.patch(f"/api/v1/nodes/{nodes[1]}", {"spec": {"unschedulable": None}})
+    (pod,) = running(access, site, job.id)
+    assert pod["spec"]["nodeName"] == nodes[1]

@@ -1,0 +1,153 @@
+"""One replica leads: another takes over when it is lost, and nothing is started twice."""
+
+from __future__ import annotations
+
+import signal
+from collections import Counter
+from typing import Any
+
+import httpx
+import pytest
+
+from benchpool_cluster.access import Access
+from benchpool_cluster.control_plane import ControlPlane
+from benchpool_scheduler.contract import CommandEntry, JobSubmission, State
+from benchpool_scheduler.errors import BenchpoolError
+from benchpool_scheduler.testing.replicas import Replica, Site, until
+
+pytestmark = pytest.mark.kubernetes
+
+LOST_STATUS = 3
+
+
+def command(**more: Any) -> JobSubmission:
+    return JobSubmission(entry=CommandEntry(["python3", "-m", "train"]), **more)
+
+
+def attempts(access: Access, site: Site) -> Counter[str]:
+    """Return how many Jobs each job has had, as the API server knows them."""
+    path = f"/apis/batch/v1/namespaces/{site.namespace}/jobs"
+    return Counter(
+        one["metadata"]["labels"]["benchpool.io/job"] for one in access.get(path)["items"]
+    )
+
+
+def holder(access: Access, site: Site) -> str:
+    path = f"/apis/coordination.k8s.io/v1/namespaces/{site.namespace}/leases/benchpool-scheduler"
+    return str((access.find(path) or {}).get("spec", {}).get("holderIdentity", ""))
+
+
+def all_running(replica: Replica, jobs: list[str]) -> None:
+    def look() -> bool:
+        states = {job.id: job.state for job in replica.client("ada").jobs(all_=True)}
+        return all(states.get(job) is State.RUNNING for job in jobs)
+
+    until(look)
+
+
+@pytest.fixture
+def both(site: Site, nodes: tuple[str, ...]) -> tuple[Replica, Replica]:
+    """The leader and a replica that stands by."""
+    leader = site.started("first")
+    standby = site.start("second")
+    until(standby.answers)
+    until(standby.serves)
+    return leader, standby
+
+
+def test_the_standby_is_alive_and_hands_on_what_it_is_asked(
+    access: Access, site: Site, both: tuple[Replica, Replica]
+) -> None:
+    leader, standby = both
+    assert holder(access, site).startswith("first-")
+    job = standby.client("susan").submit(command())
+    assert leader.client("susan").job(job.id).job.id == job.id
+    assert [it.id for it in standby.client("susan").jobs()] == [job.id]
+    unknown = httpx.get(f"{standby.url}/api/v1/jobs", trust_env=False)
+    assert unknown.status_code == 401
+    news = standby.client("susan").events(after=0)
+    assert next(news) is not None
+    assert (leader.leads(), standby.leads()) == (True, False)
+
+
+def test_a_leader_that_ends_in_good_order_is_followed_at_once(
+    access: Access, site: Site, both: tuple[Replica, Replica]
+) -> None:
+    leader, standby = both
+    job = leader.client("susan").submit(command())
+    all_running(leader, [job.id])
+    assert leader.end() == 0
+    until(standby.leads, seconds=3)
+    all_running(standby, [job.id])
+    assert attempts(access, site) == {job.id: 1}
+
+
+def test_a_leader_that_was_stopped_and_goes_on_ends_and_starts_nothing_twice(
+    access: Access, site: Site, both: tuple[Replica, Replica]
+) -> None:
+    leader, standby = both
+    before = [leader.client("susan").submit(command()).id for _ in range(4)]
+    leader.send(signal.SIGSTOP)
+    until(standby.leads, seconds=30)
+    between = [standby.client("susan").submit(command()).id for _ in range(4)]
+    all_running(standby, [*before, *between])
+    leader.send(signal.SIGCONT)
+    assert leader.ended() == LOST_STATUS
+    again = site.started("first-again")
+    assert not again.leads()
+    assert attempts(access, site) == dict.fromkeys([*before, *between], 1)
+    status = access.get(f"/apis/benchpool.io/v1/namespaces/{site.namespace}/trainingjobs")
+    assert {item["status"]["attempt"] for item in status["items"]} == {1}
+
+
+def test_killing_leaders_loses_no_accepted_job_and_doubles_none(
+    access: Access, site: Site, both: tuple[Replica, Replica]
+) -> None:
+    leader, standby = both
+    accepted: list[str] = []
+    for turn in range(3):
+        accepted += [leader.client("susan").submit(command()).id for _ in range(3)]
+        leader.kill()
+        until(standby.leads, seconds=30)
+        leader, standby = standby, site.start(f"turn-{turn}")
+        until(standby.serves)
+    all_running(leader, accepted)
+    assert attempts(access, site) == dict.fromkeys(accepted, 1)
+
+
+def test_while_the_api_server_is_away_jobs_run_on_and_nothing_is_lost(
+    plane: ControlPlane, access: Access, site: Site, both: tuple[Replica, Replica]
+) -> None:
+    leader, standby = both
+    accepted = [leader.client("susan").submit(command()).id for _ in range(3)]
+    all_running(leader, accepted)
+    plane.processes.freeze("kube-apiserver")
+    try:
+        assert leader.ended() == LOST_STATUS
+        restarted = site.start("restarted")
+        until(restarted.answers)
+        assert standby.answers()
+        answer = httpx.get(f"{standby.url}/api/v1/jobs", trust_env=False, timeout=10)
+        assert answer.status_code == 503
+        assert answer.headers["Retry-After"] == "2"
+        assert answer.json()["error"]["code"] == "standing-by"
+    finally:
+        plane.processes.thaw("kube-apiserver")
+    until(lambda: standby.leads() or restarted.leads())
+    until(restarted.serves)
+    all_running(restarted, accepted)
+    later = submitted(restarted)
+    all_running(restarted, [*accepted, later])
+    assert attempts(access, site) == dict.fromkeys([*accepted, later], 1)
+
+
+def submitted(replica: Replica) -> str:
+    """Submit a job, again while the pool is on its way from one replica to another."""
+
+    def once() -> str:
+        try:
+            return replica.client("susan").submit(command(key="later")).id
+        except BenchpoolError:
+            return ""
+
+    return until(once)
