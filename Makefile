@@ -117,6 +117,7 @@ $(STAMPS)/labextension: $(STAMPS)/python $(FRONT_END)
 $(STAMPS)/python: $(STAMPS)/venv pyproject.toml
 	$(BIN)/python -m pip install -q -c constraints.txt --group build
 	mkdir -p $(LABEXTENSION)
+	rm -rf $(VENV)/share/jupyter/labextensions/@benchpool/lab
 	SKIP_JUPYTER_BUILDER=1 $(BIN)/python -m pip install -q -c constraints.txt --no-build-isolation -e .
 	@touch $@
 
@@ -135,8 +136,7 @@ $(STAMPS)/proxy: $(STAMPS)/venv
 
 # What runs on Kubernetes is tested too, so its extra is part of what development needs.
 $(STAMPS)/dev: $(STAMPS)/python
-	SKIP_JUPYTER_BUILDER=1 $(BIN)/python -m pip install -q -c constraints.txt --no-build-isolation \
-		--group dev -e ".[kubernetes]"
+	$(BIN)/python -m pip install -q -c constraints.txt --group dev "benchpool[kubernetes]"
 	@touch $@
 
 # Tests drive the system's Chromium; nothing is downloaded by the test tool itself.
