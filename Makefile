@@ -49,7 +49,8 @@ test-fast: $(STAMPS)/install $(STAMPS)/dev
 
 # A cluster that runs already is used; else one is started for the tests and taken away again.
 test-kubernetes: $(STAMPS)/install $(STAMPS)/dev $(STAMPS)/wheel
-	$(BIN)/python -m pytest tests -m kubernetes $(ARGS)
+	@PYTHONPATH=tests/cluster $(BIN)/python -m benchpool_cluster build
+	$(BIN)/python -m pytest tests -m kubernetes --reruns 1 $(ARGS)
 
 cluster: $(STAMPS)/install $(STAMPS)/dev
 	@PYTHONPATH=tests/cluster $(BIN)/python -m benchpool_cluster up

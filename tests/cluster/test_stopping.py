@@ -8,23 +8,23 @@ from pathlib import Path
 
 import pytest
 
-from benchpool_cluster import cgroups, network, places, pods
-from benchpool_cluster.cluster import Cluster
+from benchpool_cluster import cgroups, network, places, pods, sharing
 
 pytestmark = pytest.mark.kubernetes
 
 
-def test_stopping_leaves_nothing(cluster: Cluster) -> None:
-    if not cluster.processes.tied:
-        pytest.skip("the cluster was started by hand and is not ours to stop")
-    space = pods.Space(cluster, "default")
-    space.run(pods.python_pod("last", pods.WAIT, gpus=1))
-    kept = json.loads((cluster.plane.folder / "kernel.json").read_text())
-    assert traces()
-    cluster.stop()
-    assert traces() == []
-    assert {name: network.setting(name) for name in kept} == kept
-    cluster.start()
+def test_stopping_leaves_nothing(cluster_use: sharing.Use) -> None:
+    cluster = cluster_use.cluster
+    with cluster_use.alone() as ours:
+        if not ours:
+            pytest.skip("somebody else uses the cluster now")
+        pods.Space(cluster, "default").run(pods.python_pod("last", pods.WAIT, gpus=1))
+        kept = json.loads((cluster.plane.folder / "kernel.json").read_text())
+        assert traces()
+        cluster.stop()
+        assert traces() == []
+        assert {name: network.setting(name) for name in kept} == kept
+        cluster.start()
 
 
 def traces() -> list[str]:

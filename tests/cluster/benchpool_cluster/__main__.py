@@ -7,7 +7,7 @@ import logging
 import sys
 from pathlib import Path
 
-from benchpool_cluster import build, cluster, debian, images
+from benchpool_cluster import build, cluster, debian, images, sharing
 from benchpool_cluster.processes import NotReady
 
 KNOWN = (
@@ -26,7 +26,9 @@ def main() -> int:
     verbs = parser.add_subparsers(dest="verb", required=True)
     verbs.add_parser("up", help="build what is missing and start the cluster")
     verbs.add_parser("down", help="stop it and leave nothing")
-    build_verb = verbs.add_parser("build", help="build programs, all by default; print their paths")
+    build_verb = verbs.add_parser(
+        "build", help="build programs and print their paths; by default all, and the base images"
+    )
     build_verb.add_argument("names", nargs="*", choices=[*build.PROGRAMS, []])
     load_verb = verbs.add_parser("load-image", help="give an OCI archive to both nodes")
     load_verb.add_argument("archive", type=Path)
@@ -42,16 +44,16 @@ def main() -> int:
 
 def _do(options: argparse.Namespace) -> None:
     if options.verb == "up":
-        with cluster.alone():
-            running = cluster.find() or cluster.up()
+        running = sharing.start_by_hand()
         print(f"KUBECONFIG={running.access.kubeconfig}")
         print(f"kubectl: {build.find('kubectl')}")
     elif options.verb == "down":
-        with cluster.alone():
-            cluster.down()
+        sharing.stop_by_hand()
     elif options.verb == "build":
         for name in options.names or build.PROGRAMS:
             print(build.find(name))
+        if not options.names:
+            print(images.pause(), images.base(), sep="\n")
     else:
         running = cluster.of_this_machine()
         running.load_image(options.archive, options.name)

@@ -5,21 +5,18 @@ A machine runs one, in one folder; a second call finds the first one's.
 
 from __future__ import annotations
 
-import fcntl
 import json
 import logging
 import os
 import shutil
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from benchpool_cluster import (
     addresses,
-    build,
     debian,
     images,
     kwok_nodes,
@@ -67,9 +64,8 @@ class Cluster:
         images.load(archive, name, [node.socket for node in self.nodes])
 
     def kubectl(self, *words: str) -> list[str]:
-        """The command line of ``kubectl`` for this cluster; it keeps nothing in the home folder."""
-        start = [str(build.find("kubectl")), "--kubeconfig", str(self.access.kubeconfig)]
-        return [*start, "--cache-dir", str(self.plane.folder / "kubectl"), *words]
+        """The command line of ``kubectl`` for this cluster."""
+        return self.plane.kubectl(*words)
 
     def start(self) -> None:
         """Bring everything up; what is not built yet is built just before it is needed."""
@@ -135,27 +131,14 @@ def find() -> Cluster | None:
     return made if ready and made.processes.is_running("kube-apiserver") else None
 
 
-@contextmanager
-def alone() -> Iterator[None]:
-    """Hold the machine's one place for a cluster; waits while another run of tests has it."""
-    places.cache().mkdir(parents=True, exist_ok=True)
-    with (places.cache() / "place").open("w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            LOG.warning("waiting for another run of tests on this machine's cluster to end")
-            fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
-
-
-def up(*, tied: bool = False) -> Cluster:
+def up() -> Cluster:
     """Start a cluster, after taking away what another left when it was cut off.
 
-    Call this and ``down`` while holding ``alone``.
+    Who may call this and ``down``, and when, is settled in ``sharing``.
     """
     if os.geteuid() or not sys.platform.startswith("linux"):
         raise CannotRun("a cluster with real nodes needs Linux and root")
-    made = of_this_machine(tied=tied)
+    made = of_this_machine()
     down()
     try:
         made.start()
@@ -173,11 +156,11 @@ def down() -> None:
         made.stop()
 
 
-def of_this_machine(*, tied: bool = False) -> Cluster:
+def of_this_machine() -> Cluster:
     """The one cluster that this machine may run, running or not."""
     folder = places.state()
     names = [f"node-{number}" for number in range(1, NODES + 1)]
-    processes = Processes(folder / "run", tied=tied)
+    processes = Processes(folder / "run")
     plane = ControlPlane(folder, processes, address=addresses.CONTROL_PLANE, nodes=names)
     return Cluster(plane, tuple(Node(number, plane) for number in range(1, NODES + 1)))
 

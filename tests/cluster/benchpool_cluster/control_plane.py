@@ -82,6 +82,11 @@ class ControlPlane:
 
         self.processes.wait_for("kube-apiserver", ready, seconds)
 
+    def kubectl(self, *words: str) -> list[str]:
+        """The command line of ``kubectl`` here; it keeps nothing in the home folder."""
+        start = [str(build.find("kubectl")), "--kubeconfig", str(self.access.kubeconfig)]
+        return [*start, "--cache-dir", str(self.folder / "kubectl"), *words]
+
     @property
     def access(self) -> Access:
         """The administrator's access."""

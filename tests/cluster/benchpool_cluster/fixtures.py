@@ -7,13 +7,11 @@ all, and ``access`` is that of the file.
 from __future__ import annotations
 
 import os
-from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
-from benchpool_cluster import cluster as clusters
-from benchpool_cluster import kwok_nodes
+from benchpool_cluster import kwok_nodes, sharing
 from benchpool_cluster.access import Access, from_kubeconfig
 from benchpool_cluster.cluster import Cluster
 from benchpool_cluster.control_plane import ControlPlane
@@ -23,7 +21,7 @@ GIVEN = "BENCHPOOL_TEST_KUBECONFIG"
 
 
 PLANE = pytest.StashKey[ControlPlane]()
-CLUSTER = pytest.StashKey[Cluster]()
+USE = pytest.StashKey[sharing.Use]()
 
 
 # Several folders of tests take these fixtures, each with a definition of its own as pytest sees it;
@@ -47,23 +45,23 @@ def control_plane(
 
 @pytest.fixture(scope="session")
 def cluster(request: pytest.FixtureRequest) -> Cluster:
-    """The cluster with two real nodes: the one that runs, else one for this run of tests."""
+    """The cluster with two real nodes: the one that runs, else one that ends with its last user."""
     _only_ours()
-    stash = request.config.stash
-    if CLUSTER not in stash:
-        stash[CLUSTER] = _running_or_new(request.config)
-    return stash[CLUSTER]
+    return _use(request.config).cluster
 
 
-def _running_or_new(config: pytest.Config) -> Cluster:
-    with ExitStack() as place:
-        place.enter_context(clusters.alone())
-        running = clusters.find()
-        if running:
-            return running
-        config.add_cleanup(place.pop_all().close)
-    config.add_cleanup(clusters.down)
-    return clusters.up(tied=True)
+@pytest.fixture(scope="session")
+def cluster_use(request: pytest.FixtureRequest) -> sharing.Use:
+    """This run's use of that cluster, for tests that stop all of it."""
+    _only_ours()
+    return _use(request.config)
+
+
+def _use(config: pytest.Config) -> sharing.Use:
+    if USE not in config.stash:
+        config.stash[USE] = sharing.join()
+        config.add_cleanup(config.stash[USE].leave)
+    return config.stash[USE]
 
 
 @pytest.fixture(scope="session")

@@ -150,9 +150,15 @@ def buildah(*words: str) -> str:
 
 
 def _tool() -> list[str]:
-    root = _folder() / "storage"
-    where = ["--root", str(root), "--runroot", str(_folder() / "running")]
-    return ["nice", "-n", "10", "buildah", *where, "--storage-driver", "vfs"]
+    driver = _driver()
+    root = _folder() / f"storage-{driver}"
+    where = ["--root", str(root), "--runroot", str(_folder() / f"running-{driver}")]
+    return ["nice", "-n", "10", "buildah", *where, "--storage-driver", driver]
+
+
+def _driver() -> str:
+    """Layers as overlays; where the cache lies on an overlay itself they have to be copies."""
+    return "vfs" if "overlay" in _run(["stat", "-f", "-c", "%T", str(_folder())]) else "overlay"
 
 
 def _run(command: list[str]) -> str:
