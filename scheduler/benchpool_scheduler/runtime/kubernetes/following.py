@@ -113,6 +113,15 @@ class Following:
         volume = self._volumes.items.get(("", found.volume))
         return None if volume is None else volumes.nodes_for(volume, self.nodes)
 
+    def home_of(self, namespace: str, user: str) -> str | None:
+        """Return the claim of a user's home that many pods may mount, None for none or several."""
+        found = [
+            name
+            for (space, name), claim in self._claims.items.items()
+            if space == namespace and claim.user == user and claim.for_many
+        ]
+        return found[0] if len(found) == 1 else None
+
     async def _follow(self, reflector: Reflector[Any]) -> None:
         once = False
         async for change in reflector.changes():

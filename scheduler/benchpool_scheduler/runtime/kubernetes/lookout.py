@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Coroutine
 from functools import partial
 
+from benchpool_scheduler.contract_kubernetes import ADMISSION_GATE, attempt_name
 from benchpool_scheduler.kube import Connection
 from benchpool_scheduler.runtime import WorkerEnded, WorkerEvent, WorkerId, WorkerStarted
 from benchpool_scheduler.runtime.kubernetes import finding, manifests, verdicts
@@ -69,6 +70,13 @@ class Lookout:
         """Take a worker's pod as it is now, or was last."""
         attempt = self._book.attempts.get((pod.job, pod.attempt))
         seat = None if attempt is None else attempt.seats.get(pod.index)
+        ours = pod.namespace == self._settings.namespace
+        if attempt is None and ours and ADMISSION_GATE in pod.gates and not gone:
+            # A leader before us was stopped in the middle of a write, and went on after we began.
+            name = attempt_name(pod.job, pod.attempt)
+            log.warning("%s was made by nobody who leads; it is deleted", name)
+            self._doing.ask(("unknown", name), partial(self._maker.delete_job, name))
+            return
         if attempt is None or seat is None or seat.over:
             return
         if seat.pod is not None and seat.pod.uid != pod.uid:

@@ -78,6 +78,7 @@ class Room:
                 now,
                 self._settings.gpu_prefixes,
                 {node: text for node, (until, _, text) in self._refused.items() if until > now},
+                self._settings.tolerations,
             )
         return self._devices
 

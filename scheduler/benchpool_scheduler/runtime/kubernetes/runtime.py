@@ -160,6 +160,10 @@ class KubernetesRuntime:
         namespace, _, name = claim.rpartition("/")
         return self._following.nodes_for_claim(namespace or self._settings.namespace, name)
 
+    def home_of(self, user: str) -> str | None:
+        """Return the claim of a user's home, where jobs may mount it beside the user's server."""
+        return self._following.home_of(self._settings.namespace, user)
+
     # --------------------------------------------------------------------------- start
 
     async def start(self, launch: Launch) -> None:

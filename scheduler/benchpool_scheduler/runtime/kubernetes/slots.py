@@ -3,7 +3,8 @@
 The kubelet chooses devices when a pod begins, so that a GPU is a *slot* here: ``node/0`` and so
 on, as many as the node has. A pod of ours holds the slots that its annotation names. Of the
 others, as many as foreign pods ask for are foreign (R1), and as many as the node says are lost are
-broken: the highest ones, since all are alike. A slot that is ours never becomes one of these.
+broken: the highest ones, since all are alike. A slot that is ours never becomes one of these. On a
+node where nothing of ours may be started all are broken, whoever holds them.
 """
 
 from __future__ import annotations
@@ -131,6 +132,7 @@ def devices(
     now: float,
     prefixes: tuple[str, ...] = (GPU_RESOURCE,),
     refused: Mapping[str, str] | None = None,
+    tolerations: Sequence[Mapping[str, str]] = (),
 ) -> tuple[Device, ...]:
     """Return all GPUs, by node and index.
 
@@ -140,6 +142,7 @@ def devices(
     found: list[Device] = []
     for node in sorted(nodes, key=lambda one: one.name):
         said = (refused or {}).get(node.name)
+        out = why_not(node, tolerations)
         resources = sorted(name for name in node.capacity if name.startswith(prefixes))
         for resource in resources:
             total = steady.count((node.name, resource), int(node.capacity[resource]), now)
@@ -148,13 +151,19 @@ def devices(
                 int(node.allocatable.get(resource, 0.0)),
                 now,
             )
-            found += _of_resource(node, resource, total, min(usable, total), held, said)
+            found += _of_resource(node, resource, total, min(usable, total), held, (out, said))
     return tuple(found)
 
 
 def _of_resource(
-    node: NodeSeen, resource: str, total: int, usable: int, held: Held, refused: str | None
+    node: NodeSeen,
+    resource: str,
+    total: int,
+    usable: int,
+    held: Held,
+    notes: tuple[str | None, str | None],
 ) -> list[Device]:
+    out, refused = notes
     model, memory = _model(node, resource), _memory(node, resource)
     slots = [slot(node.name, index, resource) for index in range(total)]
     rest = [name for name in reversed(slots) if name not in held.ours]
@@ -165,7 +174,9 @@ def _of_resource(
     found: list[Device] = []
     for index, name in enumerate(slots):
         state, note = DeviceState.USABLE, None
-        if name in broken:
+        if out is not None:
+            state, note = DeviceState.BROKEN, out
+        elif name in broken:
             state = DeviceState.BROKEN
             note = f"{node.name} reports {usable} of its {total} GPUs as healthy"
         elif name in taken:

@@ -10,15 +10,24 @@ from msgspec import Struct
 
 from benchpool_scheduler.runtime.kubernetes.seen import NodeSeen
 
+WHOSE = "hub.jupyter.org/username"
+"""Annotation that KubeSpawner writes on the claims of homes."""
+MANY = "ReadWriteMany"
+
 
 class _ClaimSpec(Struct, frozen=True, rename="camel"):
     volume_name: str = ""
     access_modes: list[str] = []
 
 
+class _ClaimMeta(Struct, frozen=True):
+    annotations: dict[str, str] | None = None
+
+
 class Claim(Struct, frozen=True):
     """A claim as the API server sends it."""
 
+    metadata: _ClaimMeta = _ClaimMeta()
     spec: _ClaimSpec = _ClaimSpec()
 
 
@@ -43,10 +52,19 @@ class Volume(Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class ClaimSeen:
-    """A claim: the volume it is bound to, empty before, and how it may be mounted."""
+    """A claim: the volume it is bound to, empty before, and how it may be mounted.
+
+    ``user`` is whose home it is, as the Hub has written on it; empty for others.
+    """
 
     volume: str
     access_modes: tuple[str, ...]
+    user: str = ""
+
+    @property
+    def for_many(self) -> bool:
+        """Whether pods on different nodes may write to it at the same time."""
+        return MANY in self.access_modes
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +76,8 @@ class VolumeSeen:
 
 def keep_claim(claim: Claim) -> ClaimSeen:
     """Trim a claim."""
-    return ClaimSeen(claim.spec.volume_name, tuple(claim.spec.access_modes))
+    written = claim.metadata.annotations or {}
+    return ClaimSeen(claim.spec.volume_name, tuple(claim.spec.access_modes), written.get(WHOSE, ""))
 
 
 def keep_volume(volume: Volume) -> VolumeSeen:

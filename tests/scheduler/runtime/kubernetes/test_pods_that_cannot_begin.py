@@ -25,8 +25,15 @@ async def test_a_pod_that_its_node_cannot_take_is_given_back(
     assert "repair" in str(told.text)
     await stand.runtime.stop(good.worker, pause(1.0))
     await stand.ended(good.worker)
+    plane.access.patch(f"{kwok_nodes.NODES}/{a}", {"spec": {"taints": []}})
     devices = await stand.until_devices("bbbb" + "uuuuuuuu")
-    assert "cannot take it" in str(devices[0].note)
+    await stand.until(lambda: _is_ready(stand, a))
+    assert "cannot take it" in str((await stand.devices())[0].note)
+    assert len(devices) == 12
+
+
+async def _is_ready(stand: Stand, name: str) -> bool:
+    return next(node.ready for node in await stand.runtime.nodes() if node.name == name)
 
 
 async def test_a_quota_of_the_namespace_is_told_in_its_own_words(

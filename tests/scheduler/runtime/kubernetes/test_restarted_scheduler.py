@@ -6,6 +6,7 @@ import pytest
 
 from benchpool_scheduler.kube import kinds
 from benchpool_scheduler.runtime import EndedBy, WorkerId
+from benchpool_scheduler.runtime.kubernetes import manifests
 from benchpool_scheduler.testing.pods import Stand, launches, pause
 
 pytestmark = pytest.mark.kubernetes
@@ -47,6 +48,26 @@ async def test_pods_that_nobody_expects_are_ended(stand: Stand) -> None:
     (worker,) = await stand.run(launches([(stand.nodes[0], (0,))]))
     after = await stand.restarted([])
     await after.until_pods(worker.job, 0)
+    assert after.told == []
+
+
+async def test_what_a_stopped_leader_still_made_when_it_went_on_is_deleted(stand: Stand) -> None:
+    stand.hinder_opening()
+    stale = launches([(stand.nodes[0], (0,))])
+    await stand.start(stale)
+    await stand.until_pods(stale[0].worker.job, 1)
+    after = await stand.restarted([])
+    await after.until_pods(stale[0].worker.job, 0)
+    late = launches([(stand.nodes[0], (0,))])
+    body = manifests.job(late[0], ["x"], after.settings, 1)
+    await after.connection.create(kinds.JOBS, body, namespace=after.settings.namespace)
+
+    async def gone() -> bool:
+        return not (
+            await after.connection.list(kinds.JOBS, namespace=after.settings.namespace)
+        ).items
+
+    await after.until(gone)
     assert after.told == []
 
 
