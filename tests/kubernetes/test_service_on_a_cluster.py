@@ -26,11 +26,13 @@ def pods(access: Access, site: Site, job: str) -> list[dict[str, Any]]:
     return found
 
 
-def running(access: Access, site: Site, job: str, count: int = 1) -> list[dict[str, Any]]:
-    """Wait until so many pods of a job run, and return them."""
+def running(
+    access: Access, site: Site, job: str, count: int = 1, *, waiting: bool = False
+) -> list[dict[str, Any]]:
+    """Wait until so many pods of a job run, or with ``waiting`` are there, and return them."""
 
     def look() -> list[dict[str, Any]]:
-        found = [p for p in pods(access, site, job) if p["status"].get("phase") == "Running"]
+        found = [p for p in pods(access, site, job) if waiting or p["status"]["phase"] == "Running"]
         return found if len(found) == count else []
 
     return until(look)
@@ -110,6 +112,38 @@ def test_a_job_applied_with_kubectl_goes_through_the_same_checks(
 def accepted(job: dict[str, Any]) -> dict[str, Any]:
     conditions = job.get("status", {}).get("conditions", [])
     return next((one for one in conditions if one["type"] == "Accepted"), {})
+
+
+def claim(name: str, user: str, mode: str) -> dict[str, Any]:
+    return {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": name, "annotations": {"hub.jupyter.org/username": user}},
+        "spec": {
+            "accessModes": [mode],
+            "storageClassName": "nobody-makes-it",
+            "resources": {"requests": {"storage": "1Gi"}},
+        },
+    }
+
+
+def test_a_job_that_names_a_folder_mounts_its_users_home_where_many_pods_may(
+    access: Access, site: Site, nodes: tuple[str, ...]
+) -> None:
+    claims = f"/api/v1/namespaces/{site.namespace}/persistentvolumeclaims"
+    access.create(claims, claim("home-of-susan", "susan", "ReadWriteMany"))
+    access.create(claims, claim("home-of-joe", "joe", "ReadWriteOnce"))
+    replica = site.started()
+    mounted: dict[str, list[str]] = {}
+    for user in ("susan", "joe"):
+        job = replica.client(user).submit(command(working_dir="/home/jovyan/lab"))
+        (pod,) = running(access, site, job.id, waiting=True)
+        mounted[user] = [
+            volume["persistentVolumeClaim"]["claimName"]
+            for volume in pod["spec"]["volumes"]
+            if "persistentVolumeClaim" in volume
+        ]
+    assert mounted == {"susan": ["home-of-susan"], "joe": []}
 
 
 def test_why_a_job_waits_is_said_at_its_object(

@@ -32,6 +32,14 @@ def attempts(access: Access, site: Site) -> Counter[str]:
     )
 
 
+def began(access: Access, site: Site) -> Counter[str]:
+    """Return how many pods of each job have been given a node."""
+    items = access.get(f"/api/v1/namespaces/{site.namespace}/pods")["items"]
+    return Counter(
+        one["metadata"]["labels"]["benchpool.io/job"] for one in items if "nodeName" in one["spec"]
+    )
+
+
 def holder(access: Access, site: Site) -> str:
     path = f"/apis/coordination.k8s.io/v1/namespaces/{site.namespace}/leases/benchpool-scheduler"
     return str((access.find(path) or {}).get("spec", {}).get("holderIdentity", ""))
@@ -95,9 +103,10 @@ def test_a_leader_that_was_stopped_and_goes_on_ends_and_starts_nothing_twice(
     assert leader.ended() == LOST_STATUS
     again = site.started("first-again")
     assert not again.leads()
-    assert attempts(access, site) == dict.fromkeys([*before, *between], 1)
-    status = access.get(f"/apis/benchpool.io/v1/namespaces/{site.namespace}/trainingjobs")
-    assert {item["status"]["attempt"] for item in status["items"]} == {1}
+    every = [*before, *between]
+    # What it was about to write when it was stopped may be written when it goes on: behind a gate.
+    until(lambda: attempts(access, site) == dict.fromkeys(every, 1))
+    assert began(access, site) == dict.fromkeys(every, 1)
 
 
 def test_killing_leaders_loses_no_accepted_job_and_doubles_none(
@@ -112,7 +121,7 @@ def test_killing_leaders_loses_no_accepted_job_and_doubles_none(
         leader, standby = standby, site.start(f"turn-{turn}")
         until(standby.serves)
     all_running(leader, accepted)
-    assert attempts(access, site) == dict.fromkeys(accepted, 1)
+    assert began(access, site) == dict.fromkeys(accepted, 1)
 
 
 def test_while_the_api_server_is_away_jobs_run_on_and_nothing_is_lost(
@@ -138,7 +147,7 @@ def test_while_the_api_server_is_away_jobs_run_on_and_nothing_is_lost(
     all_running(restarted, accepted)
     later = submitted(restarted)
     all_running(restarted, [*accepted, later])
-    assert attempts(access, site) == dict.fromkeys([*accepted, later], 1)
+    assert began(access, site) == dict.fromkeys([*accepted, later], 1)
 
 
 def submitted(replica: Replica) -> str:

@@ -198,7 +198,9 @@ class Replica:
             environment=self._settings.worker_variables(os.environ),
             images=True,
             containers=Containers(
-                home_path=self._options.home_path, nodes_for_claim=runtime.nodes_for_claim
+                home_of=runtime.home_of,
+                nodes_for_claim=runtime.nodes_for_claim,
+                home_path=self._options.home_path,
             ),
             announce=lambda jobs: store.tell(_told(jobs)),
             contents=objects,
