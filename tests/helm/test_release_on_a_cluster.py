@@ -42,7 +42,7 @@ def release(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Itera
     """An installed release."""
     releases.load_images(cluster)
     name = f"benchpool-{uuid.uuid4().hex[:6]}"
-    made = Release(cluster, name, tmp_path_factory.mktemp("helm"))
+    made = Release(cluster.access, name, tmp_path_factory.mktemp("helm"))
     try:
         notes = made.install(values())
         (made.folder / "notes").write_text(notes)
@@ -52,7 +52,7 @@ def release(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Itera
 
 
 def _take_away(release: Release) -> None:
-    access = release.cluster.access
+    access = release.access
     if release.helm("list", "--short").strip():
         release.uninstall()
     for space in (release.workspace, release.name):
@@ -69,7 +69,7 @@ class Site:
     """The site in a browser's place: through the proxy, as the administrator."""
 
     def __init__(self, release: Release) -> None:
-        access = release.cluster.access
+        access = release.access
         space = f"/api/v1/namespaces/{release.name}"
         found = access.get(f"{space}/pods?labelSelector=app.kubernetes.io/component=proxy")
         (proxy,) = (p for p in found["items"] if not p["metadata"].get("deletionTimestamp"))
@@ -106,9 +106,9 @@ def site(release: Release) -> Site:
 
 
 @pytest.fixture(scope="module")
-def space(release: Release) -> pods.Space:
+def space(cluster: Cluster, release: Release) -> pods.Space:
     """The namespace of notebooks and jobs."""
-    return pods.Space(release.cluster, release.workspace)
+    return pods.Space(cluster, release.workspace)
 
 
 def test_the_notes_say_what_comes_next(release: Release) -> None:
@@ -118,7 +118,7 @@ def test_the_notes_say_what_comes_next(release: Release) -> None:
 
 
 def test_the_preflight_tells_what_it_found(release: Release) -> None:
-    access = release.cluster.access
+    access = release.access
     space = f"/api/v1/namespaces/{release.name}"
     query = f"{space}/pods?labelSelector=job-name={release.name}-preflight"
     (pod,) = access.get(query)["items"]
@@ -130,7 +130,7 @@ def test_the_preflight_tells_what_it_found(release: Release) -> None:
 
 
 def test_all_parts_run_as_the_restricted_standard_wants(release: Release) -> None:
-    access = release.cluster.access
+    access = release.access
     here = f"/api/v1/namespaces/{release.name}"
     label = {"metadata": {"labels": {"pod-security.kubernetes.io/enforce": "restricted"}}}
     answer = access.call("PATCH", here, label, "merge")
@@ -138,7 +138,7 @@ def test_all_parts_run_as_the_restricted_standard_wants(release: Release) -> Non
 
 
 def test_quotas_of_the_values_are_in_force(release: Release) -> None:
-    access = release.cluster.access
+    access = release.access
     project = access.wait(f"{RESOURCES}/projects/research", lambda one: True)
     assert project["spec"]["quota"] == 4
 
@@ -173,7 +173,7 @@ def worker(release: Release, space: pods.Space) -> str:
         "metadata": {"name": "by-hand"},
         "spec": {"command": FOREVER, "gpus": 1, "user": "admin", "project": "research"},
     }
-    access = release.cluster.access
+    access = release.access
     access.create(f"{RESOURCES}/namespaces/{space.name}/trainingjobs", job)
     found: list[str] = []
 
@@ -201,7 +201,7 @@ def test_an_upgrade_keeps_notebooks_and_jobs_running(
     pool = POOL | {"projects": [*POOL["projects"], more]}
     settings = {"hub": {"config": {"JupyterHub": {"active_server_limit": 50}}}}
     release.upgrade(values(pool=pool, **settings))
-    access = release.cluster.access
+    access = release.access
     access.wait(f"{RESOURCES}/projects/vision", lambda one: one["spec"]["quota"] == 2, 60)
     assert {name: _lives(space, name) for name in (notebook, worker)} == before
     page = site.client.get("/user/admin/api/status")
@@ -211,7 +211,7 @@ def test_an_upgrade_keeps_notebooks_and_jobs_running(
 def test_uninstall_keeps_homes_and_jobs_and_leaves_no_finalizer(
     release: Release, space: pods.Space, notebook: str, worker: str, tmp_path: Path
 ) -> None:
-    access = release.cluster.access
+    access = release.access
     release.uninstall()
     claims = access.get(space.path("persistentvolumeclaims"))["items"]
     assert [one["metadata"]["name"] for one in claims]

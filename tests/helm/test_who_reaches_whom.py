@@ -36,17 +36,26 @@ PORTS = {
 METADATA, INTERNET = "169.254.169.254", "203.0.113.7"
 OUTSIDE = {"metadata": (METADATA, 8000), "internet": (INTERNET, 8000)}
 API = ("api", 443)
+ANYBODY = ("stranger", 8000)
+"""Hub and scheduler call logins and stores wherever a site has them; only metadata is shut off."""
 
 ALLOWED = {
     "hub": {
         *(("proxy", 8000), ("proxy", 8001), ("scheduler", 8080), ("replica", 8080)),
-        *(("notebook", 8888), ("neighbour", 8888), API, ("internet", 8000)),
+        *(("notebook", 8888), ("neighbour", 8888), API, ("internet", 8000), ANYBODY),
     },
     "proxy": {
         *(("hub", 8081), ("scheduler", 8080), ("replica", 8080)),
         *(("notebook", 8888), ("neighbour", 8888)),
     },
-    "scheduler": {("hub", 8081), ("replica", 8080), ("proxy", 8000), API, ("internet", 8000)},
+    "scheduler": {
+        ("hub", 8081),
+        ("replica", 8080),
+        ("proxy", 8000),
+        API,
+        ("internet", 8000),
+        ANYBODY,
+    },
     "notebook": {
         *(("hub", 8081), ("proxy", 8000), ("scheduler", 8080), ("replica", 8080)),
         ("internet", 8000),

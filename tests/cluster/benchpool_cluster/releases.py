@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from benchpool_cluster import addresses, build, chart, product_images
+from benchpool_cluster.access import Access
 from benchpool_cluster.cluster import Cluster
 
 
@@ -21,11 +22,17 @@ class HelmFailed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """A release of the chart in a namespace of its own name."""
+    """A release of the chart in a namespace of its own name.
 
-    cluster: Cluster
+    Attributes:
+        folder: Where Helm keeps its own things.
+        chart: The folder of the chart.
+    """
+
+    access: Access
     name: str
     folder: Path
+    chart: Path = chart.FOLDER
 
     @property
     def workspace(self) -> str:
@@ -35,12 +42,12 @@ class Release:
     def install(self, values: Mapping[str, Any], *words: str) -> str:
         """Install, and return the notes."""
         chosen = ["--create-namespace", *self._values(values), "--wait", "--timeout", "5m", *words]
-        return self.helm("install", self.name, str(chart.FOLDER), *chosen)
+        return self.helm("install", self.name, str(self.chart), *chosen)
 
     def upgrade(self, values: Mapping[str, Any], *words: str) -> str:
         """Upgrade, and return the notes."""
         chosen = [*self._values(values), "--wait", "--timeout", "5m", *words]
-        return self.helm("upgrade", self.name, str(chart.FOLDER), *chosen)
+        return self.helm("upgrade", self.name, str(self.chart), *chosen)
 
     def uninstall(self) -> str:
         """Uninstall and wait until all that goes is gone."""
@@ -52,7 +59,7 @@ class Release:
         Raises:
             HelmFailed: It did not end well.
         """
-        start = [str(build.find("helm")), "--kubeconfig", str(self.cluster.access.kubeconfig)]
+        start = [str(build.find("helm")), "--kubeconfig", str(self.access.kubeconfig)]
         homes = ("HELM_CACHE_HOME", "HELM_CONFIG_HOME", "HELM_DATA_HOME")
         apart = {one: str(self.folder / one.lower()) for one in homes}
         done = subprocess.run(
