@@ -15,7 +15,6 @@ from benchpool_scheduler.service import benches
 from benchpool_scheduler.service.ledger import Ledger
 from benchpool_scheduler.service.site import Site
 
-
 Keep = Callable[[str], Awaitable[None]]
 
 
