@@ -29,7 +29,7 @@ class Told:
     stuck: bool = False
 
 
-_INSUFFICIENT = re.compile(r"(\d+) Insufficient ([\w./-]+)")
+_INSUFFICIENT = re.compile(r"(\d+) Insufficient ([\w./-]*\w)")
 _NODES = re.compile(r"(\d+)/(\d+) nodes are available")
 
 

@@ -89,7 +89,6 @@ class QuotaMixin(LoggingConfigurable):
     # What the spawner class below provides.
     user: Any
     orm_spawner: Any
-    db: Any
     name: str
     user_options: dict[str, Any]
 
@@ -206,7 +205,7 @@ class QuotaMixin(LoggingConfigurable):
         """Remember the lease at once, so that no restart of the Hub forgets it."""
         self._lease_id, self._lease_gpus = lease.id, tuple(lease.gpus)
         self.orm_spawner.state = self.get_state()
-        self.db.commit()
+        self.user.db.commit()
 
     def options_from_query(self, query_data: Mapping[str, object]) -> dict[str, object]:
         """Read options from the address; one that is not known shows the form, and why."""

@@ -113,6 +113,10 @@ class Line:
         here = (it for it in self._places.values() if now - it.asked <= ABSENT_S)
         return sorted(here, key=lambda it: (it.since, it.id))
 
+    def keeps(self, place: str) -> bool:
+        """Tell whether somebody still has the place with this id."""
+        return any(waiting.id == place for waiting in self._places.values())
+
     def has(self, request: contract.LeaseRequest) -> bool:
         """Tell whether a server is in line already."""
         return (request.user, request.server) in self._places

@@ -77,22 +77,20 @@ class Leases:
         """
         loop = asyncio.get_running_loop()
         until = loop.time() + asked.hold_s
-        before: tuple[int, str] | None = None
-        while True:
-            changed = self._changed
-            found = await whole(self._hold_or_wait(asked))
-            if isinstance(found, LeaseRecord):
-                return found
-            now = (found.position, found.reason.code)
-            left = until - loop.time()
-            if left <= 0 or (before is not None and now != before):
-                return found
-            before = now
+        changed, found = self._changed, await whole(self._hold_or_wait(asked))
+        while isinstance(found, contract.LinePlace) and (left := until - loop.time()) > 0:
             try:
                 async with asyncio.timeout(left):
                     await changed.wait()
             except TimeoutError:
-                return found
+                break
+            if not self._line.keeps(found.id) and self._held_for(asked.lease) is None:
+                break  # it has left the line meanwhile, and must not come back by this question
+            before, changed = found, self._changed
+            found = await whole(self._hold_or_wait(asked))
+            if not isinstance(found, contract.LinePlace) or _differ(before, found):
+                break
+        return found
 
     async def _hold_or_wait(self, asked: contract.LineRequest) -> LeaseRecord | contract.LinePlace:
         request = asked.lease
@@ -105,17 +103,17 @@ class Leases:
                 raise _line_full()
             waiting = self._line.enter(request, since)
             seated = self._line.seats()
-            found = seated.get(waiting.id)
-            if found is not None and found.ready:
-                lease = await self._grant(waiting.id, request, found)
+            its = seated.get(waiting.id)
+            found: LeaseRecord | contract.LinePlace
+            if its is not None and its.ready:
+                found = await self._grant(waiting.id, request, its)
                 self._line.leave(waiting.id)
             else:
-                if found is None:
+                if its is None:
                     self.shortage.set()
-                place = self._line.place(waiting, seated)
-                lease = None
+                found = self._line.place(waiting, seated)
         self._want_pass()
-        return place if lease is None else lease
+        return found
 
     async def serve(self) -> None:
         """Give GPUs that have become free to those in line; the caller has the ledger's turn."""
@@ -222,6 +220,10 @@ class Leases:
             code="build-capacity",
             numbers={"asked": request.gpus, "free": most},
         )
+
+
+def _differ(before: contract.LinePlace, now: contract.LinePlace) -> bool:
+    return (before.position, before.reason.code) != (now.position, now.reason.code)
 
 
 def _is_for(lease: LeaseRecord, request: contract.LeaseRequest) -> bool:

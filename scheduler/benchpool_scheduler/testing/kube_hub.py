@@ -262,6 +262,8 @@ c.KubeSpawner.tolerations = [{{"key": "kwok.x-k8s.io/node", "operator": "Exists"
 c.Spawner.start_timeout = 30
 c.Spawner.http_timeout = 15
 c.Spawner.poll_interval = 1
+# As zero-to-jupyterhub has it: no answer waits for a start.
+c.JupyterHub.tornado_settings = {{"slow_spawn_timeout": 0}}
 {self.config}
 """
 

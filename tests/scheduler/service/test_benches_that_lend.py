@@ -186,6 +186,22 @@ async def test_who_leaves_the_line_calls_nothing_back(tmp_path: Path) -> None:
         assert pool.leases(ADMIN) == []
 
 
+async def test_a_question_that_is_still_held_does_not_bring_back_who_has_left(
+    tmp_path: Path,
+) -> None:
+    runtime = ScriptedRuntime(devices(2))
+    async with opened(make_pool(tmp_path, configuration=lending(), runtime=runtime)) as pool:
+        held = lease(await pool.wait_in_line(HUB, line("susan", gpus=2)))
+        asked = LineRequest(lease=line("jemma").lease, hold_s=10)
+        left = place(await pool.wait_in_line(HUB, line("jemma")))
+        question = asyncio.ensure_future(pool.wait_in_line(HUB, asked))
+        await asyncio.sleep(0)
+        await pool.release(HUB, left.id)
+        await pool.release(HUB, held.id)
+        await question
+        assert pool.leases(ADMIN) == []
+
+
 async def test_nobody_in_line_is_overtaken_by_one_who_does_not_wait(tmp_path: Path) -> None:
     runtime = ScriptedRuntime(devices(2))
     async with opened(make_pool(tmp_path, configuration=lending(), runtime=runtime)) as pool:

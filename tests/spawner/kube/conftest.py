@@ -20,7 +20,7 @@ from benchpool_cluster.access import Access
 from benchpool_cluster.control_plane import ControlPlane
 from benchpool_cluster.fixtures import control_plane as control_plane
 from benchpool_scheduler.contract_kubernetes import ADMISSION_GATE, LEASE, slot
-from benchpool_scheduler.runtime import Device
+from benchpool_scheduler.runtime import Device, NodeFacts
 from benchpool_scheduler.testing.kube_hub import (
     TOKEN,
     KubeHub,
@@ -35,7 +35,7 @@ NODES = ("gpu-1", "gpu-2")
 MIG = "nvidia.com/mig-1g.10gb"
 CONFIGURATION = """\
 version: 1
-build: {default: 2, users: {queen: 4, king: 8}, reserve: 8, oversubscribe: true}
+build: {default: 2, users: {queen: 4, king: 8}, reserve: 8, oversubscribe: true, lend_idle: true}
 projects: [{name: p, quota: 0, members: [joe]}]
 policy: {grace_s: 1}
 """
@@ -62,17 +62,15 @@ class Scheduler:
     folder: Path
     service: Served | None = None
     port: int = 0
+    runtime: ScriptedRuntime = field(default_factory=lambda: ScriptedRuntime(devices()))
     _stack: ExitStack = field(default_factory=ExitStack)
 
     def start(self) -> None:
         """Serve, at the same address as before."""
+        self.runtime = ScriptedRuntime(devices())
+        self.runtime.facts = tuple(NodeFacts(name, labels={"pool": name}) for name in NODES)
         self.service = self._stack.enter_context(
-            served(
-                self.folder,
-                configuration=CONFIGURATION,
-                port=self.port,
-                runtime=ScriptedRuntime(devices()),
-            )
+            served(self.folder, configuration=CONFIGURATION, port=self.port, runtime=self.runtime)
         )
         self.service.identity.people = {**PEOPLE, TOKEN: PEOPLE["hub"]}
         self.port = int(self.service.url.split(":")[2].split("/")[0])
@@ -196,3 +194,16 @@ def hub(
     with running(made):
         yield made
     notebooks.close()
+
+
+@pytest.fixture
+def full(hub: KubeHub, scheduler: Scheduler) -> Iterator[None]:
+    """All eight GPUs are held by one server after the other of the king's."""
+    hub.add_user("king")
+    for i in range(2):
+        hub.ask_server("king", f"s{i}", gpus=4)
+        hub.wait_ready("king", f"s{i}")
+    yield
+    for i in range(2):
+        hub.stop_server("king", f"s{i}")
+    hub.until(lambda: scheduler.leases("king") == [])

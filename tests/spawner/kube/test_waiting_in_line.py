@@ -1,0 +1,152 @@
+"""Where GPUs are lent or promised to more people, a start waits in line, by a real Hub."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from benchpool_scheduler.contract import CommandEntry, JobSubmission
+from benchpool_scheduler.testing.kube_hub import KubeHub
+from benchpool_scheduler.testing.serving import PEOPLE
+
+pytestmark = pytest.mark.kubernetes
+
+CONFIG = """
+c.QuotaMixin.longest_wait = 60
+c.Spawner.start_timeout = 10
+"""
+
+
+def waiting(hub: KubeHub, user: str) -> dict[str, Any]:
+    """Return the first step of a start that says its place in line."""
+
+    def look() -> dict[str, Any] | None:
+        return next((step for step in hub.progress(user) if "queue" in step), None)
+
+    found: dict[str, Any] = hub.until(look)
+    return found
+
+
+@pytest.mark.usefixtures("full")
+def test_a_start_waits_for_its_turn_longer_than_the_start_timeout_and_is_told_its_place(
+    hub: KubeHub, scheduler: Any
+) -> None:
+    for user in ("amy", "bea"):
+        hub.add_user(user)
+        assert hub.ask_server(user, gpus=2).status_code == 202
+        waiting(hub, user)
+    first, second = waiting(hub, "amy"), waiting(hub, "bea")
+    assert first["queue"]["position"] == 1
+    assert (second["queue"]["position"], second["queue"]["length"]) == (2, 2)
+    assert second["queue"]["reason"]["code"] == "benches-full"
+    assert re.search(
+        r"You are number 2 of 2 in line: 2 GPUs are not free: 0 on one machine now, 8 GPUs held by "
+        r"2 other servers\.",
+        second["message"],
+    )
+    hub.until(lambda: _seconds(hub, "bea") > 12)
+    hub.stop_server("king", "s0")
+    hub.wait_ready("amy")
+    hub.wait_ready("bea")
+    assert [len(gpus) for gpus in scheduler.leases("bea")] == [2]
+    for user in ("amy", "bea"):
+        hub.stop_server(user)
+        hub.wait_gone(user)
+
+
+def _seconds(hub: KubeHub, user: str) -> float:
+    """Return how long a start has been pending."""
+    found = hub.api("GET", f"users/{user}?include_stopped_servers").json()["servers"][""]
+    assert found["pending"] == "spawn"
+    started = datetime.fromisoformat(found["started"])
+    return (datetime.now(UTC) - started).total_seconds()
+
+
+@pytest.mark.usefixtures("full")
+def test_who_cancels_leaves_the_line_at_once(hub: KubeHub, scheduler: Any) -> None:
+    for user in ("cat", "dan"):
+        hub.add_user(user)
+        hub.ask_server(user, gpus=2)
+        waiting(hub, user)
+    hub.stop_server("cat")
+    hub.wait_gone("cat")
+    hub.stop_server("king", "s0")
+    hub.wait_ready("dan")
+    assert scheduler.leases("cat") == []
+    hub.stop_server("dan")
+    hub.wait_gone("dan")
+
+
+@pytest.mark.usefixtures("full")
+def test_a_user_may_start_without_gpu_meanwhile_or_be_told_at_once(
+    hub: KubeHub, scheduler: Any
+) -> None:
+    hub.add_user("flo")
+    hub.ask_server("flo", gpus=2, when_busy="start-without-gpu")
+    hub.wait_ready("flo")
+    assert scheduler.leases("flo") == []
+    hub.stop_server("flo")
+    hub.wait_gone("flo")
+    answer = hub.ask_server("flo", gpus=2, when_busy="refuse")
+    if answer.status_code == 202:
+        sentence = list(hub.progress("flo"))[-1]["message"]
+    else:
+        assert answer.status_code == 503
+        assert answer.headers["Retry-After"]
+        sentence = answer.json()["message"]
+    assert "2 GPUs for this server are not free: 0 on one machine now" in sentence
+    hub.wait_gone("flo")
+
+
+@pytest.mark.usefixtures("full")
+def test_a_scheduler_that_is_restarted_keeps_the_places(hub: KubeHub, scheduler: Any) -> None:
+    for user in ("gil", "hal"):
+        hub.add_user(user)
+        hub.ask_server(user, gpus=2)
+        waiting(hub, user)
+    scheduler.stop()
+    scheduler.start()
+    hub.until(lambda: [len(g) for g in scheduler.leases("king")] == [4, 4])
+    hub.until(lambda: _last_place(hub, "hal") == (2, 2), 30)
+    hub.stop_server("king", "s0")
+    hub.wait_ready("gil")
+    hub.wait_ready("hal")
+    for user in ("gil", "hal"):
+        hub.stop_server(user)
+        hub.wait_gone(user)
+
+
+def _last_place(hub: KubeHub, user: str) -> tuple[int, int]:
+    """Return the newest place in line; the stream ends with the start, so it is read in part."""
+    place = (0, 0)
+    for step in hub.progress(user):
+        if "queue" in step:
+            place = step["queue"]["position"], step["queue"]["length"]
+            if place == (2, 2):
+                break
+    return place
+
+
+def test_lent_gpus_come_back_when_their_owner_starts_a_server(hub: KubeHub, scheduler: Any) -> None:
+    # The pool of these tests sets all GPUs aside for benches and lends them.
+    job = JobSubmission(entry=CommandEntry(["sleep", "1000"]), gpus=4, workers=2)
+    service, joe = scheduler.service, PEOPLE["joe"]
+    assert service.pool.leases(PEOPLE["root"]) == []
+    accepted = service.do(service.pool.submit(joe, job))
+    service.do(scheduler.runtime.until_launched(2))
+    hub.add_user("ida")
+    hub.ask_server("ida", gpus=2)
+    step = waiting(hub, "ida")
+    assert step["queue"]["reason"]["code"] == "bench-called-back"
+    assert "You are next: 2 GPUs of the 2 are still in use by jobs" in step["message"]
+    assert "It starts at the latest in" in step["message"]
+    for worker, _ in service.do(scheduler.runtime.until_noticed(2)):
+        scheduler.service.loop.call_soon_threadsafe(scheduler.runtime.end, worker, 143)
+    hub.wait_ready("ida")
+    assert [len(gpus) for gpus in scheduler.leases("ida")] == [2]
+    service.do(service.pool.cancel(joe, accepted.id))
+    hub.stop_server("ida")
+    hub.wait_gone("ida")

@@ -1,0 +1,177 @@
+"""What a pod asks for is found wherever it is written, and nothing passes the lease."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from benchpool_scheduler.contract_kubernetes import ADMISSION_GATE, GPU_RESOURCE, LEASE
+from benchpool_scheduler.errors import BenchpoolError, InvalidInput, Refused
+from benchpool_spawner.kube_profiles import open_to
+from benchpool_spawner.kube_requests import (
+    GpuRequest,
+    Settings,
+    Wish,
+    check_pod,
+    gpu_requests,
+    wish_of,
+)
+
+KINDS = ["nvidia.com/*"]
+MIG = "nvidia.com/mig-1g.10gb"
+
+
+def container(name: str = "notebook", **resources: Any) -> dict[str, Any]:
+    return {"name": name, "resources": resources}
+
+
+def pod(*containers: dict[str, Any], **spec: Any) -> dict[str, Any]:
+    about = {"labels": {LEASE: "l"}}
+    gates = [{"name": ADMISSION_GATE}]
+    return {
+        "metadata": about,
+        "spec": {"containers": list(containers), "schedulingGates": gates, **spec},
+    }
+
+
+@pytest.mark.parametrize(
+    ("asked", "expected"),
+    [
+        (pod(container(limits={GPU_RESOURCE: 1})), [("notebook", GPU_RESOURCE, 1)]),
+        (pod(container(requests={MIG: "2"})), [("notebook", MIG, 2)]),
+        (pod(container(limits={GPU_RESOURCE: "0", "cpu": "4"})), []),
+        (
+            pod(container(), container("side", limits={GPU_RESOURCE: 1})),
+            [("side", GPU_RESOURCE, 1)],
+        ),
+        (
+            pod(container(), initContainers=[container("init", limits={GPU_RESOURCE: 1})]),
+            [("init", GPU_RESOURCE, 1)],
+        ),
+        (
+            pod(container(), ephemeralContainers=[container("look", limits={GPU_RESOURCE: 1})]),
+            [("look", GPU_RESOURCE, 1)],
+        ),
+    ],
+)
+def test_requests_are_found_in_every_container(
+    asked: dict[str, Any], expected: list[tuple[str, str, int]]
+) -> None:
+    found = [(one.container, one.resource, one.count) for one in gpu_requests(asked, KINDS)]
+    assert found == expected
+
+
+@pytest.mark.parametrize("count", ["half", "0.5", "-1", True, None, "١"])
+def test_a_number_of_gpus_that_cannot_be_read_is_refused(count: object) -> None:
+    with pytest.raises(InvalidInput, match="whole numbers"):
+        gpu_requests(pod(container(limits={GPU_RESOURCE: count})), KINDS)
+
+
+def test_limit_and_request_must_be_the_same() -> None:
+    both = container(limits={GPU_RESOURCE: 2}, requests={GPU_RESOURCE: 1})
+    with pytest.raises(InvalidInput, match="both numbers must be the same"):
+        gpu_requests(pod(both), KINDS)
+
+
+@pytest.mark.parametrize(
+    ("chosen", "settings", "requests", "expected"),
+    [
+        (None, Settings(), [], Wish(0)),
+        (2, Settings(), [], Wish(2)),
+        (None, Settings(gpus=1, models=("A100",)), [], Wish(1, models=("A100",))),
+        (None, Settings(gpus=1, resource=MIG), [], Wish(1, MIG)),
+        (None, Settings(), [GpuRequest("notebook", MIG, 1)], Wish(1, MIG)),
+        (1, Settings(gpus=1), [GpuRequest("notebook", GPU_RESOURCE, 1)], Wish(1)),
+        (0, Settings(gpus=2), [], Wish(0)),
+    ],
+)
+def test_the_wish_follows_choice_profile_and_settings(
+    chosen: int | None, settings: Settings, requests: list[GpuRequest], expected: Wish
+) -> None:
+    assert wish_of(chosen, (), settings, requests) == expected
+
+
+@pytest.mark.parametrize(
+    ("chosen", "settings", "requests", "kind"),
+    [
+        (2, Settings(gpus=1), [], Refused),
+        (None, Settings(gpus=1), [GpuRequest("notebook", GPU_RESOURCE, 2)], InvalidInput),
+        (None, Settings(), [GpuRequest("side", GPU_RESOURCE, 1)], InvalidInput),
+        (
+            None,
+            Settings(),
+            [GpuRequest("notebook", GPU_RESOURCE, 1), GpuRequest("notebook", MIG, 1)],
+            InvalidInput,
+        ),
+    ],
+)
+def test_contradictions_are_refused_in_words(
+    chosen: int | None,
+    settings: Settings,
+    requests: list[GpuRequest],
+    kind: type[BenchpoolError],
+) -> None:
+    with pytest.raises(kind):
+        wish_of(chosen, (), settings, requests)
+
+
+def test_models_are_those_that_both_user_and_profile_accept() -> None:
+    profile = Settings(gpus=1, models=("A100", "H100"))
+    assert wish_of(None, ("H100",), profile, []).models == ("H100",)
+    with pytest.raises(Refused, match="choose one of its models"):
+        wish_of(None, ("V100",), profile, [])
+
+
+AMOUNTS = st.dictionaries(st.sampled_from([GPU_RESOURCE, MIG, "cpu"]), st.integers(0, 3))
+CONTAINERS = st.builds(
+    lambda name, limits, requests: container(name, limits=limits, requests=requests),
+    st.sampled_from(["notebook", "side"]),
+    AMOUNTS,
+    AMOUNTS,
+)
+
+
+@given(
+    st.lists(CONTAINERS, min_size=1, max_size=3),
+    st.lists(CONTAINERS, max_size=2),
+    st.sampled_from([(Wish(), None), (Wish(1), "l"), (Wish(2, MIG), "l")]),
+)
+def test_a_pod_that_passes_has_exactly_the_gpus_of_its_lease(
+    containers: list[dict[str, Any]],
+    before: list[dict[str, Any]],
+    leased: tuple[Wish, str | None],
+) -> None:
+    made = pod(*containers, initContainers=before)
+    wish, lease = leased
+    try:
+        check_pod(made, wish, lease, KINDS)
+    except BenchpoolError:
+        return
+    total = {GPU_RESOURCE: 0, MIG: 0}
+    for one in (*containers, *before):
+        for name in total:
+            part = one["resources"]
+            total[name] += max(part["limits"].get(name, 0), part["requests"].get(name, 0))
+    assert total == {GPU_RESOURCE: 0, MIG: 0} | ({wish.resource: wish.gpus} if lease else {})
+
+
+def test_a_gate_of_others_may_stand_beside_ours() -> None:
+    gates = [{"name": "example.com/quota"}, {"name": ADMISSION_GATE}]
+    check_pod(pod(container(limits={GPU_RESOURCE: 1}), schedulingGates=gates), Wish(1), "l", KINDS)
+
+
+def test_profiles_open_by_group_by_user_and_to_all() -> None:
+    profiles: list[dict[str, Any]] = [
+        {"display_name": "all"},
+        {"display_name": "staff", "allowed_groups": ["staff"]},
+        {"display_name": "susan", "allowed_users": ["susan"]},
+        {"display_name": "nobody", "allowed_groups": []},
+    ]
+    names = [p["display_name"] for p in open_to("susan", frozenset({"staff"}), profiles)]
+    assert names == ["all", "staff", "susan"]
+    assert [p["display_name"] for p in open_to("joe", frozenset(), profiles)] == ["all"]
+    with pytest.raises(Refused, match=r"None of the 1 profiles .* your groups \(lab\)"):
+        open_to("joe", frozenset({"lab"}), profiles[3:])

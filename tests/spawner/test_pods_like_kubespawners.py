@@ -1,0 +1,213 @@
+"""Whatever KubeSpawner and zero-to-jupyterhub can be told, the pod is theirs and our additions."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from kubespawner import KubeSpawner
+from traitlets.config import Config
+
+from benchpool_scheduler.contract_kubernetes import ADMISSION_GATE, GPU_RESOURCE
+from benchpool_spawner.kube import BenchpoolKubeSpawner
+from benchpool_spawner.kube_requests import Wish
+
+LEASE_ID = "a" * 26
+
+# As the chart of zero-to-jupyterhub writes it from a values.yaml of some size.
+Z2JH = {
+    "KubeSpawner": {
+        "image": "quay.io/jupyter/base-notebook:2026-10-01",
+        "image_pull_policy": "IfNotPresent",
+        "image_pull_secrets": ["registry"],
+        "namespace": "lab",
+        "scheduler_name": "lab-user-scheduler",
+        "priority_class_name": "lab-default-priority",
+        "uid": 1000,
+        "fs_gid": 100,
+        "allow_privilege_escalation": False,
+        "service_account": "notebooks",
+        "node_selector": {"hub.jupyter.org/node-purpose": "user"},
+        "tolerations": [
+            {"key": "hub.jupyter.org/dedicated", "operator": "Equal", "value": "user"},
+            {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"},
+        ],
+        "node_affinity_preferred": [
+            {"weight": 100, "preference": {"matchExpressions": [
+                {"key": "hub.jupyter.org/node-purpose", "operator": "In", "values": ["user"]}]}}
+        ],
+        "extra_labels": {"hub.jupyter.org/network-access-hub": "true", "team": "vision"},
+        "extra_annotations": {"cost-centre": "4711"},
+        "environment": {"GREETING": "hello {username}"},
+        "cpu_guarantee": 0.5,
+        "mem_guarantee": "2G",
+        "mem_limit": "8G",
+        "extra_resource_limits": {"example.com/fpga": "1"},
+        "storage_pvc_ensure": True,
+        "storage_capacity": "10Gi",
+        "pvc_name_template": "claim-{user_server}",
+        "volumes": {
+            "home": {"name": "home", "persistentVolumeClaim": {"claimName": "{pvc_name}"}},
+            "shm": {"name": "shm", "emptyDir": {"medium": "Memory"}},
+        },
+        "volume_mounts": {"home": {"name": "home", "mountPath": "/home/jovyan"}},
+        "init_containers": [
+            {"name": "block-cloud-metadata", "image": "iptables", "securityContext": {}}
+        ],
+        "extra_containers": [{"name": "sidecar", "image": "logs"}],
+        "extra_container_config": {"envFrom": [{"configMapRef": {"name": "settings"}}]},
+        "extra_pod_config": {"runtimeClassName": "nvidia", "enableServiceLinks": False},
+        "lifecycle_hooks": {"postStart": {"exec": {"command": ["true"]}}},
+        "profile_list": [
+            {"display_name": "Small", "slug": "small", "default": True},
+            {"display_name": "Large", "slug": "large", "kubespawner_override": {
+                "mem_limit": "32G", "extra_labels": {"size": "large"}}},
+        ],
+    }
+}  # fmt: skip
+
+
+@pytest.fixture
+def kubeconfig(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is asked here, but KubeSpawner wants to know whom it would ask."""
+    nowhere = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": "c", "cluster": {"server": "http://127.0.0.1:9"}}],
+        "users": [{"name": "u", "user": {}}],
+        "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
+        "current-context": "x",
+    }
+    file = tmp_path / "kubeconfig"
+    file.write_text(json.dumps(nowhere))
+    monkeypatch.setenv("KUBECONFIG", str(file))
+    monkeypatch.setattr(
+        "kubernetes_asyncio.config.kube_config.KUBE_CONFIG_DEFAULT_LOCATION", str(file)
+    )
+
+
+async def rendered(kind: type[KubeSpawner], profile: str, **leased: Any) -> dict[str, Any]:
+    """Return a spawner's pod as it is sent."""
+    spawner = kind(_mock=True, config=Config(Z2JH))
+    spawner.user.groups = []
+    spawner.user.escaped_name = "mock-40name"
+    spawner.user_options = {"profile": profile}
+    for name, value in leased.items():
+        setattr(spawner, name, value)
+    await spawner.load_user_options()
+    pod = await spawner.get_pod_manifest()
+    sent: dict[str, Any] = spawner.api.api_client.sanitize_for_serialization(pod)
+    return sent
+
+
+def without_ours(pod: dict[str, Any]) -> dict[str, Any]:
+    """Return a pod without what benchpool adds and nothing else."""
+    about, spec = pod["metadata"], pod["spec"]
+    for part in ("labels", "annotations"):
+        about[part] = {k: v for k, v in about[part].items() if not k.startswith("benchpool.io/")}
+    spec.pop("schedulingGates", None)
+    for container in spec["containers"]:
+        limits = container.get("resources", {}).get("limits", {})
+        limits.pop(GPU_RESOURCE, None)
+        ours = ("CUDA_DEVICE_ORDER", "CUDA_VISIBLE_DEVICES", "BENCHPOOL_URL")
+        if "env" in container:
+            container["env"] = [one for one in container["env"] if one["name"] not in ours]
+    return pod
+
+
+@pytest.mark.usefixtures("kubeconfig")
+@pytest.mark.parametrize("profile", ["small", "large"])
+@pytest.mark.parametrize("gpus", [0, 2])
+async def test_the_pod_is_kubespawners_apart_from_our_additions(profile: str, gpus: int) -> None:
+    lease = {"_lease_id": LEASE_ID, "_lease_gpus": ("n/0", "n/1"), "_wish": Wish(2)}
+    theirs = await rendered(KubeSpawner, profile)
+    ours = await rendered(BenchpoolKubeSpawner, profile, **(lease if gpus else {}))
+    gates = ours["spec"].get("schedulingGates")
+    assert gates == ([{"name": ADMISSION_GATE}] if gpus else None)
+    notebook = ours["spec"]["containers"][0]
+    assert notebook["resources"]["limits"].get(GPU_RESOURCE) == (2 if gpus else None)
+    assert without_ours(ours) == theirs
+
+
+@pytest.mark.usefixtures("kubeconfig")
+async def test_the_lease_is_told_home_nodes_and_namespace(monkeypatch: pytest.MonkeyPatch) -> None:
+    spawner = BenchpoolKubeSpawner(_mock=True, config=Config(Z2JH))
+    spawner.user.groups, spawner.user.escaped_name = [], "mock-40name"
+    spawner.user_options = {"profile": "small", "gpus": 1}
+    asked: list[tuple[Any, ...]] = []
+
+    async def note(*what: Any, **more: Any) -> None:
+        asked.append((what, more))
+
+    monkeypatch.setattr(spawner, "_reserve_for", note)
+    await spawner.run_pre_spawn_hook()
+    ((what, more),) = asked
+    assert what == (1, (), None)
+    assert more["claim"] == spawner.pvc_name
+    assert more["claim"].startswith("claim-mock")
+    assert (more["namespace"], more["resource"]) == ("lab", GPU_RESOURCE)
+    assert more["node_selector"] == {"hub.jupyter.org/node-purpose": "user"}
+
+
+@pytest.mark.usefixtures("kubeconfig")
+async def test_a_hook_of_the_administrator_counts_for_what_is_leased(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def hook(spawner: Any) -> None:
+        await asyncio.sleep(0)
+        spawner.extra_resource_limits = {GPU_RESOURCE: 3}
+
+    spawner = BenchpoolKubeSpawner(_mock=True, config=Config(Z2JH), pre_spawn_hook=hook)
+    spawner.user.groups, spawner.user.escaped_name = [], "mock-40name"
+    spawner.user_options = {}
+    asked: list[int] = []
+
+    async def note(gpus: int, *rest: Any, **more: Any) -> None:
+        asked.append(gpus)
+
+    monkeypatch.setattr(spawner, "_reserve_for", note)
+    await spawner.run_pre_spawn_hook()
+    assert asked == [3]
+
+
+@pytest.mark.usefixtures("kubeconfig")
+async def test_form_and_address_carry_profile_and_gpus_to_the_same_options() -> None:
+    spawner = BenchpoolKubeSpawner(_mock=True, config=Config(Z2JH))
+    data = {
+        "profile": ["large"],
+        "profile-option-large--image": ["a"],
+        "gpus": ["2"],
+        "when_busy": ["refuse"],
+        "_xsrf": ["x"],
+    }
+    expected = {"profile": "large", "image": "a", "gpus": 2, "when_busy": "refuse"}
+    assert spawner._read_form(data) == expected
+    assert spawner.options_from_query(data) == expected
+    assert spawner._read_form({"profile": ["large"], "gpus": [""]}) == {"profile": "large"}
+
+
+@pytest.mark.usefixtures("kubeconfig")
+async def test_the_form_shows_the_profiles_that_are_open_and_the_quota() -> None:
+    spawner = BenchpoolKubeSpawner(
+        _mock=True,
+        config=Config(Z2JH),
+        scheduler_url="http://127.0.0.1:9/services/benchpool",
+        scheduler_token="t",
+    )
+    spawner.profile_list = [
+        *spawner.profile_list,
+        {"display_name": "Only staff", "allowed_groups": ["staff"]},
+    ]
+    spawner.user.groups = []
+    spawner.user_options = {}
+    spawner.user.orm_user = SimpleNamespace(orm_spawners={})
+    spawner.orm_spawner = SimpleNamespace(user_options={}, server=None)
+    html = await spawner._render_form(spawner)
+    assert "Large" in html
+    assert "Only staff" not in html
+    assert "as the profile above says" in html
+    assert "The scheduler does not answer" in html

@@ -1,0 +1,123 @@
+"""What Kubernetes says of a start, and a place in line, in words that help who waits."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from benchpool_scheduler.contract import EstimatedStart, LinePlace, Reason
+from benchpool_scheduler.contract_kubernetes import ADMISSION_GATE
+from benchpool_spawner import kube_words, line
+
+NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("reason", "message", "words", "stuck"),
+    [
+        ("Pulling", 'Pulling image "lab:1"', "Fetching the image lab:1", False),
+        (
+            "Pulled",
+            'Successfully pulled image "lab:1" in 12.3s',
+            "The image is fetched (12.3s)",
+            False,
+        ),
+        (
+            "Pulled",
+            'Container image "lab:1" already present on machine',
+            "is on the machine",
+            False,
+        ),
+        ("Scheduled", "Successfully assigned lab/x to n", "Has its place on a machine", False),
+        ("TriggeredScaleUp", "pod triggered scale-up: [{pool 1->2}]", "takes minutes", False),
+        (
+            "FailedScheduling",
+            "0/3 nodes are available: 3 Insufficient nvidia.com/gpu.",
+            "on 3 of 3 machines too little nvidia.com/gpu is free",
+            True,
+        ),
+        (
+            "FailedScheduling",
+            "0/2 nodes are available: 2 node(s) didn't match PersistentVolume's node affinity.",
+            "Its home volume is not reachable",
+            True,
+        ),
+        (
+            "FailedScheduling",
+            "0/2 nodes are available: 2 node(s) didn't match Pod's node affinity/selector.",
+            "None of 2 machines fits its settings",
+            True,
+        ),
+        (
+            "FailedScheduling",
+            "Scheduling is blocked due to non-empty scheduling gates",
+            "Waiting for admission",
+            False,
+        ),
+        (
+            "Failed",
+            'Failed to pull image "lab:9": not found',
+            "The image could not be fetched",
+            True,
+        ),
+        ("BackOff", "Back-off restarting failed container", "The container did not start", True),
+        (
+            "FailedMount",
+            "MountVolume.SetUp failed",
+            "A volume of the server is not there yet",
+            True,
+        ),
+        ("SomethingNew", "the words of a later version", "the words of a later version", False),
+    ],
+)
+def test_every_event_is_a_sentence(reason: str, message: str, words: str, stuck: bool) -> None:
+    told = kube_words.of_event({"reason": reason, "message": message})
+    assert words in told.text
+    assert told.stuck is stuck
+    assert 0 < told.percent < 100
+
+
+def test_the_state_of_the_pod_says_what_no_event_does() -> None:
+    gated: dict[str, Any] = {"spec": {"schedulingGates": [{"name": ADMISSION_GATE}]}}
+    assert [told.code for told in kube_words.of_pod(gated)] == ["SchedulingGated"]
+    waiting = {"waiting": {"reason": "ImagePullBackOff", "message": "no such tag"}}
+    pulling = {"status": {"containerStatuses": [{"image": "lab:9", "state": waiting}]}}
+    (told,) = kube_words.of_pod(pulling)
+    assert told.text.startswith("The image lab:9 could not be fetched")
+    assert told.stuck
+
+
+def test_a_policy_that_says_no_is_quoted_and_a_long_message_is_cut() -> None:
+    text, short = kube_words.refused_by_cluster(
+        422, "ValidatingAdmissionPolicy 'gpus' with binding 'b' denied request: no GPUs here"
+    )
+    assert (text, short) == (
+        "The cluster refused the server: no GPUs here. Tell an administrator.",
+        False,
+    )
+    assert len(kube_words.refused_by_cluster(403, "x" * 2000)[0]) < 400
+
+
+def place(position: int, length: int, **estimate: datetime | None) -> LinePlace:
+    reason = Reason("benches-full", "1 GPU is not free.", {}, "Wait.")
+    told = EstimatedStart(**{"earliest": None, "likely": None, "latest": None, **estimate})
+    return LinePlace("i", position, length, NOW, reason, told if estimate else None)
+
+
+def test_a_place_in_line_is_a_sentence_with_an_estimate_where_there_is_one() -> None:
+    assert line.sentence(place(1, 1), NOW) == "You are next: 1 GPU is not free."
+    assert line.sentence(place(1, 3), NOW).startswith("You are next of 3 in line")
+    later = place(3, 4, likely=NOW + timedelta(minutes=40))
+    assert line.sentence(later, NOW) == (
+        "You are number 3 of 4 in line: 1 GPU is not free. It starts likely in 40 min."
+    )
+    soon = place(1, 1, likely=NOW, latest=NOW + timedelta(seconds=35))
+    assert line.sentence(soon, NOW).endswith("It starts at the latest in 35 s.")
+
+
+def test_the_same_is_there_as_data() -> None:
+    queue = line.queue(place(2, 3, likely=NOW))
+    assert (queue["position"], queue["length"]) == (2, 3)
+    assert queue["reason"]["code"] == "benches-full"  # type: ignore[index]
