@@ -1,0 +1,37 @@
+"""A node that falls silent is given up soon, and taken back when it speaks again."""
+
+from __future__ import annotations
+
+import pytest
+
+from benchpool_cluster import device_plugin, kwok_nodes, pods, sharing
+
+pytestmark = pytest.mark.kubernetes
+SHOW = "import os; print(os.environ['CUDA_VISIBLE_DEVICES'])"
+NODE = f"{kwok_nodes.NODES}/node-2"
+
+
+def test_a_frozen_kubelet_makes_its_node_unready_until_it_goes_on(cluster_use: sharing.Use) -> None:
+    cluster = cluster_use.cluster
+    with cluster_use.alone() as ours:
+        if not ours:
+            pytest.skip("somebody else uses the cluster now")
+        cluster.processes.freeze("kubelet-2")
+        try:
+            cluster.access.wait(NODE, lambda node: not kwok_nodes.is_ready(node), 40)
+        finally:
+            cluster.processes.thaw("kubelet-2")
+        cluster.access.wait(NODE, kwok_nodes.is_ready, 40)
+
+
+def test_a_killed_kubelet_comes_back_and_hands_gpus_out(cluster_use: sharing.Use) -> None:
+    cluster = cluster_use.cluster
+    with cluster_use.alone() as ours:
+        if not ours:
+            pytest.skip("somebody else uses the cluster now")
+        cluster.processes.kill("kubelet-2")
+        cluster.processes.restart("kubelet-2")
+        with pods.space(cluster) as space:
+            pod = pods.python_pod("next", SHOW, gpus=1, node="node-2")
+            space.run(pod, "Succeeded")
+            assert space.logs("next").strip() in device_plugin.uuids("node-2")
