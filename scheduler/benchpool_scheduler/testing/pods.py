@@ -90,8 +90,8 @@ class Stand:
     ) -> None:
         self.connection = connection
         self.settings = settings
-        self._state = state
-        self._others: list[Stand] = []
+        self.state = state
+        self.others: list[Stand] = []
         self.nodes = nodes
         self.told: list[WorkerEvent] = []
         self.runtime = KubernetesRuntime(
@@ -107,9 +107,9 @@ class Stand:
 
     async def close(self) -> None:
         """Close it; what runs goes on."""
-        for other in self._others:
+        for other in self.others:
             await other.close()
-        self._others.clear()
+        self.others.clear()
         if self._listening is not None:
             await self.runtime.close()
             await self._listening
@@ -122,9 +122,9 @@ class Stand:
 
     async def beside(self, expected: Sequence[WorkerId] = ()) -> Stand:
         """Open another one; it is closed with this one."""
-        other = Stand(self.connection, self.settings, self._state, self.nodes)
+        other = Stand(self.connection, self.settings, self.state, self.nodes)
         await other.open(expected)
-        self._others.append(other)
+        self.others.append(other)
         return other
 
     def hinder_opening(self) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
 from tornado.httpserver import HTTPServer
@@ -56,6 +56,15 @@ class RealStand(Stand):
         self.bundle = Bundle()
         self.at = at
         self.server: HTTPServer | None = None
+
+    async def restarted(self, expected: Sequence[WorkerId]) -> RealStand:
+        """Close this one and open another in its place; it answers when it is told to."""
+        await self.close()
+        other = RealStand(self.connection, self.settings, self.state, self.at)
+        other.bundle.add(self.bundle)
+        await other.open(expected)
+        self.others.append(other)
+        return other
 
     def serve(self) -> None:
         """Answer agents."""

@@ -61,7 +61,7 @@ class Maker:
         KubeFailure, KubeUnavailable.
         """
         space, epoch = self._settings.namespace, self._epoch()
-        packed = orders.pack(orders.order(launch, self._settings))
+        packed = self._packed(attempt, launch)
         body = manifests.job(launch, attempt.placements, self._settings, epoch)
         attempt.uid = await self._create_job(attempt, body)
         size = attempt.wanted
@@ -76,7 +76,7 @@ class Maker:
     async def grow(self, attempt: Attempt, launch: Launch) -> None:
         """Give a running attempt more workers. Errors: as ``make``."""
         space, epoch = self._settings.namespace, self._epoch()
-        packed = orders.pack(orders.order(launch, self._settings))
+        packed = self._packed(attempt, launch)
         added = self._tokens_of(attempt, range(attempt.size, attempt.wanted))
         full = manifests.secret(launch, attempt.uid, packed, added, epoch)
         wanted = attempt.wanted
@@ -173,6 +173,11 @@ class Maker:
             await self._connection.create(kind, body, namespace=space, as_=Head)
         except AlreadyExists:
             return
+
+    def _packed(self, attempt: Attempt, launch: Launch) -> bytes:
+        key = self._tokens.of_gang(attempt.job, attempt.number)
+        alone = len(launch.nodes) == 1
+        return orders.pack(orders.order(launch, self._settings, "" if alone else key))
 
     def _tokens_of(self, attempt: Attempt, indices: Iterable[int]) -> dict[int, str]:
         return {i: self._tokens.of(WorkerId(attempt.job, attempt.number, i)) for i in indices}

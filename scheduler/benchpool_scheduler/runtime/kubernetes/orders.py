@@ -20,8 +20,12 @@ MOST_BYTES = 700_000
 """Of a packed order; a Secret holds 1 MiB, in base64."""
 
 
-def order(launch: Launch, settings: ClusterSettings) -> dict[str, object]:
-    """Return what the agents of an attempt are told."""
+def order(launch: Launch, settings: ClusterSettings, key: str = "") -> dict[str, object]:
+    """Return what the agents of an attempt are told.
+
+    Args:
+        key: What only the workers of this attempt know, so that they can know each other.
+    """
     at_home = launch.claim is not None
     home = launch.output_dir
     return {
@@ -30,7 +34,7 @@ def order(launch: Launch, settings: ClusterSettings) -> dict[str, object]:
         "attempt": launch.worker.attempt,
         "url": settings.agent_url.rstrip("/"),
         "argv": list(launch.argv),
-        "env": dict(launch.env),
+        "env": {**launch.env, "BENCHPOOL_GANG_KEY": key} if key else dict(launch.env),
         "cwd": None if launch.working_dir is None else str(launch.working_dir),
         "files": [(file.path, file.sha256, file.executable) for file in launch.files],
         "objects": list(launch.objects),

@@ -30,8 +30,14 @@ class Tokens:
 
     def of(self, worker: WorkerId) -> str:
         """Return the token of a worker."""
+        return self._made("worker", worker.job, str(worker.attempt), str(worker.worker))
+
+    def of_gang(self, job: str, attempt: int) -> str:
+        """Return what the workers of an attempt know each other by; it opens nothing here."""
+        return self._made("gang", job, str(attempt))
+
+    def _made(self, *parts: str) -> str:
         # Lengths go before the parts, so that no two workers give the same text.
-        parts = (worker.job, str(worker.attempt), str(worker.worker))
         text = "".join(f"{len(part)}:{part}" for part in parts)
         return hmac.new(self._secret, text.encode(), hashlib.sha256).hexdigest()
 

@@ -24,12 +24,14 @@ NUMBERS = itertools.count(1)
 STAGES = Path(__file__).with_name("kwok_stages.yaml")
 
 
-@pytest.fixture(scope="session")
-def plane(control_plane: ControlPlane) -> ControlPlane:
+@pytest.fixture(scope="module")
+def plane(control_plane: ControlPlane) -> Iterator[ControlPlane]:
     """The control plane; pods of Jobs run on until a test ends them, instead of ending at once."""
     control_plane.processes.kill("kwok")
     kwok_nodes.start(control_plane.processes, control_plane.access.kubeconfig, STAGES)
-    return control_plane
+    yield control_plane
+    control_plane.processes.kill("kwok")
+    kwok_nodes.start(control_plane.processes, control_plane.access.kubeconfig)
 
 
 @pytest.fixture
@@ -95,6 +97,23 @@ def agent_image(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> s
     content = hashlib.sha256((folder / "agent.pyz").read_bytes()).hexdigest()[:12]
     (folder / "Dockerfile").write_text(DOCKERFILE)
     name = f"benchpool.test/agent:{content}"
+    cluster.load_image(images.make(folder / "Dockerfile", name, context=folder), name)
+    return name
+
+
+MPI_DOCKERFILE = """\
+ARG BASE_IMAGE
+FROM ${BASE_IMAGE}
+RUN apt-get update -q && apt-get install -y -q --no-install-recommends openmpi-bin
+"""
+
+
+@pytest.fixture(scope="session")
+def mpi_image(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """An image with Open MPI."""
+    folder = tmp_path_factory.mktemp("mpi")
+    (folder / "Dockerfile").write_text(MPI_DOCKERFILE)
+    name = "benchpool.test/mpi:1"
     cluster.load_image(images.make(folder / "Dockerfile", name, context=folder), name)
     return name
 

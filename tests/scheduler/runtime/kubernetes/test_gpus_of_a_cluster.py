@@ -99,18 +99,14 @@ async def _heard(stand: Stand, name: str) -> bool:
 
 
 async def test_pods_of_ours_that_nobody_expects_hold_their_gpus_until_they_are_gone(
-    stand: Stand,
+    stand: Stand, plane: ControlPlane
 ) -> None:
-    a, *_ = stand.nodes
-    (worker,) = await stand.run(launches([(a, (0, 1))]))
-    (pod,) = await stand.pods(worker.job)
-    path = {"metadata": {"finalizers": ["tests.benchpool.io/stay"]}}
-    name, space = pod["metadata"]["name"], stand.settings.namespace
-    await stand.connection.patch(kinds.PODS, name, path, namespace=space)
-    after = await stand.restarted([])
-    found = await after.devices()
-    assert sum(device.state == "foreign" for device in found) == 2
-    await stand.connection.patch(
-        kinds.PODS, name, {"metadata": {"finalizers": None}}, namespace=space
-    )
+    await stand.run(launches([(stand.nodes[0], (0, 1))]))
+    plane.processes.freeze("kwok")  # its pods are deleted, and go when it says so
+    try:
+        after = await stand.restarted([])
+        found = await after.devices()
+        assert "".join(device.state[0] for device in found) == "uuff" + "uuuuuuuu"
+    finally:
+        plane.processes.thaw("kwok")
     await after.until_devices("u" * 12)

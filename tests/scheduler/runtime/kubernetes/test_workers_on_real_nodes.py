@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tarfile
+from pathlib import Path
 
 import pytest
 
@@ -12,6 +13,8 @@ from benchpool_scheduler.testing.pods import launches, pause
 from benchpool_scheduler.testing.real_pods import Bundle, RealStand
 
 pytestmark = pytest.mark.kubernetes
+
+EXAMPLES = Path(__file__).resolve().parents[4] / "docs" / "examples"
 
 HELLO = """
 import os, sys, pathlib, helper
@@ -208,3 +211,39 @@ async def test_a_time_limit_ends_a_worker(real: RealStand) -> None:
     (told,) = await real.ended(worker)
     assert told.by is EndedBy.TIME_LIMIT
     assert not real.runtime.desk.carried(worker.job, "results", 0).exists()
+
+
+async def test_a_restarted_scheduler_gets_the_whole_log_and_the_end(real: RealStand) -> None:
+    bundle = Bundle(train_py=COUNT)
+    real.bundle.add(bundle)
+    (launch,) = launches([("node-2", (0,))], argv=("python3", "train.py"), files=bundle.files)
+    (worker,) = await real.run([launch])
+    await real.until_logged(worker, "2\n")
+    await real.hush()
+    after = await real.restarted([worker])
+    after.serve()
+    await after.started(worker)
+    (told,) = await after.ended(worker)
+    assert told.exit_code == 0
+    assert (await after.log(worker)).split() == [str(number) for number in range(40)]
+    await after.hush()
+
+
+async def test_mpirun_runs_over_all_workers_of_a_gang(real: RealStand, mpi_image: str) -> None:
+    bundle = Bundle(over_mpi_py=(EXAMPLES / "over_mpi.py").read_text())
+    real.bundle.add(bundle)
+    say = "echo rank $OMPI_COMM_WORLD_RANK of $OMPI_COMM_WORLD_SIZE on $(hostname)"
+    gang = launches(
+        [("node-1", (0, 1)), ("node-2", (0, 1))],
+        argv=("python3", "over_mpi.py", "sh", "-c", say),
+        files=bundle.files,
+        image=mpi_image,
+    )
+    workers = await real.run(gang)
+    ended = await real.ended(*workers)
+    log = await real.log(workers[0])
+    assert [end.exit_code for end in ended] == [0, 0], log
+    name = f"bp-{workers[0].job}-1"
+    assert sorted(line for line in log.splitlines() if line.startswith("rank")) == [
+        f"rank {rank} of 4 on {name}-{rank // 2}" for rank in range(4)
+    ]
