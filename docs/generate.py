@@ -2,7 +2,7 @@
 
 Command line and HTTP API come from their tables, states and reasons from the core, pictures and
 printed outcomes of the cases from running them, so that no page can drift from what the code does.
-The chart's custom resource definitions are written here too.
+The chart's custom resource definitions, and the policy beside them, are written here too.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 
 from benchpool_scheduler.cli import reference
 from benchpool_scheduler.core import model, states
-from benchpool_scheduler.resources import definitions
+from benchpool_scheduler.resources import definitions, policies
 from benchpool_scheduler.resources import reference as resources
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
@@ -100,6 +100,7 @@ def pages() -> Mapping[str, str]:
             f"../../helm/benchpool/definitions/{name}": text
             for name, text in definitions.definitions().items()
         },
+        "../../helm/benchpool/templates/policies/accepted.yaml": policies.chart(),
         **{f"../pictures/{name}": text for name, text in pictures.pictures().items()},
         **{f"../cases/printed/{name}": text for name, text in pictures.printed().items()},
     }

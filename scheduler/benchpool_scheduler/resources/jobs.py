@@ -94,12 +94,13 @@ _ONE_ENTRY = (
     "(has(self.script) ? 1 : 0) + (has(self.module) ? 1 : 0) + (has(self.command) ? 1 : 0)"
     " + (has(self.notebook) ? 1 : 0) == 1"
 )
-_FIXED = (
+FIXED = (
     *("script", "module", "command", "notebook", "image", "name", "project", "user", "gpus"),
     *("minWorkers", "preemptible", "timeLimitSeconds", "env", "gpuModels", "topology", "spread"),
-    *("cpus", "memoryGib", "interpreter", "workingFolder", "outputFolder", "bundle", "key"),
+    *("cpus", "memoryGib", "interpreter", "workingFolder", "outputFolder", "files", "bundle"),
+    *("source", "key"),
 )
-"""Fields that stay as they were accepted."""
+"""Fields of the spec that stay as they were accepted (see ``policies``)."""
 
 
 class TrainingJobSpec(
@@ -347,13 +348,6 @@ class TrainingJob(Struct, frozen=True):
     status: TrainingJobStatus = TrainingJobStatus()
 
 
-def _stays(name: str) -> str:
-    was, now = f"oldSelf.spec.{name}", f"self.spec.{name}"
-    return f"has({was}) == has({now}) && (!has({now}) || {was} == {now})"
-
-
-_ACCEPTED = "oldSelf.?status.?id.hasValue()"
-
 TRAINING_JOBS = Resource(
     kind=kind("trainingjobs", "TrainingJob", namespaced=True),
     spec=TrainingJobSpec,
@@ -372,14 +366,6 @@ TRAINING_JOBS = Resource(
         Column("Exit", ".status.exitCode", "integer", wide=True),
         Column("Why", ".status.reason.text", wide=True),
         Column("Age", ".metadata.creationTimestamp", "date"),
-    ),
-    rules=tuple(
-        Rule(
-            f"!{_ACCEPTED} || ({_stays(name)})",
-            f"{name} stays as it was accepted; delete the job and create another.",
-            field=f".spec.{name}",
-        )
-        for name in _FIXED
     ),
     scale=(".spec.workers", ".status.workers", ".status.selector"),
 )

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from benchpool_scheduler.contract_kubernetes import API_VERSION
-from benchpool_scheduler.resources import schema
-from benchpool_scheduler.resources.declaring import Resource
+from benchpool_scheduler.resources import policies, schema
+from benchpool_scheduler.resources.declaring import Resource, Rule
 from benchpool_scheduler.resources.definitions import RESOURCES
+from benchpool_scheduler.resources.jobs import TRAINING_JOBS
 
 INTRODUCTION = """# Custom resources
 
@@ -55,9 +56,10 @@ def _section(resource: Resource) -> str:
 
 def _rules(resource: Resource) -> Iterator[Any]:
     yield from getattr(resource.spec, "rules", ())
-    fixed = [rule for rule in resource.rules if "stays as it was accepted" in rule.text]
-    yield from (rule for rule in resource.rules if rule not in fixed)
-    yield from fixed[:1]
+    yield from resource.rules
+    if resource is TRAINING_JOBS:
+        yield Rule("", policies.SENTENCE.format(field="Of an accepted job, every other field than "
+                   f"{', '.join(sorted(policies.MAY_CHANGE))}"))  # fmt: skip
 
 
 def _fields(struct: Any) -> Iterator[tuple[str, str, str]]:

@@ -11,6 +11,19 @@ from typing import Any
 from benchpool_scheduler.kube import Connection, Kind
 from benchpool_scheduler.kube.kinds import DEFINITIONS, NAMESPACES
 from benchpool_scheduler.resources.definitions import RESOURCES, definition
+from benchpool_scheduler.resources.policies import accepted_stays
+
+ADMISSION = "admissionregistration.k8s.io"
+POLICIES = Kind(
+    ADMISSION, "v1", "validatingadmissionpolicies", "ValidatingAdmissionPolicy", namespaced=False
+)
+BINDINGS = Kind(
+    ADMISSION,
+    "v1",
+    "validatingadmissionpolicybindings",
+    "ValidatingAdmissionPolicyBinding",
+    namespaced=False,
+)
 
 
 async def define(connection: Connection) -> None:
@@ -18,8 +31,19 @@ async def define(connection: Connection) -> None:
     for resource in RESOURCES:
         wanted = definition(resource)
         await connection.apply(DEFINITIONS, wanted["metadata"]["name"], wanted, manager="tests")
+    await _police(connection)
     for resource in RESOURCES:
         await _established(connection, f"{resource.kind.plural}.{resource.kind.group}")
+
+
+async def _police(connection: Connection) -> None:
+    """Keep accepted jobs as they are, as the chart does."""
+    about = {"apiVersion": POLICIES.api_version, "metadata": {"name": "accepted"}}
+    policy = about | {"kind": POLICIES.kind, "spec": accepted_stays()}
+    await connection.apply(POLICIES, "accepted", policy, manager="tests")
+    spec = {"policyName": "accepted", "validationActions": ["Deny"]}
+    binding = about | {"kind": BINDINGS.kind, "spec": spec}
+    await connection.apply(BINDINGS, "accepted", binding, manager="tests")
 
 
 async def _established(connection: Connection, name: str) -> None:

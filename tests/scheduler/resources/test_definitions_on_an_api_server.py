@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 from typing import Any
 
@@ -102,6 +103,7 @@ async def test_an_accepted_job_stays_as_it_is_but_may_be_paused_and_scaled(
 ) -> None:
     await connection.create(JOB, job("kept", gpus=2), namespace=namespace)
     await connection.patch(JOB, "kept", {"spec": {"gpus": 3}}, namespace=namespace)
+    await _police_is_there(connection, namespace)
     accepted = {"status": {"id": "a" * 26, "state": "queued"}}
     await connection.patch(JOB, "kept", accepted, namespace=namespace, subresource="status")
     for change in (
@@ -118,6 +120,20 @@ async def test_an_accepted_job_stays_as_it_is_but_may_be_paused_and_scaled(
         JOB, "kept", {"spec": {"suspend": True, "workers": 3}}, namespace=namespace
     )
     assert (changed["spec"]["suspend"], changed["spec"]["workers"]) == (True, 3)
+
+
+async def _police_is_there(connection: Connection, namespace: str) -> None:
+    """A policy that was just made takes a moment to be asked."""
+    await connection.create(JOB, job("probe"), namespace=namespace)
+    accepted = {"status": {"id": "b" * 26}}
+    await connection.patch(JOB, "probe", accepted, namespace=namespace, subresource="status")
+    async with asyncio.timeout(30):
+        for gpus in range(2, 1000):
+            try:
+                await connection.patch(JOB, "probe", {"spec": {"gpus": gpus}}, namespace=namespace)
+            except Invalid:
+                return
+            await asyncio.sleep(0.1)
 
 
 async def test_the_scale_subresource_sets_the_workers(
