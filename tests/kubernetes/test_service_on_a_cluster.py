@@ -183,6 +183,37 @@ def test_settings_are_objects_that_are_followed_all_or_nothing(
     until(lambda: quota(replica, "susan") == 8)
 
 
+def test_what_is_applied_over_http_becomes_objects_and_they_say_how_they_stand(
+    access: Access, site: Site, nodes: tuple[str, ...]
+) -> None:
+    replica = site.started()
+    text = """\
+version: 1
+projects:
+  - {name: Vision Lab, quota: 2, members: [susan]}
+pools:
+  - {name: east, nodes: {example.org/rack: east}, serves: [train]}
+"""
+    changed = replica.client("ada").apply_config(text)
+    assert changed.applied
+    projects = access.get("/apis/benchpool.io/v1/projects")["items"]
+    (project,) = [one for one in projects if one["spec"].get("name") == "Vision Lab"]
+    assert len(projects) == 1
+    job = replica.client("susan").submit(command(gpus=3))
+    (pod,) = running(access, site, job.id)
+    assert pod["spec"]["nodeName"] in nodes[:2]
+    path = f"/apis/benchpool.io/v1/projects/{project['metadata']['name']}"
+    stands = access.wait(path, lambda it: it.get("status", {}).get("allocated") == 3)["status"]
+    assert (stands["fairShare"], stands["waiting"]) == (3, 0)
+    pools = "/apis/benchpool.io/v1/nodepools/east"
+    east = access.wait(pools, lambda it: it.get("status", {}).get("free") == 5)["status"]
+    assert (east["nodes"], east["gpus"]) == (2, 8)
+    again = site.start("again")
+    assert replica.end() == 0
+    until(again.leads)
+    assert again.client("susan").job(job.id).job.project == "Vision Lab"
+
+
 def quota(replica: Replica, user: str) -> int | None:
     (project,) = replica.client(user).quota().projects
     return project.quota

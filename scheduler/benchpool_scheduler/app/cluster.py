@@ -24,6 +24,7 @@ from benchpool_scheduler.api import Api, HubIdentity
 from benchpool_scheduler.api.workers import Agents
 from benchpool_scheduler.app import serving, standby
 from benchpool_scheduler.app.cluster_configuration import ClusterConfiguration
+from benchpool_scheduler.app.cluster_status import ClusterStatus
 from benchpool_scheduler.app.cluster_options import ClusterOptions, own_name
 from benchpool_scheduler.app.settings import SchedulerApp
 from benchpool_scheduler.contract_kubernetes import ELECTION_LEASE
@@ -135,7 +136,11 @@ class Replica:
         )
         pool = await self._make_pool(election, connection, namespace, runtime, configuration)
         await pool.open()
-        following = asyncio.create_task(configuration.follow(pool))
+        status = ClusterStatus(connection, configuration, election.epoch)
+        tasks = [
+            asyncio.create_task(configuration.follow(pool)),
+            asyncio.create_task(status.keep(pool)),
+        ]
         api = Api(pool, self._identity)
         agents = Agents(
             runtime.desk,
@@ -156,8 +161,9 @@ class Replica:
             log.info("ending; jobs run on")
             front.application = self._standby(election)
             api.end_streams()
-            following.cancel()
-            await asyncio.gather(following, return_exceptions=True)
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
             await pool.close()
             keeping.remove_done_callback(self._lost)
             keeping.cancel()
@@ -218,6 +224,8 @@ class Replica:
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._stop.set)
+        # The settings are followed by watch: there is nothing to read again.
+        loop.add_signal_handler(signal.SIGHUP, lambda: None)
 
 
 def _end(why: str) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ from benchpool_scheduler.configuration.declared import SOURCE, Declared, Documen
 from benchpool_scheduler.contract_kubernetes import FIELD_MANAGER, GROUP
 from benchpool_scheduler.errors import BenchpoolError, InvalidInput
 from benchpool_scheduler.kube import (
+    Changed,
     Connection,
     KubeFailure,
     KubeUnavailable,
@@ -197,8 +198,21 @@ class ClusterConfiguration:
         async for change in reflector.changes():
             if isinstance(change, Listed):
                 listed = True
+            elif isinstance(change, Changed) and _generation(change.item) == _generation(
+                change.before
+            ):
+                continue  # only its status is another
             if listed:
                 self._changed.set()
+
+    def objects_of(self, resource: Resource) -> Mapping[str, str]:
+        """Return the names of objects by what people call what they declare."""
+        found: dict[str, str] = {}
+        for one in self._reflectors[resource.kind.plural].items.values():
+            known = _declared(resource, one)
+            named = None if known is None else getattr(known.spec, "name", None)
+            found[named or one.metadata.name] = one.metadata.name
+        return found
 
     async def _take_in(self, pool: Pool) -> None:
         seen = [
@@ -244,6 +258,10 @@ class ClusterConfiguration:
                 continue
             except (KubeFailure, KubeUnavailable) as failed:
                 log.warning("%s %s: %s", resource.kind.kind, one.metadata.name, failed)
+
+
+def _generation(one: _Seen) -> int:
+    return one.metadata.generation or 0
 
 
 def _declared(resource: Resource, one: _Seen) -> Declared | None:

@@ -19,7 +19,7 @@ from msgspec import Struct
 from benchpool_scheduler.configuration.loader import load
 from benchpool_scheduler.errors import InvalidInput
 from benchpool_scheduler.kube.kinds import Kind
-from benchpool_scheduler.resources.declaring import ObjectMeta, Resource, envelope
+from benchpool_scheduler.resources.declaring import Resource
 from benchpool_scheduler.resources.pools import (
     NODE_POOLS,
     POOL_SETTINGS,
@@ -132,12 +132,6 @@ def object_name(name: str) -> str:
     plain = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:50]
     mark = hashlib.sha256(name.encode()).hexdigest()[:8]
     return f"{plain}-{mark}".lstrip("-")
-
-
-def body(one: Declared, annotations: Mapping[str, str], labels: Mapping[str, str]) -> object:
-    """Return an object as it is sent."""
-    about = ObjectMeta(one.name, annotations=annotations or None, labels=labels or None)
-    return envelope(one.resource.kind, about, spec=one.spec)
 
 
 # --------------------------------------------------------------------------- to a document

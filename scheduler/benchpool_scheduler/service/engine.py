@@ -178,6 +178,9 @@ class Engine:
     def _refuse_benches_that_do_not_fit(self) -> None:
         """Refuse to start with what R3 forbids, unless there is work that must be watched over."""
         fault = self.upkeep.check_reserve()
+        if self.site.containers is not None:
+            # Nodes of a cluster come and go; it is said, and looked at again with each change.
+            return
         busy = bool(self.ledger.catalogue.live) or bool(self.ledger.leased)
         if fault is not None and not busy:
             raise fault

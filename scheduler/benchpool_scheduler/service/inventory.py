@@ -26,6 +26,7 @@ class Inventory:
     Attributes:
         devices: All GPUs as the runtime told them; ``configuration`` is the one in force then.
         nodes: The GPUs of each node by the node's name, both in order.
+        pools: The name of the pool that each node belongs to, of those that belong to one.
         train: Names of the nodes that serve training; ``build`` of those that serve benches.
         by_uuid: Every GPU by its UUID.
         facts: What is known of the machines, by name; ``told`` as the runtime told it.
@@ -35,6 +36,7 @@ class Inventory:
     devices: tuple[Device, ...]
     configuration: Configuration
     nodes: Mapping[str, tuple[Device, ...]]
+    pools: Mapping[str, str]
     train: frozenset[str]
     build: frozenset[str]
     by_uuid: Mapping[str, Device]
@@ -64,6 +66,7 @@ class Inventory:
             devices=devices,
             configuration=configuration,
             nodes=nodes,
+            pools={name: pool.name for name, pool in pools.items() if pool},
             train=train,
             build=build,
             by_uuid={device.uuid: device for device in devices},

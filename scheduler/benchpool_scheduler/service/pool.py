@@ -309,6 +309,10 @@ class Pool(Administration):
         """
         return self._engine.pool.status(caller, gpus=gpus)
 
+    def node_pools(self) -> Mapping[str, Mapping[str, int]]:
+        """Return of each pool of nodes how many nodes, GPUs and free GPUs it has."""
+        return self._engine.pool.node_pools()
+
     # ------------------------------------------------------------------ leases
 
     async def reserve(self, caller: Caller, request: contract.LeaseRequest) -> contract.Lease:

@@ -72,6 +72,22 @@ class PoolViews:
         self._floor.refresh()
         return self._floor.counts
 
+    def node_pools(self) -> Mapping[str, Mapping[str, int]]:
+        """Return of each pool of nodes how many nodes, GPUs and free GPUs it has."""
+        free = (GpuState.FREE, GpuState.BUILD_FREE)
+        self._floor.refresh()
+        inventory = self._site.inventory
+        found = {
+            pool.name: {"nodes": 0, "gpus": 0, "free": 0} for pool in self._site.configuration.pools
+        }
+        for node, pool in inventory.pools.items():
+            devices = inventory.nodes[node]
+            counts = found[pool]
+            counts["nodes"] += 1
+            counts["gpus"] += len(devices)
+            counts["free"] += sum(self._floor.states.get(d.uuid) in free for d in devices)
+        return found
+
     def text(self) -> str:
         """Return the pool's sentence."""
         return sentence(self.counts(), self.waiting())
