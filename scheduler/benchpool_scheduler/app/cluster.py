@@ -24,8 +24,8 @@ from benchpool_scheduler.api import Api, HubIdentity
 from benchpool_scheduler.api.workers import Agents
 from benchpool_scheduler.app import serving, standby
 from benchpool_scheduler.app.cluster_configuration import ClusterConfiguration
-from benchpool_scheduler.app.cluster_status import ClusterStatus
 from benchpool_scheduler.app.cluster_options import ClusterOptions, own_name
+from benchpool_scheduler.app.cluster_status import ClusterStatus
 from benchpool_scheduler.app.settings import SchedulerApp
 from benchpool_scheduler.contract_kubernetes import ELECTION_LEASE
 from benchpool_scheduler.hub import HubDirectory

@@ -8,6 +8,7 @@ that the process was given is put into objects once for each of its texts.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
 import logging
 from collections.abc import Iterable, Mapping
@@ -21,10 +22,12 @@ from msgspec import Struct
 from benchpool_scheduler import configuration
 from benchpool_scheduler.configuration import Configuration, declared
 from benchpool_scheduler.configuration.declared import SOURCE, Declared, Document
-from benchpool_scheduler.contract_kubernetes import FIELD_MANAGER, GROUP
+from benchpool_scheduler.contract_kubernetes import GROUP
 from benchpool_scheduler.errors import BenchpoolError, InvalidInput
 from benchpool_scheduler.kube import (
+    AlreadyExists,
     Changed,
+    Conflict,
     Connection,
     KubeFailure,
     KubeUnavailable,
@@ -32,7 +35,7 @@ from benchpool_scheduler.kube import (
     NotFound,
     Reflector,
 )
-from benchpool_scheduler.resources.declaring import Condition, ObjectMeta, Resource
+from benchpool_scheduler.resources.declaring import Condition, ObjectMeta, Resource, envelope
 from benchpool_scheduler.resources.pools import NODE_POOLS, POOL_SETTINGS, PROJECTS
 from benchpool_scheduler.service import Pool
 
@@ -150,12 +153,31 @@ class ClusterConfiguration:
             is_settings = one.resource is POOL_SETTINGS
             annotations = {APPLIED: mark} if mark and is_settings else {}
             labels = {FROM_FILE: "true"} if mark and not is_settings else {}
-            await self._connection.apply(
-                one.resource.kind,
+            await self._put_one(one, annotations, labels)
+
+    async def _put_one(
+        self, one: Declared, annotations: Mapping[str, str], labels: Mapping[str, str]
+    ) -> None:
+        """Put an object in the place of what is there; what people noted on it stays."""
+        kind = one.resource.kind
+        while True:
+            try:
+                known = (await self._connection.get(kind, one.name, as_=_Seen)).metadata
+            except NotFound:
+                about = ObjectMeta(one.name, annotations=annotations, labels=labels)
+                with contextlib.suppress(AlreadyExists):
+                    await self._connection.create(kind, envelope(kind, about, spec=one.spec))
+                    return
+                continue
+            about = ObjectMeta(
                 one.name,
-                declared.body(one, annotations, labels),  # type: ignore[arg-type]
-                manager=FIELD_MANAGER,
+                resource_version=known.resource_version,
+                annotations={**(known.annotations or {}), **annotations},
+                labels={**(known.labels or {}), **labels},
             )
+            with contextlib.suppress(Conflict, NotFound):
+                await self._connection.replace(kind, one.name, envelope(kind, about, spec=one.spec))
+                return
 
     async def _delete(self, gone: Iterable[tuple[Any, str]]) -> None:
         for kind, name in gone:
