@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from benchpool_scheduler.kube import Connection, kinds
+from benchpool_scheduler.kube import Connection, KubeUnavailable, kinds
 from benchpool_scheduler.runtime import (
     Device,
     Launch,
@@ -139,6 +139,19 @@ class Stand:
         """Start workers."""
         for launch in launches:
             await self.runtime.start(launch)
+
+    def interrupt_once(self, kind: kinds.Kind) -> None:
+        """Let the API server be away when an object of this kind is created, once."""
+        create = self.connection.create
+        left = [1]
+
+        async def interrupted(of: kinds.Kind, body: object, **more: Any) -> Any:
+            if of == kind and left:
+                left.clear()
+                raise KubeUnavailable("The API server is away, as a test wants it.")
+            return await create(of, body, **more)
+
+        self.connection.create = interrupted  # type: ignore[assignment, method-assign]
 
     async def started(self, *workers: WorkerId) -> list[WorkerStarted]:
         """Wait until all these have started."""

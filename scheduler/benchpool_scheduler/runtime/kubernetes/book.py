@@ -60,7 +60,8 @@ class Attempt:
     """One start of a job: an Indexed Job and its pods.
 
     Attributes:
-        uid: Of the Job; empty before it was made. ``size``: workers that the Job has.
+        begun: Something of it may be there. ``uid``: of the Job; empty before all of it is there.
+        size: Workers that the Job has.
         wanted: Workers that it shall have.
         since: When it was begun, ``over_since`` when its last worker ended (monotonic seconds).
         looked: When we last looked why pods are missing.
@@ -70,12 +71,12 @@ class Attempt:
     number: int
     since: float
     seats: dict[int, Seat] = field(default_factory=dict)
+    begun: bool = False
     uid: str = ""
     size: int = 0
     wanted: int = 0
     over_since: float | None = None
     looked: float = 0.0
-    removed: bool = False
 
     @property
     def name(self) -> str:

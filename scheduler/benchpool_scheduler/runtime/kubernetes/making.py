@@ -63,15 +63,16 @@ class Maker:
         space, epoch = self._settings.namespace, self._epoch()
         packed = self._packed(attempt, launch)
         body = manifests.job(launch, attempt.placements, self._settings, epoch)
-        attempt.uid = await self._create_job(attempt, body)
         size = attempt.wanted
+        attempt.begun = True
+        uid = await self._create_job(attempt, body)
         tokens = self._tokens_of(attempt, range(size))
-        secret = manifests.secret(launch, attempt.uid, packed, tokens, epoch)
+        secret = manifests.secret(launch, uid, packed, tokens, epoch)
         rest = [self._create(kinds.SECRETS, secret, space)]
         if size > 1:
-            rest += self._create_gang(launch, attempt.uid, epoch)
+            rest += self._create_gang(launch, uid, epoch)
         await asyncio.gather(*rest)
-        attempt.size = size
+        attempt.uid, attempt.size = uid, size
 
     async def grow(self, attempt: Attempt, launch: Launch) -> None:
         """Give a running attempt more workers. Errors: as ``make``."""

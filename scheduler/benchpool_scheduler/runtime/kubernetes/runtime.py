@@ -214,6 +214,8 @@ class KubernetesRuntime:
         if all(seat.asked is not None for seat in attempt.live) and not attempt.uid:
             for seat in list(attempt.live):
                 self._lookout.end(seat, verdicts.End(None, EndedBy.NOTICE, "it was stopped before"))
+            if attempt.begun:
+                await self.maker.delete_job(attempt.name)
             return False
         # The newest one knows of all workers.
         known = [seat.launch for seat in attempt.live if seat.launch is not None]
@@ -221,7 +223,7 @@ class KubernetesRuntime:
         if launch is None or not attempt.whole:
             return False
         try:
-            if attempt.uid:
+            if attempt.size:
                 await self.maker.grow(attempt, launch)
             else:
                 await self.maker.make(attempt, launch)

@@ -105,3 +105,12 @@ async def test_two_leaders_start_an_attempt_once(stand: Stand) -> None:
     await stand.started(*workers)
     await other.started(*workers)
     assert len(await stand.pods(workers[0].job)) == 2
+
+
+async def test_a_gang_is_made_although_the_api_server_goes_away_in_between(stand: Stand) -> None:
+    gang = launches([(stand.nodes[0], (0,)), (stand.nodes[1], (0,))])
+    stand.interrupt_once(kinds.SECRETS)
+    await stand.run(gang)
+    name = f"bp-{gang[0].worker.job}-1"
+    for kind in (kinds.JOBS, kinds.SECRETS, kinds.SERVICES):
+        await stand.connection.get(kind, name, namespace=stand.settings.namespace)
