@@ -6,7 +6,9 @@ ids only. The chart renders the same names; a test holds them against this modul
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
+from urllib.parse import quote
 
 GROUP: Final = "benchpool.io"
 VERSION: Final = "v1"
@@ -69,3 +71,43 @@ def slot(node: str, index: int, resource: str = GPU_RESOURCE) -> str:
     """
     kind = resource.partition("/")[2]
     return f"{node}/{index}" if resource == GPU_RESOURCE else f"{node}/{kind}/{index}"
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A resource of the API server.
+
+    Attributes:
+        group: Empty for the core group.
+        plural: The word in paths.
+        kind: The word in objects.
+        namespaced: False for objects of the whole cluster.
+    """
+
+    group: str
+    version: str
+    plural: str
+    kind: str
+    namespaced: bool = True
+
+    @property
+    def api_version(self) -> str:
+        """What objects carry as ``apiVersion``."""
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    def path(self, namespace: str | None, name: str = "", subresource: str = "") -> str:
+        """Return the path of an object, or without a name that of the collection.
+
+        Without a namespace a namespaced collection is that of all namespaces.
+        """
+        parts = ["/apis", self.group, self.version] if self.group else ["/api", self.version]
+        if self.namespaced and namespace is not None:
+            parts += ["namespaces", quote(namespace, safe="")]
+        parts.append(self.plural)
+        if name:
+            if self.namespaced and namespace is None:
+                raise ValueError(f"{self.kind} {name} needs a namespace")
+            parts.append(quote(name, safe=""))
+        if subresource:
+            parts.append(subresource)
+        return "/".join(parts)

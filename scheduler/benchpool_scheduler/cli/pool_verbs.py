@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from benchpool_scheduler.cli import entry, following, submitting, views
+from benchpool_scheduler.cli import applying, entry, following, submitting, views
 from benchpool_scheduler.cli.screen import Screen
 from benchpool_scheduler.cli.session import Session
 from benchpool_scheduler.cli.verb import Options, Run, Verb, argument, option
@@ -165,6 +165,11 @@ and what looks like a secret; .benchpoolignore leaves more out. The job runs wit
 benchpool-results/. Options of benchpool come first; every word from SCRIPT, -m or -- on belongs to
 the job."""
 
+_APPLY_DETAILS = """\
+The same files on a workstation and on a cluster. Project, NodePool and PoolSettings objects are put
+in force as a whole, like a benchpool.yaml. A TrainingJob becomes your job; applied again it is the
+same one, and spec.suspend pauses and resumes it."""
+
 POOL_VERBS: tuple[Verb, ...] = (
     Verb(("submit",), "Send a script, module or command of this folder to the pool.", _submit,
          tuple(_SUBMIT_PARAMS), _SUBMIT_DETAILS, command=True),
@@ -200,6 +205,12 @@ POOL_VERBS: tuple[Verb, ...] = (
                  metavar="DAYS", help="How far back."),),
          "CSV in the columns that `benchpool replay` and `benchpool whatif --trace` read. For "
          "administrators."),
+    Verb(("apply",), "Apply YAML: a benchpool.yaml, or objects as kubectl takes them.",
+         applying.apply,
+         (option("-f", "--file", "file", required=True, metavar="FILE",
+                 type=click.Path(path_type=Path, dir_okay=False, allow_dash=True),
+                 help="The file; - reads standard input."),),
+         _APPLY_DETAILS),
     Verb(("config", "check"), "Say what a benchpool.yaml would change for whom.",
          _config("check"), (_FILE,)),
     Verb(("config", "apply"), "Put a benchpool.yaml in force, all or nothing.",

@@ -17,8 +17,8 @@ import yaml
 from msgspec import Struct
 
 from benchpool_scheduler.configuration.loader import load
+from benchpool_scheduler.contract_kubernetes import Kind
 from benchpool_scheduler.errors import InvalidInput
-from benchpool_scheduler.kube.kinds import Kind
 from benchpool_scheduler.resources.declaring import Resource
 from benchpool_scheduler.resources.pools import (
     NODE_POOLS,

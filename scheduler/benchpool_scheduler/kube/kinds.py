@@ -10,49 +10,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from urllib.parse import quote
-
-
-@dataclass(frozen=True, slots=True)
-class Kind:
-    """A resource of the API server.
-
-    Attributes:
-        group: Empty for the core group.
-        plural: The word in paths.
-        kind: The word in objects.
-        namespaced: False for objects of the whole cluster.
-    """
-
-    group: str
-    version: str
-    plural: str
-    kind: str
-    namespaced: bool = True
-
-    @property
-    def api_version(self) -> str:
-        """What objects carry as ``apiVersion``."""
-        return f"{self.group}/{self.version}" if self.group else self.version
-
-    def path(self, namespace: str | None, name: str = "", subresource: str = "") -> str:
-        """Return the path of an object, or without a name that of the collection.
-
-        Without a namespace a namespaced collection is that of all namespaces.
-        """
-        parts = ["/apis", self.group, self.version] if self.group else ["/api", self.version]
-        if self.namespaced and namespace is not None:
-            parts += ["namespaces", quote(namespace, safe="")]
-        parts.append(self.plural)
-        if name:
-            if self.namespaced and namespace is None:
-                raise ValueError(f"{self.kind} {name} needs a namespace")
-            parts.append(quote(name, safe=""))
-        if subresource:
-            parts.append(subresource)
-        return "/".join(parts)
-
+from benchpool_scheduler.contract_kubernetes import Kind as Kind
 
 PODS = Kind("", "v1", "pods", "Pod")
 NODES = Kind("", "v1", "nodes", "Node", namespaced=False)

@@ -90,9 +90,10 @@ class Origin(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
     cells: Annotated[list[Annotated[str, Meta(max_length=128)]], Meta(max_length=10_000)] = []
 
 
-_ONE_ENTRY = (
+ONE_ENTRY = Rule(
     "(has(self.script) ? 1 : 0) + (has(self.module) ? 1 : 0) + (has(self.command) ? 1 : 0)"
-    " + (has(self.notebook) ? 1 : 0) == 1"
+    " + (has(self.notebook) ? 1 : 0) == 1",
+    "Say what to run with exactly one of script, module, command and notebook.",
 )
 FIXED = (
     *("script", "module", "command", "notebook", "image", "name", "project", "user", "gpus"),
@@ -110,10 +111,7 @@ class TrainingJobSpec(
 
     show_defaults: ClassVar[bool] = True
     rules: ClassVar[tuple[Rule, ...]] = (
-        Rule(
-            _ONE_ENTRY,
-            "Say what to run with exactly one of script, module, command and notebook.",
-        ),
+        ONE_ENTRY,
         Rule(
             "!has(self.minWorkers) || self.minWorkers <= self.workers",
             "minWorkers is more than workers; choose from 1 to the number of workers.",

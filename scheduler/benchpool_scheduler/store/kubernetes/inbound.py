@@ -18,10 +18,10 @@ from benchpool_scheduler.contract import SnapshotFile
 from benchpool_scheduler.contract_kubernetes import ACCEPTED
 from benchpool_scheduler.resources.declaring import ObjectMeta
 from benchpool_scheduler.resources.jobs import TrainingJobSpec, TrainingJobStatus
+from benchpool_scheduler.resources.submissions import as_submission
 from benchpool_scheduler.store.inbound import JobGone, JobWritten, SuspendWritten, Written
 from benchpool_scheduler.store.kubernetes.holding import Held
 from benchpool_scheduler.store.kubernetes.identifiers import id_of
-from benchpool_scheduler.store.kubernetes.submissions import as_submission
 from benchpool_scheduler.store.records import Note
 
 NO_USER = Note(

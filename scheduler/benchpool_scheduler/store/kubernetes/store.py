@@ -36,18 +36,18 @@ from benchpool_scheduler.kube import (
 )
 from benchpool_scheduler.resources.declaring import ObjectMeta, envelope
 from benchpool_scheduler.resources.jobs import TrainingJobSpec
-from benchpool_scheduler.store.inbound import JobWritten, Written
-from benchpool_scheduler.store.kubernetes import inbound, leases, use
-from benchpool_scheduler.store.kubernetes.holding import Held, Holding, Touched
-from benchpool_scheduler.store.kubernetes.inbound import NO_BUNDLE, NO_USER, Offer, Read, Seen
-from benchpool_scheduler.store.kubernetes.objects import FsspecObjects
-from benchpool_scheduler.store.kubernetes.submissions import (
+from benchpool_scheduler.resources.submissions import (
     INLINE,
     as_spec,
     as_submission,
     bundle_of,
     files_of,
 )
+from benchpool_scheduler.store.inbound import JobWritten, Written
+from benchpool_scheduler.store.kubernetes import inbound, leases, use
+from benchpool_scheduler.store.kubernetes.holding import Held, Holding, Touched
+from benchpool_scheduler.store.kubernetes.inbound import NO_BUNDLE, NO_USER, Offer, Read, Seen
+from benchpool_scheduler.store.kubernetes.objects import FsspecObjects
 from benchpool_scheduler.store.kubernetes.translation import (
     Image,
     Told,

@@ -19,8 +19,7 @@ from benchpool_scheduler.contract import (
 )
 from benchpool_scheduler.core.states import Intent, JobState
 from benchpool_scheduler.resources.jobs import TrainingJobSpec, TrainingJobStatus
-from benchpool_scheduler.store.kubernetes.holding import told_again
-from benchpool_scheduler.store.kubernetes.submissions import (
+from benchpool_scheduler.resources.submissions import (
     HERE,
     SAME,
     as_spec,
@@ -28,6 +27,7 @@ from benchpool_scheduler.store.kubernetes.submissions import (
     bundle_of,
     files_of,
 )
+from benchpool_scheduler.store.kubernetes.holding import told_again
 from benchpool_scheduler.store.kubernetes.translation import (
     MOST,
     MOST_WORKERS,

@@ -1,0 +1,225 @@
+"""``benchpool apply -f FILE``: the YAML of a workstation and that of a cluster, on either.
+
+A ``benchpool.yaml`` is put in force as by ``config apply``. ``Project``, ``NodePool`` and
+``PoolSettings`` objects are the same in other words, and as a whole: what the file does not name
+goes away, so a file without ``PoolSettings`` is refused. A ``TrainingJob`` becomes a job of whoever
+applies it; applied again it is the same job, and ``suspend`` pauses and resumes it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import yaml
+
+from benchpool_scheduler.cli import views
+from benchpool_scheduler.cli.screen import Screen
+from benchpool_scheduler.cli.session import Session
+from benchpool_scheduler.cli.verb import Options
+from benchpool_scheduler.cli.words import clean, short
+from benchpool_scheduler.client import Client
+from benchpool_scheduler.configuration import declared
+from benchpool_scheduler.configuration.declared import Declared
+from benchpool_scheduler.contract import ENDED, ConfigurationChange, Job, JobSubmission, State
+from benchpool_scheduler.contract_kubernetes import API_VERSION
+from benchpool_scheduler.errors import Forbidden, InvalidInput, Refused
+from benchpool_scheduler.resources.declaring import Resource
+from benchpool_scheduler.resources.jobs import ONE_ENTRY, TRAINING_JOBS, TrainingJobSpec
+from benchpool_scheduler.resources.pools import NODE_POOLS, POOL_SETTINGS, PROJECTS
+from benchpool_scheduler.resources.submissions import as_submission
+
+SETTINGS = {it.kind.kind: it for it in (PROJECTS, NODE_POOLS, POOL_SETTINGS)}
+KINDS = (*SETTINGS, TRAINING_JOBS.kind.kind)
+_NAME = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A job as a file describes it."""
+
+    name: str
+    spec: TrainingJobSpec
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """What a file says: a configuration as text, where there is one, and jobs."""
+
+    configuration: str | None
+    jobs: tuple[Wanted, ...]
+
+
+def apply(session: Session, options: Options) -> int:
+    """Apply a file; everything in it is read before anything is done."""
+    path = Path(options["file"])
+    file = read(_text(path), "standard input" if str(path) == "-" else str(path))
+    client, screen = session.client, session.screen
+    me = client.quota().user if any(it.spec.user for it in file.jobs) else None
+    for wanted in file.jobs:
+        _check_user(wanted, me)
+    change = None if file.configuration is None else client.apply_config(file.configuration)
+    jobs = []
+    for wanted in file.jobs:
+        job, text = _apply_job(client, wanted)
+        jobs.append(job)
+        if not screen.json:
+            screen.line(clean(f"{wanted.name}: job {short(job.id)} {text}, {job.state.value}."))
+    _show(screen, change, jobs)
+    return 0
+
+
+def _text(path: Path) -> str:
+    try:
+        return sys.stdin.read() if str(path) == "-" else path.read_text()
+    except (OSError, UnicodeDecodeError) as failed:
+        raise InvalidInput(f"{path} cannot be read ({failed}).", field="file") from failed
+
+
+def _show(screen: Screen, change: ConfigurationChange | None, jobs: Sequence[Job]) -> None:
+    if screen.json:
+        screen.value({"configuration": change, "jobs": jobs})
+    elif change is not None:
+        views.change(screen, change)
+
+
+# --------------------------------------------------------------------------- reading
+
+
+def read(text: str, source: str) -> File:
+    """Read what a file says. Errors: InvalidInput, naming document and field.
+
+    >>> read("version: 1", "f").configuration
+    'version: 1'
+    """
+    try:
+        documents = [it for it in yaml.safe_load_all(text) if it is not None]
+    except yaml.YAMLError as error:
+        raise InvalidInput(f"{source} is not YAML: {error}", code="invalid-file") from None
+    if len(documents) == 1 and _is_plain(documents[0]):
+        return File(text, ())  # as it is: lines in errors are those of the file
+    found: list[Declared] = []
+    jobs: list[Wanted] = []
+    for number, document in enumerate(documents, start=1):
+        where = f"{source}, document {number}"
+        if _is_plain(document):
+            found += declared.objects(yaml.safe_dump(document), where)
+            continue
+        name = _checked_name(document, where)
+        if document["kind"] == TRAINING_JOBS.kind.kind:
+            jobs.append(Wanted(name, _job_spec(document, f"{where} ({name})")))
+        else:
+            found.append(_settings(document, name, where))
+    if found and not any(it.resource is POOL_SETTINGS for it in found):
+        raise InvalidInput(
+            f"{source} has {len(found)} Projects and NodePools but no PoolSettings. The settings "
+            "are applied as a whole, and what a file does not name goes away: put all of them and "
+            "the PoolSettings `default` into one file, or use kubectl apply on a cluster.",
+            code="settings-not-whole",
+            numbers={"objects": len(found)},
+        )
+    return File(declared.document(found).text if found else None, tuple(jobs))
+
+
+def _is_plain(document: Any) -> bool:
+    return not isinstance(document, dict) or (
+        "kind" not in document and "apiVersion" not in document
+    )
+
+
+def _checked_name(document: dict[str, Any], where: str) -> str:
+    kind, version = document.get("kind"), document.get("apiVersion")
+    if version != API_VERSION or kind not in KINDS:
+        raise InvalidInput(
+            f"{where} is {kind} of {version}; {', '.join(KINDS)} of {API_VERSION} can be applied.",
+            code="unknown-kind",
+            field="kind",
+        )
+    metadata = document.get("metadata")
+    name = metadata.get("name") if isinstance(metadata, dict) else None
+    if not isinstance(name, str) or not 0 < len(name) <= 253:
+        raise InvalidInput(
+            f"{where} has no metadata.name; give it one of at most 253 signs.", field="metadata"
+        )
+    return name
+
+
+def _settings(document: dict[str, Any], name: str, where: str) -> Declared:
+    resource: Resource = SETTINGS[document["kind"]]
+    spec: Any = _converted(document, resource.spec, f"{where} ({name})")
+    return Declared(resource, name, spec)
+
+
+def _job_spec(document: dict[str, Any], where: str) -> TrainingJobSpec:
+    spec: TrainingJobSpec = _converted(document, TrainingJobSpec, where)
+    entries = (spec.script, spec.module, spec.command, spec.notebook)
+    if sum(entry is not None for entry in entries) != 1:
+        raise InvalidInput(f"{where}: {ONE_ENTRY.text}", field="spec")
+    if spec.bundle:
+        raise InvalidInput(
+            f"{where}: spec.bundle is written by the scheduler; list the files in spec.files, or "
+            "send the folder with `benchpool submit`.",
+            field="bundle",
+        )
+    return spec
+
+
+def _converted(document: dict[str, Any], into: Any, where: str) -> Any:
+    try:
+        return msgspec.convert(document.get("spec") or {}, into)
+    except msgspec.ValidationError as error:
+        raise InvalidInput(f"{where}, spec: {error}.", field="spec") from None
+
+
+# --------------------------------------------------------------------------- jobs
+
+
+def _check_user(wanted: Wanted, me: str | None) -> None:
+    if wanted.spec.user is not None and wanted.spec.user != me:
+        raise Forbidden(
+            f"spec.user of {wanted.name} is {wanted.spec.user}, but you are {me}; leave it out, or "
+            "let that person apply it.",
+            field="user",
+        )
+
+
+def _apply_job(client: Client, wanted: Wanted) -> tuple[Job, str]:
+    """Bring a job to what is wanted; return it and what was done."""
+    submission = submission_of(wanted)
+    job = client.submit(submission)
+    _check_same(client.submission(job.id), submission, wanted.name)
+    if job.state in ENDED:
+        return job, "is over"
+    if wanted.spec.suspend and job.state is not State.PAUSED:
+        return client.pause(job.id, "its file says suspend: true"), "is told to pause"
+    if not wanted.spec.suspend and job.state is State.PAUSED:
+        return client.resume(job.id), "goes on"
+    return job, "is there"
+
+
+def submission_of(wanted: Wanted) -> JobSubmission:
+    """Return what is submitted: the name makes it the same job each time."""
+    submission = as_submission(wanted.spec, ())
+    key = wanted.spec.key or f"apply/{wanted.name}"
+    if len(key) > _NAME:
+        key = f"apply/{hashlib.sha256(key.encode()).hexdigest()}"
+    name = submission.name or wanted.name[:100]
+    return msgspec.structs.replace(submission, name=name, key=key)
+
+
+def _check_same(there: JobSubmission, wanted: JobSubmission, name: str) -> None:
+    for field in there.__struct_fields__:
+        was, now = getattr(there, field), getattr(wanted, field)
+        if field == "key" or was == now or (field == "project" and now is None):
+            continue
+        raise Refused(
+            f"{name} was applied before with another {field}, and a job stays as it was accepted: "
+            "give this one another name.",
+            code="job-stays",
+            field=field,
+        )

@@ -1,0 +1,129 @@
+"""``benchpool apply -f``: the same YAML on a workstation as on a cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchpool_scheduler.testing.serving import Served
+
+Benchpool = Callable[..., Any]
+
+JOB = """\
+apiVersion: benchpool.io/v1
+kind: TrainingJob
+metadata: {name: nightly}
+spec:
+  command: [sleep, "600"]
+  gpus: 1
+"""
+SETTINGS = """\
+apiVersion: benchpool.io/v1
+kind: PoolSettings
+metadata: {name: default}
+spec:
+  build: {users: {susan: 1}}
+  policy: {graceSeconds: 7}
+---
+apiVersion: benchpool.io/v1
+kind: Project
+metadata: {name: vision}
+spec: {quota: 3, members: [susan], leads: [jemma], order: 0}
+---
+apiVersion: benchpool.io/v1
+kind: Project
+metadata: {name: speech}
+spec: {quota: 1, members: [joe], order: 1}
+"""
+
+
+@pytest.fixture
+def write(folder: Path) -> Callable[[str], str]:
+    """Writes a file of the reader's folder."""
+
+    def write_(text: str) -> str:
+        file = folder / "file.yaml"
+        file.write_text(text)
+        return str(file)
+
+    return write_
+
+
+Write = Callable[[str], str]
+
+
+def test_a_job_is_the_same_job_however_often_it_is_applied(
+    benchpool: Benchpool, write: Write, service: Served
+) -> None:
+    first = benchpool("apply", "--json", "-f", write(JOB))
+    assert first.status == 0, first.err
+    job = first.json["jobs"][0]
+    assert (job["name"], job["user"], job["gpus"]) == ("nightly", "susan", 1)
+    again = benchpool("apply", "--json", "-f", write(JOB)).json["jobs"][0]
+    assert again["id"] == job["id"]
+    assert "nightly: job " in benchpool("apply", "-f", write(JOB)).out
+    other = benchpool("apply", "--json", "-f", write(JOB.replace("gpus: 1", "gpus: 2")))
+    assert other.status == 3
+    assert "another gpus" in other.json["error"]["message"]
+    benchpool("cancel", job["id"])
+
+
+def test_suspend_pauses_and_resumes(benchpool: Benchpool, write: Write, service: Served) -> None:
+    job = benchpool("apply", "--json", "-f", write(f"{JOB}  suspend: true\n")).json["jobs"][0]
+    with service.client("susan") as susan:
+        for _ in susan.events():
+            if susan.job(job["id"]).job.state == "paused":
+                break
+        benchpool("apply", "-f", write(JOB))
+        assert susan.job(job["id"]).job.state != "paused"
+    benchpool("cancel", job["id"])
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (JOB.replace("gpus: 1", "gpus: lots"), "Expected `int`"),
+        (JOB.replace("gpus: 1", "gpu: 1"), "unknown field `gpu`"),
+        (JOB.replace("gpus: 1", "user: joe"), "you are susan"),
+        (JOB.replace("gpus: 1", "script: {path: a.py}"), "exactly one of script"),
+        (JOB.replace("TrainingJob", "Pod"), "can be applied"),
+        (JOB.replace("{name: nightly}", "{}"), "no metadata.name"),
+        (SETTINGS.partition("---")[2], "no PoolSettings"),
+        ("version: 1\nbuild: {defualt: 1}", "line 2: build.defualt is not a known key"),
+        ("a: [", "is not YAML"),
+    ],
+)
+def test_what_is_wrong_is_told_and_nothing_is_done(
+    benchpool: Benchpool, write: Write, text: str, words: str
+) -> None:
+    said = benchpool(
+        "apply", "--json", "-f", write(text), by="root" if "defualt" in text else "susan"
+    )
+    assert said.status in (2, 3)
+    assert words in said.json["error"]["message"]
+    assert benchpool("jobs", "--json").json == []
+
+
+def test_settings_as_objects_and_as_a_file_say_the_same(benchpool: Benchpool, write: Write) -> None:
+    refused = benchpool("apply", "-f", write(SETTINGS))
+    assert refused.status == 3
+    said = benchpool("apply", "--json", "-f", write(SETTINGS), by="root")
+    assert said.status == 0, said.err
+    changes = said.json["configuration"]["changes"]
+    assert "Project vision (susan): guaranteed quota 2 → 3." in changes
+    assert "Policy for everybody: grace_s 1 → 7." in changes
+    plain = """\
+version: 1
+build: {users: {susan: 1}}
+projects:
+- {name: vision, quota: 3, members: [susan], leads: [jemma]}
+- {name: speech, quota: 1, members: [joe]}
+policy: {grace_s: 7}
+"""
+    same = benchpool("apply", "--json", "-f", write(plain), by="root").json["configuration"]
+    assert same["changes"] == []
+    both = benchpool("apply", "--json", "-f", write(f"{plain}---\n{JOB}"), by="root")
+    assert both.status == 3  # root belongs to no project
