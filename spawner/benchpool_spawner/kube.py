@@ -18,7 +18,7 @@ from typing import Any
 from jupyterhub.utils import maybe_future
 from kubernetes_asyncio.client.exceptions import ApiException
 from kubespawner import KubeSpawner
-from traitlets import Integer, List, Unicode
+from traitlets import Integer, List, Unicode, default
 
 from benchpool_scheduler.contract_kubernetes import GPU_RESOURCE, LEASE
 from benchpool_scheduler.errors import BenchpoolError
@@ -82,6 +82,10 @@ class BenchpoolKubeSpawner(QuotaMixin, KubeSpawner):  # type: ignore[misc]
         without a lease.
         """,
     ).tag(config=True)
+
+    @default("scheduler_patience")
+    def _default_scheduler_patience(self) -> float:
+        return 60.0  # so long another replica of the scheduler may need to take over
 
     _wish: Wish = Wish()
     _profile_loaded: bool = False

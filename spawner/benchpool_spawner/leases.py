@@ -37,8 +37,9 @@ IN_LINE_PATIENCE_S = 180.0
 ADVICE_TIMEOUT_S = 2.0
 """How long a form waits for figures that it can do without."""
 
-# What the client says when nothing, or only the proxy, answers in the scheduler's place.
-_AWAY = ("not-reachable", "unavailable", "starting")
+# Everything else is away for the moment: the scheduler restarts, another replica takes over.
+_ANSWERS = ("build-", "line-")
+"""How the codes of the scheduler's own answers about GPUs begin."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +75,7 @@ class LeaseDesk:
             try:
                 return await self._reserve_once(request)
             except Unavailable as failed:
-                if failed.code not in _AWAY:
+                if not _is_away(failed):
                     raise
                 if time.monotonic() + pause > deadline:
                     raise self._gave_up() from failed
@@ -111,7 +112,7 @@ class LeaseDesk:
             try:
                 answer = await self._client.wait_in_line(ask)
             except Unavailable as failed:
-                if failed.code not in _AWAY:
+                if not _is_away(failed):
                     raise
                 patience_s = self._patience_s if place is None else IN_LINE_PATIENCE_S
                 if time.monotonic() + pause > answered + patience_s:
@@ -139,7 +140,7 @@ class LeaseDesk:
         try:
             return await self._client.reserve(request)
         except (Refused, Unavailable) as refused:
-            if isinstance(refused, Unavailable) and refused.code in _AWAY:
+            if isinstance(refused, Unavailable) and _is_away(refused):
                 raise
             if not await self._release_stale(request):
                 raise
@@ -243,3 +244,7 @@ def _waited_too_long(longest_s: float, place: LinePlace | None) -> Unavailable:
         code="line-too-long",
         numbers={"waited_s": longest_s},
     )
+
+
+def _is_away(failed: Unavailable) -> bool:
+    return not failed.code.startswith(_ANSWERS)

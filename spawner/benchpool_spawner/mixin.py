@@ -56,7 +56,7 @@ class QuotaMixin(LoggingConfigurable):
     scheduler_patience = Float(
         20.0,
         help="""
-        Seconds for which a start waits while the scheduler does not answer.
+        Seconds for which a start waits while the scheduler does not answer; 60 on a cluster.
         """,
     ).tag(config=True)
 

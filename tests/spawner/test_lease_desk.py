@@ -70,6 +70,19 @@ async def test_a_scheduler_that_is_away_is_asked_again(scheduler: Scheduler) -> 
     assert waits == [1]
 
 
+async def test_a_replica_that_stands_by_is_asked_again(scheduler: Scheduler) -> None:
+    body: dict[str, Any] = {
+        "code": "standing-by",
+        "message": "Another leads.",
+        "field": None,
+        "numbers": {},
+    }
+    scheduler.answers = [(503, {"error": body})]
+    lease = await LeaseDesk(scheduler.credentials).reserve(ASK, lambda: None)
+    assert lease.gpus == ["GPU-0"]
+    assert scheduler.asked == 2
+
+
 async def test_a_refusal_is_passed_on_at_once(scheduler: Scheduler) -> None:
     error: dict[str, Any] = {
         "code": "build-quota",

@@ -34,6 +34,9 @@ TOKEN = "hub-of-the-tests"
 """By it the served scheduler knows the Hub."""
 
 ADMIN_TOKEN = "admin-of-the-tests"
+SERVICE_TOKEN = "service-of-the-tests"
+"""By it the Hub knows the scheduler."""
+
 WITH_THE_HUB = ("jupyterhub-kubespawner>=7", "httpx", "msgspec", "jinja2", "platformdirs")
 READY_S = 60.0
 
@@ -117,6 +120,11 @@ class KubeHub:
     def url(self) -> str:
         """Return where the browser goes."""
         return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def api_url(self) -> str:
+        """Return where services reach the Hub's API."""
+        return f"http://127.0.0.1:{self._ports[0]}/hub/api"
 
     @property
     def log(self) -> str:
@@ -234,7 +242,7 @@ class KubeHub:
             "KUBECONFIG": str(self.kubeconfig),
             "BENCHPOOL_SCHEDULER_URL": self.scheduler_url,
             "BENCHPOOL_HUB_TOKEN": TOKEN,
-            "BENCHPOOL_SERVICE_TOKEN": "service-of-the-tests",
+            "BENCHPOOL_SERVICE_TOKEN": SERVICE_TOKEN,
         }
 
     def _config(self) -> str:
