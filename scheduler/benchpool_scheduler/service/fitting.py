@@ -12,7 +12,7 @@ from benchpool_scheduler.configuration.nodes import nearest
 from benchpool_scheduler.contract import JobSubmission
 from benchpool_scheduler.core.domains import NODE_LEVEL
 from benchpool_scheduler.errors import InvalidInput
-from benchpool_scheduler.service.inventory import UNKNOWN, Inventory
+from benchpool_scheduler.service.inventory import UNKNOWN, Inventory, node_of
 
 LEVEL_FIELDS = ("required_level", "preferred_level")
 
@@ -44,10 +44,14 @@ def check_places(submission: JobSubmission, inventory: Inventory) -> None:
 
 
 def _of_model(submission: JobSubmission, inventory: Inventory) -> Sequence[str]:
-    """Return the nodes with a model that the job accepts. Errors: InvalidInput."""
+    """Return the places with a model that the job accepts. Errors: InvalidInput."""
     wanted = submission.gpu_models
-    models = {name: inventory.nodes[name][0].model for name in sorted(inventory.train)}
-    found = [name for name, model in models.items() if not wanted or model in wanted]
+    models = {place: devices[0].model for place, devices in inventory.places.items()}
+    found = [
+        place
+        for place, model in models.items()
+        if (model in wanted if wanted else place not in inventory.slices)
+    ]
     if found or not models:
         return found
     known = sorted(set(models.values()))
@@ -63,7 +67,7 @@ def _of_model(submission: JobSubmission, inventory: Inventory) -> Sequence[str]:
 def _check_node(submission: JobSubmission, inventory: Inventory, nodes: Sequence[str]) -> None:
     if any(_holds(submission, inventory, name) for name in nodes):
         return
-    gpus = max((len(inventory.nodes[name]) for name in nodes), default=0)
+    gpus = max((len(inventory.places[name]) for name in nodes), default=0)
     for field, words, asked, most in (
         ("gpus", "GPUs", submission.gpus, gpus),
         ("cpus", "cores", submission.cpus, _most(inventory, nodes, "cpus")),
@@ -121,7 +125,7 @@ def _check_domain(submission: JobSubmission, inventory: Inventory, nodes: Sequen
 def _domain(inventory: Inventory, name: str, level: str) -> tuple[str, ...] | None:
     if level == NODE_LEVEL:
         return (name,)
-    labels = inventory.facts.get(name, UNKNOWN).labels
+    labels = inventory.facts.get(node_of(name), UNKNOWN).labels
     found: list[str] = []
     for each in inventory.configuration.topology:
         if each.name == level:
@@ -137,8 +141,8 @@ def _holds(submission: JobSubmission, inventory: Inventory, name: str) -> bool:
 
 def _slots(submission: JobSubmission, inventory: Inventory, name: str) -> int:
     """Return how many workers a machine holds when it is empty."""
-    facts = inventory.facts.get(name, UNKNOWN)
-    slots = len(inventory.nodes[name]) // submission.gpus
+    facts = inventory.facts.get(node_of(name), UNKNOWN)
+    slots = len(inventory.places[name]) // submission.gpus
     for asked, there in ((submission.cpus, facts.cpus), (submission.memory_gib, facts.memory_gib)):
         if asked and there is not None:
             slots = min(slots, int(there / asked))
@@ -147,5 +151,5 @@ def _slots(submission: JobSubmission, inventory: Inventory, name: str) -> int:
 
 def _most(inventory: Inventory, nodes: Iterable[str], what: str) -> float:
     """Return the most that one of these machines has; where one has no bound there is none."""
-    found = [getattr(inventory.facts.get(name, UNKNOWN), what) for name in nodes]
+    found = [getattr(inventory.facts.get(node_of(name), UNKNOWN), what) for name in nodes]
     return float("inf") if None in found else max(found, default=0.0)

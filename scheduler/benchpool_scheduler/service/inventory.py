@@ -15,6 +15,8 @@ from benchpool_scheduler.runtime import Device, DeviceState, NodeFacts
 
 Purpose = Literal["build", "train"]
 
+WHOLE = Device("", 0, "", "", None, simulated=False).resource
+
 UNKNOWN = NodeFacts("")
 """What is known of a machine that nobody has told anything of."""
 
@@ -28,6 +30,8 @@ class Inventory:
         nodes: The GPUs of each node by the node's name, both in order.
         pools: The name of the pool that each node belongs to, of those that belong to one.
         train: Names of the nodes that serve training; ``build`` of those that serve benches.
+        places: The GPUs of each node that serves training, those of one kind together: slices of a
+            GPU are GPUs of their own (R1). ``slices``: the names of such places.
         by_uuid: Every GPU by its UUID.
         facts: What is known of the machines, by name; ``told`` as the runtime told it.
         unusable: GPUs that nobody can be given now: foreign or broken ones (R1).
@@ -39,6 +43,8 @@ class Inventory:
     pools: Mapping[str, str]
     train: frozenset[str]
     build: frozenset[str]
+    places: Mapping[str, tuple[Device, ...]]
+    slices: frozenset[str]
     by_uuid: Mapping[str, Device]
     facts: Mapping[str, NodeFacts]
     told: tuple[NodeFacts, ...]
@@ -62,6 +68,7 @@ class Inventory:
         }
         train = frozenset(name for name, pool in pools.items() if pool and "train" in pool.serves)
         build = frozenset(name for name, pool in pools.items() if pool and "build" in pool.serves)
+        places = _places(nodes, train)
         return cls(
             devices=devices,
             configuration=configuration,
@@ -69,6 +76,8 @@ class Inventory:
             pools={name: pool.name for name, pool in pools.items() if pool},
             train=train,
             build=build,
+            places=places,
+            slices=frozenset(name for name in places if name not in nodes),
             by_uuid={device.uuid: device for device in devices},
             facts=facts,
             told=told,
@@ -85,6 +94,50 @@ def by_node(devices: Iterable[Device]) -> Mapping[str, tuple[Device, ...]]:
     for device in sorted(devices, key=lambda d: (d.node, d.index)):
         found.setdefault(device.node, []).append(device)
     return {name: tuple(gpus) for name, gpus in found.items()}
+
+
+def _places(
+    nodes: Mapping[str, tuple[Device, ...]], serving: frozenset[str]
+) -> Mapping[str, tuple[Device, ...]]:
+    found: dict[str, tuple[Device, ...]] = {}
+    for name, devices in nodes.items():
+        if name not in serving:
+            continue
+        if all(device.resource == WHOLE for device in devices):
+            found[name] = devices
+            continue
+        for resource in sorted({device.resource for device in devices}):
+            kind = tuple(device for device in devices if device.resource == resource)
+            found[place_name(name, resource)] = kind
+    return found
+
+
+def place_name(node: str, resource: str) -> str:
+    """Return how the core calls the GPUs of one kind on a node.
+
+    >>> place_name("n", "nvidia.com/gpu"), place_name("n", "nvidia.com/mig-1g.10gb")
+    ('n', 'n/mig-1g.10gb')
+    """
+    return node if resource == WHOLE else f"{node}/{resource.partition('/')[2]}"
+
+
+def place_of(node: str, gpus: Sequence[str]) -> str:
+    """Return at which place a worker is, by the names of its GPUs.
+
+    >>> place_of("n", ["n/0", "n/1"]), place_of("n", ["n/mig-1g.10gb/0"]), place_of("n", ["GPU-7"])
+    ('n', 'n/mig-1g.10gb', 'n')
+    """
+    first = gpus[0] if gpus else ""
+    return first.rpartition("/")[0] if first.startswith(f"{node}/") else node
+
+
+def node_of(place: str) -> str:
+    """Return on which node a place is; names of nodes have no slash.
+
+    >>> node_of("n/mig-1g.10gb"), node_of("n")
+    ('n', 'n')
+    """
+    return place.partition("/")[0]
 
 
 def pool_of(

@@ -57,6 +57,15 @@ class Frame:
     policy: Policy
     homes: Mapping[str, ProjectName]
 
+    @property
+    def slices(self) -> frozenset[str]:
+        """Places where the GPUs are slices."""
+        return self.ground.inventory.slices
+
+    def sees_jobs_as(self, other: Frame) -> bool:
+        """Tell whether the jobs look the same in another frame."""
+        return (self.homes, self.slices) == (other.homes, other.slices)
+
 
 @dataclass(frozen=True, slots=True)
 class Look:
@@ -166,7 +175,7 @@ class KeptBoard:
             for name in changed:
                 self._put(self._board, name, look)
             return self._board
-        if self._frame is None or self._frame.homes != frame.homes:
+        if self._frame is None or not self._frame.sees_jobs_as(frame):
             changed = [*self._ledger.catalogue.live, *changed]
             self._jobs.clear()
         self._convert(changed, look)
@@ -182,6 +191,8 @@ class KeptBoard:
     def _renewed(self, board: Board, frame: Frame) -> bool:
         """Let the board's nodes be those of another frame, where that is all that differs."""
         if self._frame is None or replace(self._frame, ground=frame.ground) != frame:
+            return False
+        if not self._frame.sees_jobs_as(frame):
             return False
         nodes = snapshots.nodes(frame.ground)
         if [node.name for node in nodes] == [node.name for node in board.nodes]:
@@ -220,7 +231,8 @@ class KeptBoard:
         if record.project not in look.frame.homes:
             # It came while this pass was on its way; the next one looks at it.
             return ()
-        found = snapshots.jobs_of(self._ledger, record, look.frame.homes, look.now)
+        slices = look.frame.slices
+        found = snapshots.jobs_of(self._ledger, record, look.frame.homes, look.now, slices)
         for job in found[:1]:
             if job.preemptions_last_hour or job.barred:
                 self._watch_fading(record, look.now)
@@ -274,8 +286,9 @@ class KeptBoard:
 
     def _watch_fading(self, record: JobRecord, now: float) -> None:
         name = record.id
-        end = min(end for end in snapshots.fadings(self._ledger, record) if end > now)
-        if self._fades.get(name) != end:
+        ends = (end for end in snapshots.fadings(self._ledger, record) if end > now)
+        end = min(ends, default=None)
+        if end is not None and self._fades.get(name) != end:
             self._fades[name] = end
             heapq.heappush(self._fading, (end, name))
 

@@ -31,7 +31,10 @@ class Previews:
     async def preview(self, caller: Caller, submission: contract.JobSubmission) -> contract.Preview:
         """Say what would happen. Errors: those of a submission, except missing contents."""
         record = self._intake.checked(caller, submission)
-        now, asked = self._site.clock.now(), snapshots.candidate(record)
+        now, asked = (
+            self._site.clock.now(),
+            snapshots.candidate(record, self._site.inventory.slices),
+        )
         async with self._ledger.turn:
             found = await asyncio.to_thread(self._board.preview, self._board.look(), asked)
             wanted = found.starts == "waits" and self._estimates.quick

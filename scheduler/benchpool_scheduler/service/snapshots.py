@@ -22,7 +22,7 @@ from benchpool_scheduler.core.model import (
 from benchpool_scheduler.core.states import JobState
 from benchpool_scheduler.runtime import DeviceState, EndedBy, NodeFacts
 from benchpool_scheduler.service import benches, lifecycle
-from benchpool_scheduler.service.inventory import UNKNOWN, Inventory
+from benchpool_scheduler.service.inventory import UNKNOWN, Inventory, node_of, place_of
 from benchpool_scheduler.service.ledger import Ledger
 from benchpool_scheduler.service.site import Site
 from benchpool_scheduler.service.submissions import Capacity
@@ -46,7 +46,9 @@ def snapshot(ledger: Ledger, site: Site, now: float) -> Snapshot:
         nodes=nodes(ground(ledger, site)),
         projects=projects(site, home.values()),
         jobs=tuple(
-            at(job, now) for record in ledger.live() for job in jobs_of(ledger, record, home, now)
+            at(job, now)
+            for record in ledger.live()
+            for job in jobs_of(ledger, record, home, now, site.inventory.slices)
         ),
         policy=site.configuration.policy,
         users=site.past.users,
@@ -100,14 +102,17 @@ def ground(ledger: Ledger, site: Site, blocked: frozenset[str] = frozenset()) ->
 
 def nodes(of: Ground) -> tuple[Node, ...]:
     """Return the nodes with the GPUs that train may use, in use by workers or not (R1)."""
-    return tuple(node(of, name) for name in of.inventory.nodes if name in of.inventory.train)
+    return tuple(node(of, place) for place in of.inventory.places)
 
 
-def node(of: Ground, name: str) -> Node:
-    """Return one node; jobs wait for the GPUs of a machine that is not ready."""
-    called = of.called.get(name, 0)
-    devices = of.inventory.nodes[name]
-    model, facts = devices[0].model, of.inventory.facts.get(name, UNKNOWN)
+def node(of: Ground, place: str) -> Node:
+    """Return one place as a node; jobs wait for the GPUs of a machine that is not ready.
+
+    Benches keep whole GPUs: slices have no part in it.
+    """
+    called, kept = of.called.get(place, 0), of.kept.get(place, 0)
+    devices = of.inventory.places[place]
+    model, facts = devices[0].model, of.inventory.facts.get(node_of(place), UNKNOWN)
     there = (DeviceState.USABLE,) if facts.ready else (DeviceState.USABLE, DeviceState.BROKEN)
     gpus = tuple(
         GpuId(device.uuid)
@@ -121,11 +126,11 @@ def node(of: Ground, name: str) -> Node:
         (level, facts.labels.get(level.label)) for level in of.inventory.configuration.topology
     )
     return Node(
-        name=NodeName(name),
+        name=NodeName(place),
         gpus=gpus,
-        kept=called if of.lends else of.kept.get(name, 0),
+        kept=called if of.lends else kept,
         called=called,
-        lent=of.kept.get(name, 0) - called if of.lends else 0,
+        lent=kept - called if of.lends else 0,
         gpu_model=model,
         cpus=facts.cpus,
         memory_gib=facts.memory_gib,
@@ -195,9 +200,16 @@ def projects(site: Site, names: Iterable[ProjectName]) -> tuple[Project, ...]:
 
 
 def jobs_of(
-    ledger: Ledger, record: JobRecord, home: Mapping[str, ProjectName], now: float
+    ledger: Ledger,
+    record: JobRecord,
+    home: Mapping[str, ProjectName],
+    now: float,
+    slices: frozenset[str] = frozenset(),
 ) -> tuple[Job, ...]:
     """Return what the core sees of a job: nothing of one that has ended or that its user paused.
+
+    Args:
+        slices: Places where the GPUs are slices: a job that names no model gets none of them.
 
     Workers that were let go hold their GPUs until they are gone: to the core they are a job of
     their own that is leaving, so that what was promised of them stays promised (R20).
@@ -234,7 +246,7 @@ def jobs_of(
         spread=record.spread,
         cpus=record.cpus,
         memory_gib=record.memory_gib,
-        barred=frozenset(NodeName(node) for node, end in barred_of(ledger, record) if end > now),
+        barred=barred(record, slices, (it for it, end in barred_of(ledger, record) if end > now)),
         expected_run_s=learned.expected_run_s,
         done_s=learned.done_s,
         **_times(record, attempt if held else None, now),
@@ -278,14 +290,22 @@ def hours_of(ledger: Ledger, job: str) -> Iterator[float]:
     return (it.at + HOUR_S for it in ledger.preemptions(job))
 
 
+def barred(
+    record: JobRecord, slices: frozenset[str], refused: Iterable[str] = ()
+) -> frozenset[NodeName]:
+    """Return the places that a job may not use."""
+    out = {*refused, *(() if record.gpu_models else slices)}
+    return frozenset(NodeName(place) for place in out)
+
+
 def barred_of(ledger: Ledger, record: JobRecord) -> Iterator[tuple[str, float]]:
-    """Yield nodes that did not take a worker of the job, each with when that is forgotten."""
+    """Yield places that did not take a worker of the job, each with when that is forgotten."""
     if not record.attempt:
         return
     for attempt in ledger.attempts(record.id):
         for worker in attempt.workers:
             if worker.ended_by == EndedBy.NOT_TAKEN and worker.ended is not None:
-                yield worker.node, worker.ended + BARRED_S
+                yield place_of(worker.node, worker.gpus), worker.ended + BARRED_S
 
 
 def fadings(ledger: Ledger, record: JobRecord) -> Iterator[float]:
@@ -295,7 +315,11 @@ def fadings(ledger: Ledger, record: JobRecord) -> Iterator[float]:
 
 
 def _workers(records: Iterable[WorkerRecord]) -> tuple[Worker, ...]:
-    return tuple(Worker(NodeName(w.node), tuple(GpuId(gpu) for gpu in w.gpus)) for w in records)
+    return tuple(_seated(w.node, w.gpus) for w in records)
+
+
+def _seated(node: str, gpus: Sequence[str]) -> Worker:
+    return Worker(NodeName(place_of(node, gpus)), tuple(GpuId(gpu) for gpu in gpus))
 
 
 def _size(
@@ -356,19 +380,17 @@ def at(job: Job, now: float) -> Job:
 
 def workers_at(places: Iterable[Place]) -> tuple[Worker, ...]:
     """Return places in the core's words."""
-    return tuple(
-        Worker(NodeName(place.node), tuple(GpuId(gpu) for gpu in place.gpus)) for place in places
-    )
+    return tuple(_seated(place.node, place.gpus) for place in places)
 
 
 def places_of(workers: Iterable[Worker]) -> tuple[Place, ...]:
     """Return the core's places in the store's words."""
     return tuple(
-        Place(str(worker.node), tuple(str(gpu) for gpu in worker.gpus)) for worker in workers
+        Place(node_of(worker.node), tuple(str(gpu) for gpu in worker.gpus)) for worker in workers
     )
 
 
-def candidate(record: JobRecord) -> Job:
+def candidate(record: JobRecord, slices: frozenset[str] = frozenset()) -> Job:
     """Return a job that was not accepted yet, for a preview."""
     return Job(
         id=JobId(record.id),
@@ -386,4 +408,5 @@ def candidate(record: JobRecord) -> Job:
         spread=record.spread,
         cpus=record.cpus,
         memory_gib=record.memory_gib,
+        barred=barred(record, slices),
     )

@@ -145,10 +145,11 @@ async def test_jobs_wait_for_a_machine_that_is_not_ready_and_start_when_it_is(
         waiting = await decided(pool, job.id)
         assert waiting.reason is not None
         assert waiting.reason.code == "no-node-ready"
+        made = pool._engine.board.rebuilt
         runtime.facts, runtime.gpus = ready, whole
         await pool._engine.upkeep.look()
         await reached(pool, job.id, State.RUNNING)
-        assert pool._engine.board.rebuilt == 1  # the board was kept
+        assert pool._engine.board.rebuilt == made  # the board was kept
 
 
 async def test_more_cores_are_seen_without_a_new_board(
@@ -158,12 +159,13 @@ async def test_more_cores_are_seen_without_a_new_board(
     await nodes_of(pool, filler)
     second = await pool.submit(SUSAN, filler)
     assert (await decided(pool, second.id)).state is State.QUEUED
+    made = pool._engine.board.rebuilt
     runtime.facts = tuple(
         replace(node, cpus=128.0) if node.name == "h1" else node for node in runtime.facts
     )
     await pool._engine.upkeep.look()
     await reached(pool, second.id, State.RUNNING)
-    assert (pool._engine.board.rebuilt, pool._engine.board.rehoused) == (1, 0)
+    assert (pool._engine.board.rebuilt, pool._engine.board.rehoused) == (made, 0)
 
 
 async def test_a_machine_that_comes_takes_waiting_jobs(
@@ -172,11 +174,12 @@ async def test_a_machine_that_comes_takes_waiting_jobs(
     await nodes_of(pool, sleeper(gpus=4, gpu_models=["H100"]))
     second = await pool.submit(SUSAN, sleeper(gpus=4, gpu_models=["H100"]))
     await decided(pool, second.id)
+    made = pool._engine.board.rebuilt
     runtime.gpus = (*runtime.gpus, *machine("h2", "H100"))
     runtime.facts = (*runtime.facts, facts("h2", "west"))
     await pool._engine.upkeep.look()
     await reached(pool, second.id, State.RUNNING)
-    assert pool._engine.board.rebuilt == 1
+    assert pool._engine.board.rebuilt == made
 
 
 async def test_looks_that_see_nothing_new_cause_no_pass(pool: Pool) -> None:
@@ -195,6 +198,37 @@ def unready(nodes: Sequence[NodeFacts], name: str) -> tuple[NodeFacts, ...]:
     return tuple(
         replace(node, ready=False, note="cordoned") if node.name == name else node for node in nodes
     )
+
+
+# --------------------------------------------------------------------------- slices of GPUs
+
+
+async def test_slices_are_gpus_of_their_own_for_those_who_name_them(
+    tmp_path: Path, runtime: ScriptedRuntime
+) -> None:
+    small = "A100-MIG-1g.10gb"
+    slices = tuple(
+        Device(
+            f"b1/mig-1g.10gb/{i}", i, small, "b1", 10240, False, resource="nvidia.com/mig-1g.10gb"
+        )
+        for i in range(7)
+    )
+    runtime.gpus = (*machine("b1", gpus=3), *slices, *machine("w1", "T4", 1))
+    async with opened(make_pool(tmp_path, configuration=ROOM, runtime=runtime)) as pool:
+        job = await pool.submit(SUSAN, sleeper(workers=4, min_workers=1))
+        await reached(pool, job.id, State.RUNNING)
+        whole = pool.job(SUSAN, job.id).attempts[0]
+        assert sorted(whole.gpus) == ["b1/0", "b1/1", "b1/2"]
+        assert set(whole.nodes) == {"b1"}
+        other = await pool.submit(SUSAN, sleeper(gpus=2, gpu_models=[small]))
+        await reached(pool, other.id, State.RUNNING)
+        held = pool.job(SUSAN, other.id).attempts[0]
+        assert set(held.gpus) <= {slice.uuid for slice in slices}
+        assert (held.nodes, len(held.gpus)) == (["b1"], 2)
+        with pytest.raises(InvalidInput, match="the largest has 7"):
+            await pool.submit(SUSAN, sleeper(gpus=8, gpu_models=[small]))
+        with pytest.raises(InvalidInput, match="4 GPUs for a worker can never run"):
+            await pool.submit(SUSAN, sleeper(gpus=4, cpus=1))
 
 
 # --------------------------------------------------------------------------- nodes that refuse
