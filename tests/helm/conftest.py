@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
 from benchpool_cluster import chart, kwok_nodes
 from benchpool_cluster.chart import Site
-from benchpool_cluster.control_plane import ControlPlane
-from benchpool_cluster.fixtures import access as access
+from benchpool_cluster.control_plane import ControlPlane, Timing
 from benchpool_cluster.fixtures import cluster as cluster
-from benchpool_cluster.fixtures import control_plane as control_plane
+from benchpool_cluster.processes import Processes
 
 
 @pytest.fixture(scope="session")
-def site(control_plane: ControlPlane) -> Site:
-    """A control plane with the chart's namespaces, accounts, roles and policies, and two nodes."""
-    for name in ("gpu-1", "gpu-2"):
-        kwok_nodes.add(control_plane.access, name, gpus=4)
-        kwok_nodes.wait_ready(control_plane.access, name)
-    return chart.put_rules(control_plane.access, chart.render())
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """A control plane of our own, whose policies hold for nobody else's tests, and two nodes."""
+    folder = tmp_path_factory.mktemp("ruled-cluster")
+    # kwok tells of its nodes seldom; nothing here is about lost ones.
+    patient = Timing(node_grace=900, toleration=900)
+    plane = ControlPlane(folder, Processes(folder / "run", tied=True), timing=patient)
+    try:
+        plane.start()
+        kwok_nodes.start(plane.processes, plane.access.kubeconfig)
+        for name in ("gpu-1", "gpu-2"):
+            kwok_nodes.add(plane.access, name, gpus=4)
+            kwok_nodes.wait_ready(plane.access, name)
+        yield chart.put_rules(plane.access, chart.render())
+    finally:
+        plane.processes.kill_all()

@@ -1,0 +1,95 @@
+"""The scheduler itself, as the account that the chart gives it, under the chart's policies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from benchpool_cluster.chart import Site
+from benchpool_scheduler import contract_kubernetes as names
+from benchpool_scheduler.contract import CommandEntry, JobSubmission, State
+from benchpool_scheduler.testing import replicas
+from benchpool_scheduler.testing.replicas import Replica, until
+
+pytestmark = pytest.mark.kubernetes
+
+POOL = """\
+version: 1
+projects:
+  - {name: susan, quota: 4, members: [susan]}
+  - {name: joe, quota: 4, members: [joe]}
+"""
+
+
+@pytest.fixture(scope="module")
+def scheduler(site: Site, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Replica]:
+    """A replica that leads."""
+    account = site.access.service_account(site.rendered.namespace, "benchpool-scheduler")
+    with replicas.small_hub() as hub:
+        installation = replicas.Site(
+            hub,
+            account.kubeconfig,
+            site.workspace,
+            tmp_path_factory.mktemp("scheduler"),
+            POOL,
+            {"BENCHPOOL_RELEASE_NAMESPACE": site.rendered.namespace},
+        )
+        try:
+            yield installation.started()
+        finally:
+            installation.close()
+
+
+def refusals(replica: Replica) -> list[str]:
+    """What the API server has refused it, as its log tells."""
+    lines = replica.log.read_text().splitlines()
+    return [line for line in lines if "forbidden" in line.lower() or "denied" in line.lower()]
+
+
+def test_a_gang_that_is_sent_over_http_runs_to_its_end(site: Site, scheduler: Replica) -> None:
+    entry = CommandEntry(["python3", "-m", "train"])
+    job = scheduler.client("susan").submit(JobSubmission(entry=entry, gpus=2, workers=2))
+    until(lambda: scheduler.client("susan").job(job.id).job.attempt == 1)
+    attempt = names.attempt_name(job.id, 1)
+    space = f"namespaces/{site.workspace}"
+    for path in (
+        f"/apis/batch/v1/{space}/jobs/{attempt}",
+        f"/api/v1/{space}/secrets/{attempt}",
+        f"/api/v1/{space}/services/{attempt}",
+        f"/apis/networking.k8s.io/v1/{space}/networkpolicies/{attempt}",
+    ):
+        site.access.wait(path, lambda _: True)
+    # kwok ends pods of Jobs at once, without an agent that would tell how.
+    until(lambda: scheduler.client("susan").job(job.id).job.state is not State.QUEUED)
+    scheduler.client("susan").cancel(job.id)
+    ended = {State.CANCELLED, State.FAILED, State.SUCCEEDED}
+    until(lambda: scheduler.client("susan").job(job.id).job.state in ended)
+    assert refusals(scheduler) == []
+
+
+def test_a_job_that_a_person_applies_is_taken_up(site: Site, scheduler: Replica) -> None:
+    path = f"/apis/{names.API_VERSION}/namespaces/{site.workspace}/trainingjobs"
+    job = {
+        "apiVersion": names.API_VERSION,
+        "kind": "TrainingJob",
+        "metadata": {"name": "by-hand"},
+        "spec": {"command": ["true"], "gpus": 1, "user": "joe", "project": "joe"},
+    }
+    joe = site.person("joe", "edit")
+    answer = joe.call("POST", path, job)
+    assert answer.status_code == 201, answer.text
+
+    def decided(found: dict[str, Any]) -> bool:
+        return bool(found.get("status", {}).get("attempts"))
+
+    site.access.wait(f"{path}/by-hand", decided)
+    assert joe.call("DELETE", f"{path}/by-hand").is_success
+    assert refusals(scheduler) == []
+
+
+def test_quotas_come_from_the_file_that_the_chart_mounts(site: Site, scheduler: Replica) -> None:
+    project = site.access.wait(f"/apis/{names.API_VERSION}/projects/joe", lambda _: True)
+    assert project["spec"]["quota"] == 4
+    assert refusals(scheduler) == []
