@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
 
+from benchpool_scheduler.app.cluster_options import ClusterOptions
 from benchpool_scheduler.cli import reference
 from benchpool_scheduler.core import model, states
 from benchpool_scheduler.resources import definitions, policies
@@ -87,6 +88,22 @@ def reasons_page() -> str:
     )
 
 
+def cluster_settings_page() -> str:
+    """Return the page of the process's settings on a cluster."""
+    lines = [
+        NOTE + "# Settings of the scheduler on a cluster\n",
+        "`python -m benchpool_scheduler.app --mode kubernetes`, or `BENCHPOOL_MODE=kubernetes`. "
+        "Each has a variable of the environment; a settings file (`BENCHPOOL_SETTINGS`, "
+        "`c.ClusterOptions.NAME = ...`) goes before it. The chart sets what it can. Pools, "
+        "projects and quotas are not here: they are [objects](resources.md).\n",
+        "| variable | name | what | default |\n|---|---|---|---|",
+    ]
+    for name, trait in ClusterOptions.class_own_traits(env=lambda env: env is not None).items():
+        default = f"`{trait.default_value}`" if trait.default_value not in ("", None) else ""
+        lines.append(f"| `{trait.metadata['env']}` | `{name}` | {trait.help} | {default} |")
+    return "\n".join(lines) + "\n"
+
+
 def pages() -> Mapping[str, str]:
     """Return all generated files by their name, seen from the folder of the reference."""
     return {
@@ -96,6 +113,7 @@ def pages() -> Mapping[str, str]:
         "refusals.md": refusals.page(),
         "rights.md": rights.page(),
         "resources.md": NOTE + resources.page(),
+        "cluster-settings.md": cluster_settings_page(),
         **{
             f"../../helm/benchpool/definitions/{name}": text
             for name, text in definitions.definitions().items()

@@ -15,6 +15,7 @@ import os
 import signal
 from collections.abc import Sequence
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 
 from tornado.web import Application
@@ -141,6 +142,8 @@ class Replica:
             asyncio.create_task(configuration.follow(pool)),
             asyncio.create_task(status.keep(pool)),
         ]
+        for task in tasks:
+            task.add_done_callback(partial(_tell_end, pool))
         api = Api(pool, self._identity)
         agents = Agents(
             runtime.desk,
@@ -226,6 +229,18 @@ class Replica:
             loop.add_signal_handler(number, self._stop.set)
         # The settings are followed by watch: there is nothing to read again.
         loop.add_signal_handler(signal.SIGHUP, lambda: None)
+
+
+def _tell_end(pool: Pool, task: asyncio.Task[None]) -> None:
+    """Say that something that should go on for ever has ended."""
+    failed = None if task.cancelled() else task.exception()
+    if failed is not None:
+        log.error("the settings of the cluster are followed no more", exc_info=failed)
+        pool.report(
+            "configuration",
+            f"The settings of the cluster are followed no more ({failed}); correct that and "
+            "restart the scheduler. Those in force stay.",
+        )
 
 
 def _end(why: str) -> None:

@@ -1,0 +1,167 @@
+"""A replica that stands by hands on what it is asked, whole and piece by piece."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import httpx
+import pytest
+from tornado.httpserver import HTTPServer
+from tornado.netutil import bind_sockets
+from tornado.web import Application, RequestHandler
+
+from benchpool_scheduler.app import serving, standby
+
+PREFIX = "/services/benchpool/"
+BODY = bytes(range(256)) * 8192  # 2 MiB
+
+
+class Echo(RequestHandler):
+    async def post(self) -> None:
+        self.set_status(201)
+        self.add_header("Set-Cookie", "a=1")
+        self.add_header("Set-Cookie", "b=2")
+        self.set_header("X-Seen", self.request.headers.get("Authorization", ""))
+        self.set_header("X-Query", self.request.query)
+        self.set_header("X-Host", self.request.host)
+        self.finish(self.request.body)
+
+    async def delete(self) -> None:
+        self.set_status(204)
+        self.finish()
+
+
+class Stream(RequestHandler):
+    go_on: asyncio.Event
+
+    async def get(self) -> None:
+        self.set_header("Content-Type", "text/event-stream")
+        self.write("first")
+        await self.flush()
+        await self.go_on.wait()
+        self.finish("second")
+
+
+def url_of(server: HTTPServer) -> str:
+    sockets = bind_sockets(0, "127.0.0.1")
+    server.add_sockets(sockets)
+    return f"http://127.0.0.1:{sockets[0].getsockname()[1]}"
+
+
+@contextlib.asynccontextmanager
+async def listening(*servers: HTTPServer) -> AsyncIterator[list[str]]:
+    urls = [url_of(server) for server in servers]
+    try:
+        yield urls
+    finally:
+        for server in servers:
+            server.stop()
+            await server.close_all_connections()
+
+
+@pytest.fixture
+async def http() -> AsyncIterator[httpx.AsyncClient]:
+    async with httpx.AsyncClient(trust_env=False, timeout=20) as client:
+        yield client
+
+
+@pytest.fixture
+async def between() -> AsyncIterator[httpx.AsyncClient]:
+    async with standby.client() as client:
+        yield client
+
+
+def front(leader: Callable[[], tuple[str, str] | None], between: Any) -> serving.Front:
+    return serving.Front(Application(standby.rules(PREFIX, leader, between)))
+
+
+async def test_bodies_headers_and_answers_go_through_as_they_are(
+    http: httpx.AsyncClient, between: httpx.AsyncClient
+) -> None:
+    leading = HTTPServer(Application([(r"/.*", Echo)]), max_body_size=2**30)
+    known: list[str] = []
+    stands = serving.http_server(front(lambda: ("first", known[0]), between))
+    async with listening(leading, stands) as (leader, url):
+        known.append(leader)
+        answer = await http.post(
+            f"{url}{PREFIX}api/v1/objects?a=%2F", content=BODY, headers={"Authorization": "token t"}
+        )
+        assert (answer.status_code, answer.content) == (201, BODY)
+        assert answer.headers.get_list("set-cookie") == ["a=1", "b=2"]
+        assert answer.headers["x-seen"] == "token t"
+        assert answer.headers["x-query"] == "a=%2F"
+        assert answer.headers["x-host"] == url.removeprefix("http://")
+
+        async def pieces() -> AsyncIterator[bytes]:
+            yield BODY[:1000]
+            yield BODY[1000:]
+
+        chunked = await http.post(f"{url}{PREFIX}x", content=pieces())
+        assert chunked.content == BODY
+        assert (await http.delete(f"{url}{PREFIX}x")).status_code == 204
+
+
+async def test_an_event_stream_comes_piece_by_piece(
+    http: httpx.AsyncClient, between: httpx.AsyncClient
+) -> None:
+    Stream.go_on = asyncio.Event()
+    leading = HTTPServer(Application([(r"/.*", Stream)]))
+    known: list[str] = []
+    stands = serving.http_server(front(lambda: ("first", known[0]), between))
+    async with listening(leading, stands) as (leader, url):
+        known.append(leader)
+        async with http.stream("GET", f"{url}{PREFIX}api/v1/events") as answer:
+            arriving = answer.aiter_text()
+            assert await anext(arriving) == "first"
+            Stream.go_on.set()
+            assert await anext(arriving) == "second"
+
+
+@pytest.mark.parametrize(
+    ("leader", "words", "named"),
+    [
+        (None, "no replica leads at the moment", None),
+        (("first", "http://127.0.0.1:9"), "first leads and does not answer", "first"),
+    ],
+)
+async def test_while_nobody_answers_it_says_so_and_when_to_try_again(
+    http: httpx.AsyncClient,
+    between: httpx.AsyncClient,
+    leader: tuple[str, str] | None,
+    words: str,
+    named: str | None,
+) -> None:
+    stands = serving.http_server(front(lambda: leader, between))
+    async with listening(stands) as (url,):
+        health = await http.get(f"{url}{PREFIX}api/v1/health")
+        assert (health.status_code, health.json()) == (200, {"ok": True})
+        answer = await http.get(f"{url}{PREFIX}api/v1/jobs")
+        assert (answer.status_code, answer.headers["retry-after"]) == (503, "2")
+        assert answer.headers.get("x-benchpool-leader") == named
+        assert answer.json()["error"]["code"] == "standing-by"
+        assert words in answer.json()["error"]["message"]
+
+
+async def test_two_replicas_that_think_the_other_leads_do_not_ask_in_circles(
+    http: httpx.AsyncClient, between: httpx.AsyncClient
+) -> None:
+    known: list[str] = []
+    one = serving.http_server(front(lambda: ("second", known[1]), between))
+    other = serving.http_server(front(lambda: ("first", known[0]), between))
+    async with listening(one, other) as urls:
+        known.extend(urls)
+        answer = await http.get(f"{urls[0]}{PREFIX}api/v1/jobs")
+        assert answer.status_code == 503
+
+
+async def test_a_connection_that_was_kept_alive_reaches_who_answers_now(
+    http: httpx.AsyncClient, between: httpx.AsyncClient
+) -> None:
+    answering = front(lambda: None, between)
+    async with listening(serving.http_server(answering)) as (url,):
+        assert (await http.post(f"{url}{PREFIX}x")).status_code == 503
+        answering.application = Application([(r"/.*", Echo)])
+        assert (await http.post(f"{url}{PREFIX}x")).status_code == 201
