@@ -1,4 +1,4 @@
-"""The line of servers whose build GPUs cannot be had at once: its places, and what each is told.
+"""The line of servers whose build GPUs cannot be had at once (R3): its places, what each is told.
 
 The line is kept in memory. Who asks brings along since when, so that a scheduler that was restarted
 gives everybody the same place again.
