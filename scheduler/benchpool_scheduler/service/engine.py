@@ -203,6 +203,11 @@ class Engine:
 
     def _tell_pool(self) -> None:
         self._pool_soon = None
+        if not self.feed.followed:
+            # Who comes later may be told once too often; counting for nobody costs more.
+            self._told = b""
+            self.feed.add("pool")
+            return
         told = self.pool_event()
         if told != self._told:
             self._told = told
