@@ -153,7 +153,9 @@ def _tool() -> list[str]:
     driver = _driver()
     root = _folder() / f"storage-{driver}"
     where = ["--root", str(root), "--runroot", str(_folder() / f"running-{driver}")]
-    return ["nice", "-n", "10", "buildah", *where, "--storage-driver", driver]
+    # what buildah mounts to work on an image vanishes with each of its commands
+    tool = ["unshare", "--mount", "--propagation", "private", "nice", "-n", "10", "buildah"]
+    return [*tool, *where, "--storage-driver", driver]
 
 
 def _driver() -> str:
