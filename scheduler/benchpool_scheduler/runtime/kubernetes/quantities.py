@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 _UNITS = {
     "n": 1e-9,
@@ -26,6 +27,7 @@ _UNITS = {
 GIB = 2.0**30
 
 
+@lru_cache(maxsize=4096)  # the same few amounts in all nodes and pods
 def quantity(text: str) -> float:
     """Return an amount as a number; one that makes no sense counts as nothing.
 
