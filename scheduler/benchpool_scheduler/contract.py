@@ -350,13 +350,22 @@ class Status(Struct, frozen=True):
 # --------------------------------------------------------------------------- leases
 
 
+class NodeRequirement(Struct, frozen=True, forbid_unknown_fields=True):
+    """What a label of a machine must be like, as Kubernetes says it; its name is metadata.name."""
+
+    key: Annotated[str, Meta(min_length=1, max_length=317)]
+    operator: Literal["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"]
+    values: list[str] = []
+
+
 class LeaseRequest(Struct, frozen=True, forbid_unknown_fields=True):
     """The spawner asks for build GPUs (R2); ``spawn`` makes a repeat harmless.
 
     ``groups`` maps each group of the user to its group property ``benchpool.build_quota``
     (null when the group has none). On Kubernetes ``resource`` is what the GPUs are counted as
     (null for whole GPUs), and ``claim`` in ``namespace`` is the volume claim of the user's home:
-    only nodes where that volume can be used are chosen, and with all labels of ``node_selector``.
+    only nodes where that volume can be used are chosen, with all labels of ``node_selector``, and
+    meeting one of the alternatives of ``node_affinity``, where there are any.
     """
 
     user: Name
@@ -369,6 +378,7 @@ class LeaseRequest(Struct, frozen=True, forbid_unknown_fields=True):
     claim: Annotated[str, Meta(min_length=1, max_length=253)] | None = None
     namespace: Annotated[str, Meta(min_length=1, max_length=63)] | None = None
     node_selector: dict[str, str] = {}
+    node_affinity: Annotated[list[list[NodeRequirement]], Meta(max_length=64)] = []
 
 
 class Lease(Struct, frozen=True):

@@ -23,6 +23,9 @@ LEAST_CHOICES = 2
 
 MOST_CHOICES = 16
 
+FREE = (GpuState.BUILD_FREE, GpuState.FREE)
+"""States in which a bench gets a GPU at once."""
+
 
 @dataclass(frozen=True, slots=True)
 class Server:
@@ -34,11 +37,15 @@ class Server:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One number of GPUs; ``why_not`` is empty where it can be chosen."""
+    """One number of GPUs; ``why_not`` is empty where it can be chosen.
+
+    ``hint`` says where they cannot be had at once.
+    """
 
     gpus: int
     chosen: bool
     why_not: str = ""
+    hint: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +105,7 @@ def model(
     now = now or datetime.now(UTC)
     return Model(
         user=user,
-        choices=_choices(build, remembered.gpus, advice.problem, none=bool(as_profile)),
+        choices=_choices(build, remembered.gpus, advice, none=bool(as_profile)),
         quota=build.quota if build else None,
         rule=build.rule if build else "",
         free=build.free if build else 0,
@@ -137,13 +144,31 @@ def profile(asked: ServerOptions) -> str:
 
 
 def _choices(
-    build: BuildQuota | None, last: int, problem: str | None, *, none: bool
+    build: BuildQuota | None, last: int, advice: Advice, *, none: bool
 ) -> tuple[Choice, ...]:
     most = min(MOST_CHOICES, max(LEAST_CHOICES, build.quota if build else 0))
-    reasons = [_why_not(number, build, problem) for number in range(most + 1)]
+    reasons = [_why_not(number, build, advice.problem) for number in range(most + 1)]
+    free = _most_free(advice.status)
     possible = [number for number, reason in enumerate(reasons) if not reason]
     chosen = last if last in possible else max(n for n in possible if n <= max(last, 0))
-    return tuple(Choice(n, not none and n == chosen, reason) for n, reason in enumerate(reasons))
+    return tuple(
+        Choice(n, not none and n == chosen, reason, "" if reason else _hint(n, free))
+        for n, reason in enumerate(reasons)
+    )
+
+
+def _most_free(status: Status | None) -> int | None:
+    """Return the most GPUs of one machine that a bench could get at once; None for not known."""
+    if status is None or not status.gpus:
+        return None
+    here = Counter(gpu.node for gpu in status.gpus if gpu.state in FREE)
+    return max(here.values(), default=0)
+
+
+def _hint(number: int, free: int | None) -> str:
+    if free is None or number <= free:
+        return ""
+    return f"not free at once: {free} on one machine now"
 
 
 def _why_not(number: int, build: BuildQuota | None, problem: str | None) -> str:
@@ -185,9 +210,8 @@ def _models(status: Status | None) -> tuple[tuple[str, int], ...]:
     """Return the models of the pool with the GPUs that a bench could get now."""
     if status is None:
         return ()
-    free = (GpuState.BUILD_FREE, GpuState.FREE)
     counts = Counter({gpu.model: 0 for gpu in status.gpus})
-    counts.update(gpu.model for gpu in status.gpus if gpu.state in free)
+    counts.update(gpu.model for gpu in status.gpus if gpu.state in FREE)
     return tuple(sorted(counts.items()))
 
 

@@ -166,6 +166,7 @@ class BenchpoolKubeSpawner(QuotaMixin, KubeSpawner):  # type: ignore[misc]
                 Settings(self.gpus, self.gpu_resource, tuple(self.gpu_models)),
                 gpu_requests(draft, self.gpu_resources),
             )
+            nodes = kube_pods.required_nodes(self)
         except BenchpoolError as error:
             raise self._refused(refusal.from_error(error)) from error
         await self._reserve_for(
@@ -176,9 +177,14 @@ class BenchpoolKubeSpawner(QuotaMixin, KubeSpawner):  # type: ignore[misc]
             claim=kube_pods.home_claim(self),
             namespace=self.namespace,
             node_selector=dict(self.node_selector),
+            node_affinity=nodes,
         )
         if self._lease_gpus:
             self._wish = wish
+        if not self.profile_list:
+            # The admin page shows this key as the server's profile.
+            shown = options.ServerOptions(len(self._lease_gpus), wish.models)
+            self.user_options = {**raw, "profile": form.profile(shown)}
 
     def _raw_options(self) -> Mapping[str, object]:
         if not isinstance(self.user_options or {}, Mapping):

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import msgspec
 from kubernetes_asyncio.client import V1PodSchedulingGate, V1ResourceRequirements
 
+from benchpool_scheduler.contract import NodeRequirement
 from benchpool_scheduler.contract_kubernetes import (
     ADMISSION_GATE,
     LEASE,
@@ -14,6 +16,7 @@ from benchpool_scheduler.contract_kubernetes import (
     ROLE_NOTEBOOK,
     USER,
 )
+from benchpool_scheduler.errors import InvalidInput
 from benchpool_spawner.kube_requests import NOTEBOOK, Wish, is_gpu
 
 
@@ -46,6 +49,29 @@ def home_claim(spawner: Any) -> str | None:
     if spawner.pvc_name in claims:
         return str(spawner.pvc_name)
     return claims[0] if claims else None
+
+
+def required_nodes(spawner: Any) -> list[list[NodeRequirement]]:
+    """Return which nodes the pod's required affinity allows: alternatives of requirements.
+
+    Raises:
+        InvalidInput: A requirement is none of Kubernetes'.
+    """
+    terms = spawner._sorted_dict_values(spawner.node_affinity_required) or ()
+    sent = spawner.api.api_client.sanitize_for_serialization(list(terms))
+    try:
+        return [
+            msgspec.convert(
+                [*(term.get("matchExpressions") or ()), *(term.get("matchFields") or ())],
+                list[NodeRequirement],
+            )
+            for term in sent
+        ]
+    except (msgspec.ValidationError, AttributeError) as wrong:
+        raise InvalidInput(
+            f"node_affinity_required cannot be read ({wrong}): an administrator has to correct it.",
+            code="gpu-requests",
+        ) from wrong
 
 
 def lease_to(pod: Any, wish: Wish, lease: str | None, user: str, kinds: Sequence[str]) -> None:

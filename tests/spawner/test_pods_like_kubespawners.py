@@ -12,6 +12,7 @@ import pytest
 from kubespawner import KubeSpawner
 from traitlets.config import Config
 
+from benchpool_scheduler.contract import NodeRequirement
 from benchpool_scheduler.contract_kubernetes import ADMISSION_GATE, GPU_RESOURCE
 from benchpool_spawner.kube import BenchpoolKubeSpawner
 from benchpool_spawner.kube_requests import Wish
@@ -39,6 +40,9 @@ Z2JH = {
         "node_affinity_preferred": [
             {"weight": 100, "preference": {"matchExpressions": [
                 {"key": "hub.jupyter.org/node-purpose", "operator": "In", "values": ["user"]}]}}
+        ],
+        "node_affinity_required": [
+            {"matchExpressions": [{"key": "disk", "operator": "NotIn", "values": ["slow"]}]}
         ],
         "extra_labels": {"hub.jupyter.org/network-access-hub": "true", "team": "vision"},
         "extra_annotations": {"cost-centre": "4711"},
@@ -151,6 +155,7 @@ async def test_the_lease_is_told_home_nodes_and_namespace(monkeypatch: pytest.Mo
     assert more["claim"].startswith("claim-mock")
     assert (more["namespace"], more["resource"]) == ("lab", GPU_RESOURCE)
     assert more["node_selector"] == {"hub.jupyter.org/node-purpose": "user"}
+    assert more["node_affinity"] == [[NodeRequirement("disk", "NotIn", ["slow"])]]
 
 
 @pytest.mark.usefixtures("kubeconfig")

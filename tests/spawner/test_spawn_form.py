@@ -62,6 +62,32 @@ def test_a_choice_beyond_what_is_free_is_disabled_and_says_why() -> None:
     assert "held: 1 GPU by server “paper”" in html
 
 
+def test_a_choice_that_would_wait_says_what_is_free_and_can_be_chosen() -> None:
+    view, html = shown(Advice(quota(2), status("A100", state=GpuState.BUILD_HELD)), last=1)
+    assert [choice.hint for choice in view.choices] == [
+        "",
+        "not free at once: 0 on one machine now",
+        "not free at once: 0 on one machine now",
+    ]
+    assert [choice.gpus for choice in view.choices if choice.chosen] == [1]
+    assert re.search(r'aria-describedby="benchpool-why-1"\s+checked', html)
+    assert "wait in line for them" in html
+
+
+def test_what_happens_without_room_is_as_the_user_last_chose() -> None:
+    last = ServerOptions(1, when_busy="refuse")
+    view = model("susan", Advice(quota(2), status("A100")), last, {}, NOW)
+    assert view.when_busy == "refuse"
+    assert 'value="refuse" selected' in render(view)
+
+
+def test_with_profiles_the_number_may_be_left_to_them() -> None:
+    advice = Advice(quota(2), status("A100"))
+    view = model("susan", advice, ServerOptions(), {}, NOW, as_profile=True)
+    assert not any(choice.chosen for choice in view.choices)
+    assert re.search(r'id="benchpool-gpus-profile"\s+value=""\s+checked', render(view))
+
+
 def test_without_a_quota_one_and_two_are_shown_with_the_reason() -> None:
     view, _ = shown(Advice(quota(0), status("A100")), last=1)
     assert reasons(view) == {

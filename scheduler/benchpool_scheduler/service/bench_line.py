@@ -16,6 +16,7 @@ from benchpool_scheduler.core.model import GpuId, JobId, NodeName
 from benchpool_scheduler.core.sentences import count, is_are
 from benchpool_scheduler.runtime import Device, DeviceState
 from benchpool_scheduler.service import benches
+from benchpool_scheduler.service.bench_nodes import suits
 from benchpool_scheduler.service.ledger import Ledger
 from benchpool_scheduler.service.outcome import Outcome
 from benchpool_scheduler.service.site import Site
@@ -143,14 +144,14 @@ class Line:
         inventory = self.site.inventory
         reachable = None
         if request.claim is not None:
-            reachable = self.nodes_for_claim(f"{request.namespace}/{request.claim}")
+            where = f"{request.namespace}/" if request.namespace else ""
+            reachable = self.nodes_for_claim(where + request.claim)
         found: dict[NodeName, list[BenchGpu]] = {}
         for name, devices in inventory.nodes.items():
             if name not in inventory.build or (reachable is not None and name not in reachable):
                 continue
             facts = inventory.facts.get(name)
-            labels = {} if facts is None else facts.labels
-            if not request.node_selector.items() <= labels.items():
+            if not suits(request, name, {} if facts is None else facts.labels):
                 continue
             gpus = [
                 BenchGpu(GpuId(device.uuid), use, rank_of(request, device))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,9 +16,11 @@ from benchpool_scheduler.contract import (
     LineAnswer,
     LinePlace,
     LineRequest,
+    NodeRequirement,
     State,
 )
 from benchpool_scheduler.errors import InvalidInput, Refused, Unavailable
+from benchpool_scheduler.runtime import Device, NodeFacts
 from benchpool_scheduler.runtime.local import LocalRuntime, simulated
 from benchpool_scheduler.service import Pool
 from benchpool_scheduler.service.bench_line import ABSENT_S, FORGOTTEN_S
@@ -233,6 +236,24 @@ async def test_nobody_waits_in_line_for_more_than_the_quota(tmp_path: Path) -> N
         with pytest.raises(Refused) as caught:
             await pool.wait_in_line(HUB, line("jemma", gpus=2))
         assert caught.value.code == "build-quota"
+
+
+async def test_only_nodes_that_labels_and_the_home_volume_allow_are_chosen(tmp_path: Path) -> None:
+    gpus = [Device(f"{n}/0", 0, "A100", n, None, simulated=True) for n in ("a", "b", "c")]
+    runtime = ScriptedRuntime(gpus)
+    runtime.facts = tuple(NodeFacts(n, labels={"disk": n}) for n in ("a", "b", "c"))
+    runtime.claims = {"lab/home": frozenset({"b"})}
+    async with opened(make_pool(tmp_path, configuration=lending(), runtime=runtime)) as pool:
+        asks: list[tuple[dict[str, Any], str]] = [
+            ({"claim": "home", "namespace": "lab"}, "b/0"),
+            ({"node_selector": {"disk": "c"}}, "c/0"),
+            ({"node_affinity": [[NodeRequirement("disk", "NotIn", ["b", "c"])]]}, "a/0"),
+        ]
+        for number, (wanted, expected) in enumerate(asks):
+            request = LeaseRequest(user="zoe", server=str(number), spawn="1", gpus=1, **wanted)
+            held = lease(await pool.wait_in_line(HUB, LineRequest(lease=request)))
+            assert held.gpus == [expected]
+            await pool.release(HUB, held.id)
 
 
 async def test_an_estimate_is_given_once_enough_servers_have_stopped(tmp_path: Path) -> None:

@@ -37,7 +37,12 @@ def test_a_server_with_gpus_holds_a_lease_from_its_start_to_its_end(
     hub: KubeHub, access: Access, scheduler: Any
 ) -> None:
     hub.add_user("susan")
-    assert hub.ask_server("susan", gpus=2).status_code in (201, 202)
+    assert hub.ask_server("susan", gpus=2).status_code == 202
+    steps = list(hub.progress("susan"))
+    assert steps[-1]["ready"]
+    told = " | ".join(step["message"] for step in steps)
+    for words in ("Asking the scheduler for 2 GPUs", "Reserved 2 GPUs: gpu-", "The pod is made"):
+        assert words in told
     hub.wait_ready("susan")
     pod = pods(access, hub)["susan"]
     (gpus,) = scheduler.leases("susan")
