@@ -41,6 +41,7 @@ from benchpool_scheduler.runtime.kubernetes.seen import NodeSeen, PodSeen
 from benchpool_scheduler.runtime.kubernetes.settings import ClusterSettings
 from benchpool_scheduler.runtime.kubernetes.slots import why_not
 from benchpool_scheduler.runtime.kubernetes.tokens import Tokens
+from benchpool_scheduler.runtime.kubernetes.verdicts import TEXT_LIMIT
 from benchpool_scheduler.runtime.local.folders import Folders
 
 log = logging.getLogger(__name__)
@@ -228,7 +229,7 @@ class KubernetesRuntime:
             else:
                 await self.maker.make(attempt, launch)
         except (KubeFailure, InvalidInput) as refused:
-            text = f"the cluster does not take it: {refused}"[: verdicts.TEXT_LIMIT]
+            text = f"the cluster does not take it: {refused}"[:TEXT_LIMIT]
             log.warning("attempt %s was not made: %s", attempt.name, refused)
             for seat in list(attempt.live):
                 if seat.pod is None:
@@ -244,7 +245,7 @@ class KubernetesRuntime:
         try:
             return await self.maker.open(pod, seat.node, seat.slots)
         except KubeFailure as refused:
-            text = f"the cluster does not let it begin: {refused}"[: verdicts.TEXT_LIMIT]
+            text = f"the cluster does not let it begin: {refused}"[:TEXT_LIMIT]
             self._lookout.give_back(seat, verdicts.Trouble("gate", text, 0.0, EndedBy.LOST, False))
             return False
 
@@ -268,6 +269,18 @@ class KubernetesRuntime:
         held = self._room.leased.get(pod.lease)
         if held and ADMISSION_GATE in pod.gates and not pod.leaving:
             self._doing.ask(("lease", pod.uid), partial(self._open_notebook, pod, held))
+        if pod.unschedulable is not None and held:
+            self._doing.ask(("room", pod.uid), partial(self._notebook_waits, pod, held))
+
+    async def _notebook_waits(self, pod: PodSeen, held: tuple[str, ...]) -> None:
+        """Leave a node alone that cannot take the notebook it was chosen for."""
+        await asyncio.sleep(self._settings.unschedulable_s)
+        now = self._notebooks.get(pod.lease)
+        if now is None or now.uid != pod.uid or now.unschedulable is None or now.node:
+            return
+        node = held[0].split("/")[0]
+        why = self._why_not(node) or now.unschedulable
+        self._room.refuse(node, f"{node} cannot take the notebook {now.name}: {why}"[:TEXT_LIMIT])
 
     async def _open_notebook(self, pod: PodSeen, held: tuple[str, ...]) -> None:
         node = held[0].split("/")[0]

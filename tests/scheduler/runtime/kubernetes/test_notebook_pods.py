@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from benchpool_cluster.control_plane import ControlPlane
 from benchpool_scheduler import contract_kubernetes as names
 from benchpool_scheduler.kube import kinds
 from benchpool_scheduler.testing.pods import KWOK, Stand
@@ -73,6 +74,20 @@ async def test_a_lease_that_comes_after_its_pod_opens_it_too(stand: Stand) -> No
     await stand.until_devices("uuuf" + "uuuuuuuu")
     await stand.connection.delete(kinds.PODS, "jupyter-susan", namespace=space)
     await stand.until_devices("u" * 12)
+
+
+async def test_a_node_that_cannot_take_a_notebook_gets_no_other_for_a_while(
+    stand: Stand, plane: ControlPlane
+) -> None:
+    node, space = stand.nodes[0], stand.settings.namespace
+    body = notebook()
+    body["spec"]["schedulingGates"] = [{"name": names.ADMISSION_GATE}]
+    body["spec"]["containers"][0]["resources"]["limits"]["cpu"] = "1000"
+    await stand.connection.create(kinds.PODS, body, namespace=space)
+    await stand.runtime.hold(LEASE, (f"{node}/0",))
+    devices = await stand.until_devices("ubbb" + "uuuuuuuu")
+    assert "jupyter-susan" in str(devices[1].note)
+    assert "Insufficient cpu" in str(devices[1].note)
 
 
 def _gates(pod: dict[str, Any]) -> list[str]:

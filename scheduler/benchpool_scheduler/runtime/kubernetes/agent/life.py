@@ -223,4 +223,7 @@ def _newest(folder: str) -> float | None:
 def main() -> None:
     """Run the worker of this pod."""
     os.umask(0o077)
+    if not os.path.exists(os.path.join(places.TOLD, places.ORDER)):
+        print(f"benchpool agent: no order in {places.TOLD}; a pod mounts it", file=sys.stderr)
+        sys.exit(2)
     sys.exit(Agent(read(), places.AGENT).run())
