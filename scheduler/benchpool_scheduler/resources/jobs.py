@@ -332,6 +332,12 @@ class TrainingJobStatus(Struct, frozen=True, rename="camel", omit_defaults=True)
         tuple[PreemptionStatus, ...], _about("Oldest first.", max_length=100)
     ] = ()
     conditions: Annotated[tuple[Condition, ...], Meta(max_length=8)] = ()
+    accepted_workers: Annotated[
+        Annotated[int, Meta(ge=1, le=4096)] | None, _about("Workers it is to have, as accepted.")
+    ] = None
+    accepted_least: Annotated[
+        Annotated[int, Meta(ge=1, le=4096)] | None, _about("The least it may run with.")
+    ] = None
     suspend: Annotated[bool, _about("The value of spec.suspend that was last acted upon.")] = False
     observed_generation: Annotated[int, Meta(ge=0)] = 0
     epoch: Annotated[int, _about("Of the leader that wrote this.", ge=0)] = 0

@@ -41,6 +41,11 @@ class Commands:
         wish = self._wish(Intent.CANCEL, "Cancelled", caller, reason)
         await self._do(lambda draft: lifecycle.cancel(draft, job, wish, wish.at))
 
+    async def scale(self, caller: Caller, job: str, workers: int) -> None:
+        """Let a job have so many workers from now on. Errors: Refused, Unavailable."""
+        wish = self._wish(Intent.PAUSE, f"Told to go on with {workers} workers", caller, None)
+        await self._do(lambda draft: lifecycle.scale(draft, job, workers, wish))
+
     async def _do(self, command: Callable[[Draft], None]) -> None:
         async with self._ledger.turn:
             draft = Draft(self._ledger)

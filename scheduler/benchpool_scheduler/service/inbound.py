@@ -26,6 +26,7 @@ from benchpool_scheduler.store.inbound import (
     JobGone,
     JobWritten,
     SuspendWritten,
+    WorkersWritten,
     Written,
 )
 from benchpool_scheduler.store.records import DropJob, Note
@@ -104,6 +105,8 @@ class InboundJobs:
                 await self._commands.pause(SOMEBODY, job, None)
             case SuspendWritten(id=job):
                 await self._commands.resume(SOMEBODY, job, None)
+            case WorkersWritten(id=job, workers=workers):
+                await self._commands.scale(SOMEBODY, job, workers)
             case JobGone(id=job):
                 await self._end(job)
 

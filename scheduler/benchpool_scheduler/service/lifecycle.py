@@ -91,6 +91,34 @@ def shrink(draft: Draft, job_id: str, gone: frozenset[str], wish: Wish) -> None:
     draft.save_attempt(attempt)
 
 
+def scale(draft: Draft, job_id: str, workers: int, wish: Wish) -> None:
+    """Let a job have so many workers: more come when there is room, the last ones go at once.
+
+    Errors: Refused for a job that has ended, and for a gang that runs with all workers or none.
+    """
+    job = draft.job(job_id)
+    if job.workers == workers:
+        return
+    _require(job, states.CancelAsked, "scaled")
+    asked = draft.ledger.submission(job_id).min_workers
+    if asked is None and job.state in states.HOLDS_GPUS:
+        raise Refused(
+            f"Job {job.id[:8]} ({job.name}) runs with all of its {job.workers} workers or none; "
+            f"pause it first, or send it with min_workers to let workers come and go.",
+            code="gang-is-rigid",
+            numbers={"workers": job.workers, "asked": workers},
+        )
+    least = workers if asked is None else min(asked, workers)
+    draft.save_job(replace(job, workers=workers, min_workers=least, promised=()))
+    attempt = draft.attempt(job)
+    if job.state not in states.HOLDS_GPUS or attempt is None or job.wish is not None:
+        return
+    staying = [worker for worker in attempt.live_workers if not worker.leaving]
+    gone = frozenset(gpu for worker in staying[workers:] for gpu in worker.gpus)
+    if gone:
+        shrink(draft, job_id, gone, wish)
+
+
 def pause(draft: Draft, job_id: str, wish: Wish) -> None:
     """Pause a job for its user. Errors: Refused when it has ended."""
     job = draft.job(job_id)

@@ -40,13 +40,20 @@ class SuspendWritten(Struct, frozen=True):
     suspend: bool
 
 
+class WorkersWritten(Struct, frozen=True):
+    """Somebody wants an accepted job to have so many workers (``kubectl scale``)."""
+
+    id: str
+    workers: int
+
+
 class JobGone(Struct, frozen=True):
     """Somebody deleted an accepted job: it ends, and nothing of it is kept."""
 
     id: str
 
 
-Written = JobWritten | SuspendWritten | JobGone
+Written = JobWritten | SuspendWritten | WorkersWritten | JobGone
 
 
 @runtime_checkable

@@ -15,7 +15,13 @@ from benchpool_scheduler.errors import NotFound
 from benchpool_scheduler.hub import StaticDirectory
 from benchpool_scheduler.runtime import EndedBy, WorkerId
 from benchpool_scheduler.service import Pool
-from benchpool_scheduler.store.inbound import JobGone, JobWritten, SuspendWritten, Written
+from benchpool_scheduler.store.inbound import (
+    JobGone,
+    JobWritten,
+    SuspendWritten,
+    WorkersWritten,
+    Written,
+)
 from benchpool_scheduler.store.records import Note
 from benchpool_scheduler.store.sqlite import SqliteStore
 from benchpool_scheduler.testing.pools import (
@@ -171,3 +177,38 @@ async def test_why_a_job_waits_is_announced(site: Site) -> None:
     assert told.id == waiting.id
     assert told.reason is not None
     await until(site.pool, waiting.id, lambda now: now.reason is not None)
+
+
+async def test_workers_that_are_written_come_and_go(site: Site) -> None:
+    site.write(FIRST, sleeper(workers=3, min_workers=1))
+    await site.has(FIRST)
+    await reached(site.pool, FIRST, State.RUNNING)
+    workers = await site.runtime.until_launched(3)
+    site.store.inbox.put_nowait(WorkersWritten(FIRST, 1))
+    noticed = await site.runtime.until_noticed(2)
+    assert [worker for worker, _ in noticed] == workers[1:]
+    assert "go on with 1 workers" in noticed[0][1].text
+    for worker, _ in noticed:
+        site.runtime.end(worker, 143, EndedBy.NOTICE)
+    assert site.pool.job(ADMIN, FIRST).job.workers == 1
+    site.store.inbox.put_nowait(WorkersWritten(FIRST, 2))
+    more = await site.runtime.until_launched(4)
+    assert more[3].worker == 3
+    assert site.pool.job(ADMIN, FIRST).job.state is State.RUNNING
+
+
+async def test_a_gang_that_runs_as_a_whole_stays_whole_and_one_that_waits_is_scaled(
+    site: Site,
+) -> None:
+    site.write(FIRST, sleeper(workers=2))
+    await site.has(FIRST)
+    await reached(site.pool, FIRST, State.RUNNING)
+    site.write(SECOND, sleeper(workers=2), suspended=True)
+    await site.has(SECOND)
+    site.store.inbox.put_nowait(WorkersWritten(FIRST, 1))
+    site.store.inbox.put_nowait(WorkersWritten(SECOND, 1))
+    site.store.inbox.put_nowait(SuspendWritten(SECOND, suspend=False))
+    job = await reached(site.pool, SECOND, State.RUNNING)
+    assert (job.workers, job.min_workers) == (1, 1)
+    first = site.pool.job(ADMIN, FIRST).job
+    assert (first.workers, first.state) == (2, State.RUNNING)

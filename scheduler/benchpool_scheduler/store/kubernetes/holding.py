@@ -47,7 +47,7 @@ class Held:
         name: Of the object. ``spec``: its spec as JSON.
         version: The resource version as we know it, empty before the object is there.
         revision: Grows with each change here; ``written``: the one that the API server has.
-        suspend: The value of ``spec.suspend`` that was told last.
+        suspend: The value of ``spec.suspend`` that was told last; ``workers`` likewise.
         gone: The object was deleted; there is nothing to write to any more.
     """
 
@@ -60,6 +60,7 @@ class Held:
     revision: int = 0
     written: int = 0
     suspend: bool = False
+    workers: int = 0
     gone: bool = False
     told: Told = field(default_factory=Told)
 

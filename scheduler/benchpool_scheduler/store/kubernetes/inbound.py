@@ -1,8 +1,8 @@
 """What people write with kubectl, as events for the service: pure but for the watch.
 
 A job that was created in Kubernetes is told once, with the id that follows from its UID, and again
-after each edit while it is refused. Of an accepted job only ``suspend`` is heard, and that it was
-deleted. What was written while nobody listened is told at the start.
+after each edit while it is refused. Of an accepted job only ``suspend`` and ``workers`` are heard,
+and that it was deleted. What was written while nobody listened is told at the start.
 """
 
 from __future__ import annotations
@@ -19,7 +19,13 @@ from benchpool_scheduler.contract_kubernetes import ACCEPTED
 from benchpool_scheduler.resources.declaring import ObjectMeta
 from benchpool_scheduler.resources.jobs import TrainingJobSpec, TrainingJobStatus
 from benchpool_scheduler.resources.submissions import as_submission
-from benchpool_scheduler.store.inbound import JobGone, JobWritten, SuspendWritten, Written
+from benchpool_scheduler.store.inbound import (
+    JobGone,
+    JobWritten,
+    SuspendWritten,
+    WorkersWritten,
+    Written,
+)
 from benchpool_scheduler.store.kubernetes.holding import Held
 from benchpool_scheduler.store.kubernetes.identifiers import id_of
 from benchpool_scheduler.store.records import Note
@@ -73,6 +79,7 @@ class Read(Struct, frozen=True):
 
 class _Wish(Struct, frozen=True):
     suspend: bool = False
+    workers: int = 1
 
 
 @dataclass(slots=True)
@@ -90,6 +97,7 @@ class Offer:
     generation: int
     spec: bytes
     suspend: bool
+    workers: int
     created: float
 
 
@@ -102,6 +110,7 @@ class Seen(Struct, frozen=True):
     version: str
     generation: int
     suspend: bool
+    workers: int
     epoch: int
     revision: int
     refused: bool
@@ -113,7 +122,7 @@ def seen(read: Read) -> Seen | None:
     about = read.metadata
     if about.deletion_timestamp is not None:
         return None
-    suspend = msgspec.json.decode(read.spec, type=_Wish).suspend
+    wish = msgspec.json.decode(read.spec, type=_Wish)
     offer = None
     if not read.accepted and not read.refused:
         offer = Offer(
@@ -123,7 +132,8 @@ def seen(read: Read) -> Seen | None:
             about.resource_version or "",
             about.generation or 0,
             bytes(read.spec),
-            suspend,
+            wish.suspend,
+            wish.workers,
             read.created,
         )
     return Seen(
@@ -132,7 +142,8 @@ def seen(read: Read) -> Seen | None:
         about.uid or "",
         about.resource_version or "",
         about.generation or 0,
-        suspend,
+        wish.suspend,
+        wish.workers,
         read.status.epoch,
         read.status.revision,
         read.refused,
@@ -153,6 +164,9 @@ def hear(it: Seen, held: Held | None, offers: dict[str, Offer]) -> Iterator[Writ
             held.suspend = it.suspend
             held.revision += 1
             yield SuspendWritten(it.id, it.suspend)
+        if it.workers != held.workers:
+            held.workers = it.workers
+            yield WorkersWritten(it.id, it.workers)
         return
     if it.offer is None:
         return

@@ -163,6 +163,7 @@ class KubernetesStore:
             written=max(1, it.revision),
             suspend=read.status.suspend if read.status.id is not None else it.suspend,
         )
+        held.workers = held.image.job.workers
         self._holding.put(held)
         self._named.update(_hashes(spec))
         if spec.bundle and self._bundles is not None:
@@ -240,6 +241,7 @@ class KubernetesStore:
         if offer is not None:
             held.name, held.uid, held.version = offer.name, offer.uid, offer.version
             held.generation, held.spec, held.suspend = offer.generation, offer.spec, offer.suspend
+            held.workers = offer.workers
         else:
             try:
                 await self._make(held, change)
@@ -261,7 +263,7 @@ class KubernetesStore:
             listed = bundle_of(submission.files)
             bundle = await asyncio.to_thread(self._objects.put_listed, listed)
         spec = as_spec(submission, job.user, job.name, job.project, bundle)
-        held.spec = msgspec.json.encode(spec)
+        held.spec, held.workers = msgspec.json.encode(spec), spec.workers
         about = ObjectMeta(
             job.id,
             labels={JOB: job.id},

@@ -138,6 +138,8 @@ def as_status(
         attempts=tuple(_attempt(it) for it in newest_attempts(image.attempts)),
         preemptions=tuple(_preemption(it) for it in image.preemptions[-MOST:]),
         conditions=conditions(image, reason, generation),
+        accepted_workers=job.workers,
+        accepted_least=job.min_workers,
         suspend=suspend,
         observed_generation=generation,
         epoch=epoch,
@@ -304,6 +306,7 @@ def as_image(id_: str, spec: TrainingJobSpec, status: TrainingJobStatus, created
     submitted = created if status.submitted is None else status.submitted.timestamp()
     queued = submitted if status.queued_since is None else status.queued_since.timestamp()
     topology = spec.topology
+    workers = status.accepted_workers or spec.workers
     job = JobRecord(
         id=id_,
         name=spec.name or id_,
@@ -313,8 +316,8 @@ def as_image(id_: str, spec: TrainingJobSpec, status: TrainingJobStatus, created
         submitted=submitted,
         queued_since=queued,
         gpus=spec.gpus,
-        workers=spec.workers,
-        min_workers=spec.min_workers or spec.workers,
+        workers=workers,
+        min_workers=status.accepted_least or spec.min_workers or workers,
         priority=spec.priority,
         preemptible=spec.preemptible,
         time_limit_s=spec.time_limit_seconds,

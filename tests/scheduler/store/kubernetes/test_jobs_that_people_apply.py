@@ -19,6 +19,7 @@ from benchpool_scheduler.store.inbound import (
     JobGone,
     JobWritten,
     SuspendWritten,
+    WorkersWritten,
     Written,
 )
 from benchpool_scheduler.store.kubernetes import KubernetesStore
@@ -206,3 +207,26 @@ async def test_a_job_without_a_user_is_refused_by_the_store_itself(
     assert isinstance(told, JobWritten)
     found = await connection.get(JOBS, "nobody", namespace=namespace)
     assert found["status"]["reason"]["code"] == "no-user"
+
+
+async def test_a_job_that_was_scaled_is_told_once_and_also_when_nobody_listened(
+    make_store: MakeStore, connection: Connection, namespace: str
+) -> None:
+    store = make_store()
+    await store.open()
+    news = store.written()
+    await apply(connection, namespace, "one", workers=2, minWorkers=1)
+    told = await following(news)
+    assert isinstance(told, JobWritten)
+    record = replace(record_of(told), workers=2)
+    await store.commit(AddJob(record, told.submission))
+    scale = {"spec": {"replicas": 4}}
+    await connection.patch(JOBS, "one", scale, namespace=namespace, subresource="scale")
+    assert await following(news) == WorkersWritten(told.id, 4)
+    await store.commit(SaveJob(replace(record, workers=4)))
+    await store.close()
+
+    await connection.patch(JOBS, "one", {"spec": {"workers": 3}}, namespace=namespace)
+    again = make_store()
+    assert [it.workers for it in (await again.open()).jobs] == [4]
+    assert await following(again.written()) == WorkersWritten(told.id, 3)
