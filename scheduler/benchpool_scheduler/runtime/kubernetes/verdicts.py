@@ -115,6 +115,9 @@ def _ended(pod: PodSeen, ended: Terminated, asked: bool) -> End:
     words = last_words(ended.message)
     if words is not None:
         by = EndedBy(words.by) if words.by in set(EndedBy) else EndedBy.LOST
+        if asked and by is EndedBy.LOST:
+            # Its agent did not hear our notice, only that its pod must go, which we wanted.
+            return End(words.exit_code, EndedBy.NOTICE, None, words.ended or at)
         return End(words.exit_code, by, words.text, words.ended or at)
     if asked:
         return End(ended.exit_code, EndedBy.NOTICE, None, at)

@@ -114,3 +114,13 @@ def test_what_was_given_back_ends_with_its_reason_whatever_its_pod_says_then() -
     assert end is not None
     assert (end.exit_code, end.by) == (None, EndedBy.LOST)
     assert "no such host" in str(end.text)
+
+
+@pytest.mark.parametrize(("asked", "by"), [(True, EndedBy.NOTICE), (False, EndedBy.LOST)])
+def test_an_agent_that_heard_no_notice_takes_our_stop_for_a_drain(asked: bool, by: EndedBy) -> None:
+    words = '{"exit_code": 1, "by": "lost", "text": "its node was drained", "ended": 5.0}'
+    state = {"terminated": {"exitCode": 1, "message": words}}
+    status = {"phase": "Failed", "containerStatuses": [{"name": "worker", "state": state}]}
+    end = end_of(pod(status, leaving=True), gone=False, asked=asked, given_back=None)
+    assert end is not None
+    assert (end.exit_code, end.by) == (1, by)

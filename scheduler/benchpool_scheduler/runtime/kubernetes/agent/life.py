@@ -25,9 +25,10 @@ LISTEN_S = 50.0
 TICK_S = 0.25
 NOTICE_S = 1.0
 """So long after SIGTERM a notice may still come before the pod counts as taken away."""
-SEND_S = 300.0
+SEND_S = 3600.0
 SEND_LEAVING_S = 20.0
-"""Patience with a scheduler that is away at the end: at ease, and when the pod must go."""
+"""Patience with a scheduler that is away at the end: at ease, for nobody is given the GPUs while
+it is, and when the pod must go."""
 SAVE_S = 60.0
 """A checkpoint is sent at most so often while the command runs."""
 
