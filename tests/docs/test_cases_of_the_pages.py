@@ -15,6 +15,8 @@ from benchpool_scheduler.simulation.report import SUPPORTED
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 SHARES = DOCS / "cases" / "shares" / "surplus.yaml"
 FILES = sorted((DOCS / "cases").glob("*.yaml"))
+SCHEMES = {"on-kubernetes.svg"}
+"""Pictures of how parts work together, which no case can show."""
 PAGES = "".join(path.read_text() for path in (DOCS / "explanation").glob("*.md"))
 
 
@@ -37,8 +39,8 @@ def test_a_case_has_the_name_of_its_file_and_is_shown_with_its_picture(path: Pat
     assert f"pictures/{path.stem}.svg" in PAGES
 
 
-def test_every_picture_that_is_shown_or_kept_is_drawn_from_a_case() -> None:
-    drawn = {f"{path.stem}.svg" for path in FILES}
+def test_every_picture_that_is_shown_or_kept_is_drawn_from_a_case_or_a_scheme() -> None:
+    drawn = SCHEMES | {f"{path.stem}.svg" for path in FILES}
     drawn |= {f"share-{one.name}.svg" for one in divisions.load(SHARES)}
     assert set(re.findall(r"pictures/([\w-]+\.svg)", PAGES)) == drawn
     assert {path.name for path in (DOCS / "pictures").glob("*.svg")} == drawn
