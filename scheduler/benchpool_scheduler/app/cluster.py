@@ -13,14 +13,11 @@ import contextlib
 import logging
 import os
 import signal
-from collections.abc import Sequence
-from datetime import datetime
 from functools import partial
 from pathlib import Path
 
 from tornado.web import Application
 
-from benchpool_scheduler import contract
 from benchpool_scheduler.api import Api, HubIdentity
 from benchpool_scheduler.api.workers import Agents
 from benchpool_scheduler.app import serving, standby
@@ -33,8 +30,7 @@ from benchpool_scheduler.hub import HubDirectory
 from benchpool_scheduler.kube import Connection, Election, NotLeading, Timing, connect
 from benchpool_scheduler.runtime.kubernetes import KubernetesRuntime
 from benchpool_scheduler.service import Containers, Pool
-from benchpool_scheduler.store.kubernetes import FsspecObjects, KubernetesStore, Told
-from benchpool_scheduler.store.records import Note
+from benchpool_scheduler.store.kubernetes import FsspecObjects, KubernetesStore
 
 log = logging.getLogger("benchpool_scheduler")
 
@@ -211,7 +207,7 @@ class Replica:
                 nodes_for_claim=runtime.nodes_for_claim,
                 home_path=self._options.home_path,
             ),
-            announce=lambda jobs: store.tell(_told(jobs)),
+            announce=store.announce,
             contents=objects,
             keep_configuration=configuration.keep,
         )
@@ -249,23 +245,3 @@ def _end(why: str) -> None:
     logging.shutdown()
     os._exit(LOST_STATUS)
 
-
-def _seconds(at: datetime | None) -> float | None:
-    return None if at is None else at.timestamp()
-
-
-def _told(jobs: Sequence[contract.Job]) -> dict[str, Told]:
-    """Return what jobs' objects say of why they wait."""
-    found: dict[str, Told] = {}
-    for job in jobs:
-        reason, start = job.reason, job.estimated_start
-        found[job.id] = Told(
-            reason=None
-            if reason is None
-            else Note(reason.code, reason.text, reason.remedy, reason.numbers),
-            earliest=_seconds(start.earliest) if start else None,
-            likely=_seconds(start.likely) if start else None,
-            latest=_seconds(start.latest) if start else None,
-            over_quota=job.over_quota,
-        )
-    return found

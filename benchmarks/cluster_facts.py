@@ -1,0 +1,237 @@
+"""The pool's facts in an API server: Kueue's mix as ``TrainingJob``s, and a restart with many jobs.
+
+``python benchmarks/cluster_facts.py [--part 1] [--waiting 10000]``: a control plane of its own,
+without nodes or pods: as in Kueue's own test a job ends by itself after its run time. Figures:
+
+- the baseline mix, each job created in the API server by another client and admitted by the
+  service: admissions per second, mean time from creation to admission by class, and how many
+  writes of ours that took; ``--part 5`` takes a fifth of the jobs;
+- a restart with ``--waiting`` jobs: until the store has read them, until the first worker is
+  started, and what the process occupies then.
+
+``--kubeconfig`` takes an API server that is there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import gc
+import secrets
+import sys
+import tempfile
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from tables import Figure, show
+
+from benchpool_scheduler.configuration import load
+from benchpool_scheduler.contract import CommandEntry, JobSubmission
+from benchpool_scheduler.core.states import JobState
+from benchpool_scheduler.hub import StaticDirectory
+from benchpool_scheduler.kube import Connection, connect
+from benchpool_scheduler.kube.kinds import NAMESPACES
+from benchpool_scheduler.measuring.admissions.figures import Figures
+from benchpool_scheduler.measuring.admissions.mixes import MIXES, Class, Mix, configuration
+from benchpool_scheduler.measuring.admissions.runtime import TimedRuntime, units
+from benchpool_scheduler.measuring.memory import peak_rss_mib
+from benchpool_scheduler.resources.jobs import TRAINING_JOBS
+from benchpool_scheduler.service import Pool, SystemClock
+from benchpool_scheduler.service.identifiers import new_job_id
+from benchpool_scheduler.store.kubernetes import FsspecObjects, KubernetesStore
+from benchpool_scheduler.store.kubernetes.identifiers import id_of
+from benchpool_scheduler.store.records import AddJob, JobRecord
+from benchpool_scheduler.testing import kubernetes
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "cluster"))
+
+from benchpool_cluster.control_plane import ControlPlane
+from benchpool_cluster.processes import Processes
+
+JOBS = TRAINING_JOBS.kind
+PROJECTS, USERS = 100, 500
+LOOK_S = 0.1
+
+
+# --------------------------------------------------------------------------- the mix
+
+
+async def admissions(kubeconfig: Path, mix: Mix, folder: Path) -> list[Figure]:
+    """See a mix through."""
+    clock = SystemClock()
+    runtime = TimedRuntime(units(mix.units), clock)
+    async with (
+        connect(kubeconfig) as connection,
+        connect(kubeconfig) as other,
+        kubernetes.namespace(connection, "mix") as namespace,
+    ):
+        store = KubernetesStore(connection, namespace, FsspecObjects(f"file://{folder}/o"))
+        pool = Pool(
+            store, runtime, configuration(mix, "protected"), state=folder,
+            directory=StaticDirectory(), clock=clock,
+        )  # fmt: skip
+        await pool.open()
+        created: dict[str, tuple[str, float]] = {}
+        start, begun, worked = clock.now(), time.perf_counter(), time.process_time()
+        async with asyncio.TaskGroup() as tasks:
+            for project in mix.projects:
+                for each in mix.classes:
+                    tasks.create_task(_create(other, namespace, project, each, created))
+        made_s = time.perf_counter() - begun
+        # Nobody tells that the last end is in the API server, so it is asked.
+        while runtime.finished < mix.jobs or any(pool.metrics().jobs.values()):
+            await asyncio.sleep(LOOK_S)
+        found = Figures.of(
+            mix, runtime, created, clock="real", policy="protected", start=start,
+            wall_s=time.perf_counter() - begun, cpu_s=time.process_time() - worked,
+            peak_rss_mib=peak_rss_mib(),
+        )  # fmt: skip
+        writes = connection.writes
+        await pool.close()
+    return [
+        Figure(f"{mix.jobs} jobs created", "s", (made_s,)),
+        Figure("admissions, mean", "1/s", (found.admissions_per_s,)),
+        *(
+            Figure(f"mean time to admission, {name}", "s", (seconds,))
+            for name, seconds in found.latency_s.items()
+        ),
+        Figure("our writes for each job", "", (writes / mix.jobs,)),
+        Figure("our processor time for each job", "ms", (1000 * found.cpu_s / mix.jobs,)),
+    ]
+
+
+async def _create(
+    other: Connection, namespace: str, project: str, each: Class,
+    created: dict[str, tuple[str, float]],
+) -> None:  # fmt: skip
+    clock = SystemClock()
+    begun = clock.now()
+    spec: dict[str, Any] = {
+        "command": ["run", repr(each.run_s)],
+        "user": project,
+        "project": project,
+        "gpus": each.units,
+        "priority": each.priority,
+    }
+    for number in range(1, each.jobs + 1):
+        await asyncio.sleep(begun + number * each.interval_s - clock.now())
+        at = clock.now()
+        body = {
+            "apiVersion": JOBS.api_version,
+            "kind": JOBS.kind,
+            "metadata": {"name": f"{project}-{each.name}-{number}"},
+            "spec": spec,
+        }
+        made = await other.create(JOBS, body, namespace=namespace)
+        created[id_of(made["metadata"]["uid"])] = (each.name, at)
+
+
+# --------------------------------------------------------------------------- the restart
+
+
+async def fill(kubeconfig: Path, namespace: str, count: int, folder: Path) -> None:
+    """Put accepted jobs into the API server."""
+    async with connect(kubeconfig) as connection:
+        await connection.create(NAMESPACES, {"metadata": {"name": namespace}})
+        store = KubernetesStore(connection, namespace, FsspecObjects(f"file://{folder}/o"))
+        await store.open()
+        now = time.time()
+        for first in range(0, count, 500):
+            numbers = range(first, min(count, first + 500))
+            await asyncio.gather(*(store.commit(_job(number, now)) for number in numbers))
+        await store.close()
+
+
+def _job(number: int, now: float) -> AddJob:
+    at = now + number / 1000
+    record = JobRecord(
+        new_job_id(), f"train-{number}", f"p{number % PROJECTS}", f"u{number % USERS}",
+        JobState.QUEUED, at, at, gpus=1 + number % 8, workers=1 + number % 3,
+    )  # fmt: skip
+    submission = JobSubmission(
+        entry=CommandEntry(["run", "3600"]),
+        env={"EPOCHS": "10", "LR": "1e-3"},
+        output_dir="/home/u/project/benchpool-results",
+        gpus=record.gpus,
+        workers=record.workers,
+    )
+    return AddJob(record, msgspec.json.encode(submission))
+
+
+async def restart(kubeconfig: Path, namespace: str, folder: Path) -> list[Figure]:
+    """Open a pool on what is there and wait for its first decision."""
+    projects = "\n".join(
+        f"- {{name: p{project}, quota: 2, members: "
+        f"[{', '.join(f'u{user}' for user in range(project, USERS, PROJECTS))}]}}"
+        for project in range(PROJECTS)
+    )
+    gc.collect()
+    async with connect(kubeconfig) as connection:
+        begun, worked = time.perf_counter(), time.process_time()
+        store = KubernetesStore(connection, namespace, FsspecObjects(f"file://{folder}/o"))
+        runtime = TimedRuntime(units(200), SystemClock())
+        pool = Pool(
+            store, runtime, load(f"version: 1\nprojects:\n{projects}"), state=folder,
+            directory=StaticDirectory(), clock=SystemClock(),
+        )  # fmt: skip
+        await pool.open()
+        opened_s = time.perf_counter() - begun
+        while not runtime.starts:
+            await asyncio.sleep(0.01)
+        first_s, cpu_s = time.perf_counter() - begun, time.process_time() - worked
+        rss = peak_rss_mib()
+        await pool.close()
+    return [
+        Figure("all read", "s", (opened_s,)),
+        Figure("the first worker is started", "s", (first_s,)),
+        Figure("processor time until then", "s", (cpu_s,)),
+        Figure("memory at its peak", "MiB", (rss,)),
+    ]
+
+
+# --------------------------------------------------------------------------- both
+
+
+def main() -> None:
+    """Measure and print."""
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--part", type=int, default=1)
+    options.add_argument("--waiting", type=int, default=10_000)
+    options.add_argument("--kubeconfig", type=Path)
+    chosen = options.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        plane = ControlPlane(folder / "plane", Processes(folder / "plane" / "run", tied=True))
+        try:
+            if chosen.kubeconfig is None:
+                plane.start()
+            measure(chosen.kubeconfig or plane.access.kubeconfig, chosen, folder)
+        finally:
+            if chosen.kubeconfig is None:
+                for process in plane.processes.names():
+                    plane.processes.kill(process)
+
+
+def measure(kubeconfig: Path, chosen: argparse.Namespace, folder: Path) -> None:
+    """Measure on an API server."""
+
+    async def define() -> None:
+        async with connect(kubeconfig) as connection:
+            await kubernetes.define(connection)
+
+    asyncio.run(define())
+    namespace = f"many-{secrets.token_hex(4)}"
+    asyncio.run(fill(kubeconfig, namespace, chosen.waiting, folder))
+    figures = asyncio.run(restart(kubeconfig, namespace, folder / "state"))
+    show(f"A restart with {chosen.waiting} waiting jobs", figures)
+    whole = MIXES["baseline"]
+    classes = tuple(replace(it, jobs=it.jobs // chosen.part) for it in whole.classes)
+    figures = asyncio.run(admissions(kubeconfig, replace(whole, classes=classes), folder / "mix"))
+    show("Kueue's baseline mix as TrainingJobs", figures)
+
+
+if __name__ == "__main__":
+    main()
