@@ -1,0 +1,92 @@
+"""Which gates open when: all that wait, or none (R10)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from benchpool_scheduler import contract_kubernetes as names
+from benchpool_scheduler.runtime import WorkerId
+from benchpool_scheduler.runtime.kubernetes import manifests
+from benchpool_scheduler.runtime.kubernetes.book import Attempt, Seat
+from benchpool_scheduler.runtime.kubernetes.seen import Pod, PodSeen, keep_pod
+from benchpool_scheduler.testing.pods import pause
+
+STATES = st.sampled_from(["no pod", "gated", "opened", "running", "stopping", "over"])
+
+
+def pod(*gates: str) -> PodSeen:
+    """Return a pod behind these gates."""
+    body = {
+        "metadata": {"name": "p", "uid": "u", "annotations": {"a": "b"}},
+        "spec": {"schedulingGates": [{"name": gate} for gate in gates]},
+    }
+    return keep_pod(msgspec.convert(body, Pod))
+
+
+def seat(index: int, state: str) -> Seat:
+    """Return a worker in a state."""
+    made = Seat(WorkerId("j", 1, index), "n", (f"n/{index}",))
+    match state:
+        case "gated" | "stopping":
+            made.pod = pod(names.ADMISSION_GATE)
+        case "opened":
+            made.pod, made.opened = pod(names.ADMISSION_GATE), True
+        case "running":
+            made.pod = pod()
+    made.asked = pause() if state == "stopping" else None
+    made.over = state == "over"
+    return made
+
+
+@given(st.lists(STATES, min_size=1, max_size=6))
+def test_all_that_wait_open_together_or_none_does(states: list[str]) -> None:
+    attempt = Attempt("j", 1, 0.0, uid="u", size=len(states), wanted=len(states))
+    attempt.seats = {index: seat(index, state) for index, state in enumerate(states)}
+    opening = {one.worker.worker for one in attempt.to_open()}
+    waiting = {index for index, state in enumerate(states) if state == "gated"}
+    held_up = {"no pod", "stopping"} & set(states)
+    assert opening == (set() if held_up else waiting)
+
+
+def test_nothing_opens_while_the_job_is_smaller_than_its_gang() -> None:
+    attempt = Attempt("j", 1, 0.0, uid="u", size=1, wanted=2)
+    attempt.seats = {index: seat(index, "gated") for index in range(2)}
+    assert attempt.to_open() == []
+
+
+def test_our_gate_is_found_among_others_and_only_while_it_is_closed() -> None:
+    operations = manifests.opening(pod("other", names.ADMISSION_GATE), "n", ("n/0",), 3)
+    tests = [one for one in operations if one["op"] == "test"]
+    assert [one["path"] for one in tests] == ["/metadata/uid", "/spec/schedulingGates/1/name"]
+    assert {"op": "remove", "path": "/spec/schedulingGates/1"} in operations
+    with pytest.raises(ValueError, match="not in"):
+        manifests.opening(pod("other"), "n", (), 3)
+
+
+def test_what_a_pod_preferred_and_required_before_stays() -> None:
+    term = {"matchExpressions": [{"key": "zone", "operator": "In", "values": ["a"]}]}
+    other = {"matchFields": [{"key": "metadata.name", "operator": "NotIn", "values": ["x"]}]}
+    before = {
+        "podAntiAffinity": {"kept": True},
+        "nodeAffinity": {
+            "preferredDuringSchedulingIgnoredDuringExecution": ["kept"],
+            manifests.REQUIRED: {"nodeSelectorTerms": [term, other]},
+        },
+    }
+    wanted = replace(pod(names.ADMISSION_GATE), affinity=before)
+    (change,) = [
+        one for one in manifests.opening(wanted, "n", (), 3) if one["path"] == "/spec/affinity"
+    ]
+    after = change["value"]
+    assert after["podAntiAffinity"] == {"kept": True}
+    of_nodes = after["nodeAffinity"]
+    assert of_nodes["preferredDuringSchedulingIgnoredDuringExecution"] == ["kept"]
+    terms = of_nodes[manifests.REQUIRED]["nodeSelectorTerms"]
+    assert terms[0]["matchExpressions"] == term["matchExpressions"]
+    assert [len(one["matchFields"]) for one in terms] == [1, 2]
+    assert before["nodeAffinity"][manifests.REQUIRED] == {"nodeSelectorTerms": [term, other]}  # type: ignore[index]
