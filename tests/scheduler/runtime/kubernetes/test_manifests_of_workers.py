@@ -133,6 +133,10 @@ def test_nothing_of_the_pod_reaches_the_command_unless_it_is_the_images() -> Non
     }
     found = environment.environment(order_of(launch), image)
     assert found["PATH"] == "/opt/conda/bin"
+    assert found["HOME"] == "/benchpool"
+    assert (
+        environment.environment(order_of(launch), {"HOME": "/home/jovyan"})["HOME"] != "/benchpool"
+    )
     assert found["CUDA_VISIBLE_DEVICES"] == "GPU-7"
     assert not {"KUBERNETES_SERVICE_HOST", "JUPYTERHUB_API_TOKEN", "JOB_COMPLETION_INDEX"} & set(
         found

@@ -23,9 +23,10 @@ NOTICE = f"{EXCHANGE}/{records.NOTICE}"
 def environment(order: Order, image: Mapping[str, str]) -> dict[str, str]:
     """Return all that the command finds: the image's, the job's, and what we add."""
     own = {name: value for name, value in image.items() if not name.startswith(NOT_PASSED_ON)}
+    if own.get("HOME", "/") == "/":
+        own["HOME"] = places.ROOT  # an account that the image does not know has none
     return {
         "PYTHONUNBUFFERED": "1",
-        "HOME": places.ROOT,
         **own,
         **order.env,
         "BENCHPOOL_CHECKPOINT_DIR": order.checkpoint,
