@@ -56,7 +56,7 @@ from benchpool_scheduler.store.kubernetes.translation import (
     refusal,
     told_of,
 )
-from benchpool_scheduler.store.kubernetes.writing import JOBS, Writer
+from benchpool_scheduler.store.kubernetes.writing import AT_LEISURE, JOBS, SOON, Writer
 from benchpool_scheduler.store.records import AddJob, AddObject, Change, Contents, Note
 
 log = logging.getLogger(__name__)
@@ -119,7 +119,7 @@ class KubernetesStore:
         contents = self._contents(await use.read(self._connection))
         self._tasks = [
             self._begin(self._listen(changes)),
-            self._begin(self._writer.write_later()),
+            *(self._begin(self._writer.write_later(lane)) for lane in (SOON, AT_LEISURE)),
             self._begin(self._read_bundles()),
         ]
         return contents
@@ -218,7 +218,7 @@ class KubernetesStore:
         for change in touched.added.values():
             await self._add(change)
         for id_ in touched.later:
-            writer.later(jobs[id_])
+            writer.later(jobs[id_], SOON)
         for id_ in touched.returned:
             await writer.delete(leases.LEASES, id_)
         freeing = [it for it in map(jobs.get, touched.jobs) if it and not _holds(it)]
@@ -253,7 +253,7 @@ class KubernetesStore:
             await self._writer.settle(held)
         else:
             # That it was accepted is known by the annotation, or is found again in the same way.
-            self._writer.later(held)
+            self._writer.later(held, AT_LEISURE)
 
     async def _make(self, held: Held, change: AddJob) -> None:
         job = change.job
@@ -340,7 +340,7 @@ class KubernetesStore:
                 held.told = it
                 if news:
                     held.revision += 1
-                    self._writer.later(held)
+                    self._writer.later(held, AT_LEISURE)
 
     def announce(self, jobs: Sequence[Job]) -> None:
         """Let these jobs, as people see them, say why they wait; written later."""
@@ -420,8 +420,14 @@ class KubernetesStore:
     def _hear(self, it: Seen, held: Held | None) -> None:
         news = list(inbound.hear(it, held, self._offers))
         self._tell(news)
-        if news and held is not None:
-            self._writer.later(held)  # that it was told
+        if held is None or held.uid != it.uid:
+            return
+        late = it.epoch < self._epoch and it.revision > held.written
+        if late:  # the last word of a leader that is no more; ours is what holds
+            log.warning("job %s was written by the former leader %d", it.name, it.epoch)
+            held.revision = max(held.revision, it.revision) + 1
+        if late or news:
+            self._writer.later(held, SOON)
 
     def _tell(self, news: Iterable[Written]) -> None:
         for one in news:

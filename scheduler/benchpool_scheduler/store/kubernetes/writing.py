@@ -21,6 +21,8 @@ import contextlib
 import logging
 import random
 from collections.abc import Callable, Coroutine, Iterable
+from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, TypeVar
 
 import msgspec
@@ -50,10 +52,37 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 JOBS = TRAINING_JOBS.kind
 LONGEST_WAIT_S = 5.0
-LATER_PER_S = 20.0
-"""What may be written later is written at this pace, when nothing else is."""
 LATEST_S = 10.0
-"""It waits for other writes no longer than this."""
+"""What may be written later waits for other writes no longer than this."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """How what may be written later is written: so many together, then a rest."""
+
+    at_once: int
+    rest_s: float
+
+
+SOON = Lane(8, 0.0)
+"""What becomes of jobs: as fast as the API server takes it when it has nothing else of ours."""
+AT_LEISURE = Lane(1, 0.05)
+"""What is said of waiting jobs: 20 a second, which the API server hardly feels."""
+
+
+@dataclass(slots=True)
+class _Waiting:
+    """The jobs of a lane, in order."""
+
+    jobs: dict[str, Held] = field(default_factory=dict)
+    some: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def take(self, most: int | None) -> list[Held]:
+        """Return the first ones, which then wait no more."""
+        taken = [self.jobs.pop(id_) for id_ in list(islice(self.jobs, most))]
+        if not self.jobs:
+            self.some.clear()
+        return taken
 
 
 class _Stamp(Struct, frozen=True):
@@ -88,8 +117,7 @@ class Writer:
         self._epoch = epoch
         self._report = report
         self._under_way: dict[str, asyncio.Task[None]] = {}
-        self._later: dict[str, Held] = {}
-        self._some_later = asyncio.Event()
+        self._waiting = {lane: _Waiting() for lane in (SOON, AT_LEISURE)}
         self._urgent = 0
         self._calm = asyncio.Event()
         self._calm.set()
@@ -223,35 +251,31 @@ class Writer:
 
     # ------------------------------------------------------------------ later
 
-    def later(self, held: Held) -> None:
+    def later(self, held: Held, lane: Lane) -> None:
         """Write a job when there is nothing better to do."""
-        self._later[held.image.job.id] = held
-        self._some_later.set()
+        waiting = self._waiting[lane]
+        waiting.jobs[held.image.job.id] = held
+        waiting.some.set()
 
-    async def write_later(self) -> None:
-        """Write what may be written later, for ever; at a pace that the API server does not feel.
-
-        Errors: NotLeading.
-        """
+    async def write_later(self, lane: Lane) -> None:
+        """Write what waits in a lane, for ever. Errors: NotLeading."""
+        waiting = self._waiting[lane]
         while True:
-            await self._some_later.wait()
+            await waiting.some.wait()
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(LATEST_S):
                     await self._calm.wait()
-            id_ = next(iter(self._later))
-            held = self._later.pop(id_)
-            if not self._later:
-                self._some_later.clear()
-            if held.behind:
-                await self._once(held)
+            taken = waiting.take(lane.at_once)
+            await self.all(self._once(held) for held in taken if held.behind)
+            for held in taken:
                 if held.behind:
-                    self.later(held)
-            await asyncio.sleep(1 / LATER_PER_S)
+                    self.later(held, lane)
+            await asyncio.sleep(lane.rest_s)
 
     async def finish(self) -> None:
         """Write at once what is left for later."""
-        left, self._later = list(self._later.values()), {}
-        await asyncio.gather(*(self.settle(held) for held in left if held.behind))
+        left = [held for waiting in self._waiting.values() for held in waiting.take(None)]
+        await self.all(self.settle(held) for held in left if held.behind)
 
     # ------------------------------------------------------------------ patience
 

@@ -328,6 +328,22 @@ async def test_a_late_write_of_an_old_leader_is_written_over(
     assert status["attempts"][0]["workers"][0]["gpus"] == ["node-a/0"]
 
 
+async def test_a_late_write_of_an_old_leader_does_not_stay(
+    make_store: MakeStore, connection: Connection, namespace: str
+) -> None:
+    old = make_store(epoch=1)
+    await old.open()
+    record = job()
+    await old.commit(add(record))
+    new = make_store(epoch=2)
+    await new.open()
+    theirs, other = started(record, "node-b/0")
+    await old.commit(SaveJob(theirs), SaveAttempt(other))
+    await _until(lambda: status_of(connection, namespace, record.id), lambda it: it["epoch"] == 2)
+    status = await status_of(connection, namespace, record.id)
+    assert (status["state"], status.get("attempts", [])) == ("queued", [])
+
+
 async def test_a_guard_that_says_no_lets_nothing_through(
     make_store: MakeStore,
     connection: Connection,

@@ -96,12 +96,11 @@ async def test_a_job_that_was_applied_is_told_accepted_and_found_again(
 
 
 async def test_an_acceptance_that_a_crash_cut_off_is_asked_for_again(
-    make_store: MakeStore, connection: Connection, namespace: str, monkeypatch: pytest.MonkeyPatch
+    make_store: MakeStore, connection: Connection, namespace: str
 ) -> None:
-    monkeypatch.setattr("benchpool_scheduler.store.kubernetes.writing.LATER_PER_S", 0.001)
     store = make_store()
     await store.open()
-    store._writer.later = lambda held: None  # type: ignore[method-assign]  # dies before
+    store._writer.later = lambda held, lane: None  # type: ignore[method-assign]  # dies before
     await apply(connection, namespace, "one")
     told = await following(store.written())
     assert isinstance(told, JobWritten)
