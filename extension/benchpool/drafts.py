@@ -15,6 +15,7 @@ from typing import Literal
 from benchpool import notebook_job
 from benchpool.cells import Cell, Problem, Selection, choose
 from benchpool.notebook_job import JobCell
+from benchpool.surroundings import Surroundings
 from benchpool_scheduler.client import snapshot
 from benchpool_scheduler.contract import (
     Entry,
@@ -27,6 +28,8 @@ from benchpool_scheduler.contract import (
 from benchpool_scheduler.errors import InvalidInput
 
 RESULTS = "benchpool-results"
+HERE = Surroundings()
+"""One machine: jobs see what is here."""
 Kind = Literal["cells", "notebook", "script", "python", "magic"]
 
 
@@ -96,10 +99,14 @@ def of_cells(
     interpreter: str,
     path: str | None = None,
     whole: bool = False,
+    here: Surroundings = HERE,
+    to_send: bool = True,
 ) -> Draft:
     """Draft a job of the selected cells and of those that they need; ``whole``: of all cells.
 
-    It runs in ``folder`` with ``interpreter``. ``path`` is the notebook's, for its name.
+    It runs in ``folder`` with ``interpreter``; where a job does not see that folder, in a copy of
+    its files, which are in the draft when it is ``to_send``. ``path`` is the notebook's, for its
+    name.
     """
     selection = choose(cells)
     by_id = {cell.id: cell for cell in cells}
@@ -112,6 +119,7 @@ def of_cells(
         path=path,
     )
     sha256 = hashlib.sha256(text).hexdigest()
+    files = snapshot.take(folder) if here.files_travel and to_send else None
     name = wish.name or name_of(path or "cells")
     file_name = Path(path).name if path and path.endswith(".ipynb") else f"{plain(name)}.ipynb"
     sent = [] if whole else [each.id for each in selection.cells if each.selected]
@@ -123,8 +131,11 @@ def of_cells(
         interpreter=interpreter,
         source=Source(kind=kind, path=path, cells=sent),
         working_dir=str(folder),
+        files=list(files.files) if files else [],
+        here=here,
     )
-    return Draft(submission, {sha256: text}, selection.problems, selection)
+    contents: dict[str, Path | bytes] = {**(files.contents if files else {}), sha256: text}
+    return Draft(submission, contents, selection.problems, selection)
 
 
 def of_script(
@@ -137,6 +148,7 @@ def of_script(
     folder: Path | None = None,
     path: str | None = None,
     files: snapshot.Snapshot | None = None,
+    here: Surroundings = HERE,
 ) -> Draft:
     """Draft a job of a script in a copy of ``folder`` (the script's own when it is not said).
 
@@ -152,6 +164,7 @@ def of_script(
         interpreter=interpreter,
         source=Source(kind=kind, path=path or inside),
         files=list(files.files) if files else [],
+        here=here,
     )
     return Draft(submission, dict(files.contents) if files else {})
 
@@ -218,6 +231,7 @@ def _submission(
     source: Source,
     working_dir: str | None = None,
     files: list[SnapshotFile] | None = None,
+    here: Surroundings = HERE,
 ) -> JobSubmission:
     return JobSubmission(
         entry=entry,
@@ -235,7 +249,7 @@ def _submission(
         output_dir=str(results_folder(folder, name, wish.key)),
         files=files or [],
         source=source,
-        image=wish.image,
+        image=wish.image or here.image,
         gpu_models=list(wish.gpu_models),
         required_level=wish.level,
         preferred_level=wish.prefer_level,

@@ -12,6 +12,7 @@ from typing import Any
 
 from benchpool import drafts, notebooks
 from benchpool.drafts import Draft, Wish
+from benchpool.surroundings import surroundings
 from benchpool_scheduler.client import Client, LogText, discover, snapshot
 from benchpool_scheduler.contract import ENDED, Attempt, Quota, Status, Why
 from benchpool_scheduler.contract import Job as JobFacts
@@ -273,6 +274,7 @@ def _notebook(file: Path, args: tuple[Any, ...], wish: Wish) -> Draft:
         interpreter=sys.executable,
         path=file.name,
         whole=True,
+        here=surroundings(os.environ),
     )
 
 
@@ -290,4 +292,5 @@ def _script(file: Path, args: list[str], wish: Wish) -> Draft:
         folder=folder,
         path=inside,
         files=files,
+        here=surroundings(os.environ),
     )

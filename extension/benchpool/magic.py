@@ -89,6 +89,7 @@ def cells_of(history: Sequence[str], cell: str) -> list[Cell]:
 def draft_of(cells: Sequence[Cell], wish: Wish, environ: Any) -> Draft:
     """Draft the job: in this folder, with this Python."""
     from benchpool import drafts
+    from benchpool.surroundings import surroundings
 
     session = environ.get("JPY_SESSION_NAME", "")
     path = Path(session).name if session.endswith(".ipynb") else None
@@ -99,6 +100,7 @@ def draft_of(cells: Sequence[Cell], wish: Wish, environ: Any) -> Draft:
         folder=Path.cwd(),
         interpreter=sys.executable,
         path=path,
+        here=surroundings(environ),
     )
 
 

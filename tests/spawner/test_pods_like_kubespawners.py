@@ -117,10 +117,25 @@ def without_ours(pod: dict[str, Any]) -> dict[str, Any]:
     for container in spec["containers"]:
         limits = container.get("resources", {}).get("limits", {})
         limits.pop(GPU_RESOURCE, None)
-        ours = ("CUDA_DEVICE_ORDER", "CUDA_VISIBLE_DEVICES", "BENCHPOOL_URL")
+        ours = ("CUDA_", "BENCHPOOL_")
         if "env" in container:
-            container["env"] = [one for one in container["env"] if one["name"] not in ours]
+            theirs = [one for one in container["env"] if not one["name"].startswith(ours)]
+            container["env"] = theirs
     return pod
+
+
+@pytest.mark.usefixtures("kubeconfig")
+@pytest.mark.parametrize(
+    ("modes", "home"), [(["ReadWriteOnce"], "own"), (["ReadWriteMany"], "shared")]
+)
+async def test_a_server_knows_its_image_and_whether_jobs_see_its_home(
+    modes: list[str], home: str
+) -> None:
+    facts = {"storage_access_modes": modes, "storage_pvc_ensure": True}
+    pod = await rendered(BenchpoolKubeSpawner, "small", **facts)
+    container = pod["spec"]["containers"][0]
+    env = {one["name"]: one.get("value") for one in container["env"]}
+    assert (env["BENCHPOOL_IMAGE"], env["BENCHPOOL_HOME"]) == (container["image"], home)
 
 
 @pytest.mark.usefixtures("kubeconfig")

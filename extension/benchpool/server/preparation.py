@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 from collections.abc import Awaitable
 from dataclasses import dataclass, field
@@ -27,6 +28,7 @@ from benchpool.server.requests import (
     SaidProblem,
     SendRequest,
 )
+from benchpool.surroundings import Surroundings, surroundings
 from benchpool_scheduler.client import snapshot
 from benchpool_scheduler.contract import JobSubmission
 from benchpool_scheduler.errors import BenchpoolError, InvalidInput
@@ -52,6 +54,7 @@ class Preparing:
     specs: Any
     pool: PoolAccess
     usual_kernel: str
+    _here: Surroundings = field(default_factory=lambda: surroundings(os.environ))
     _surveys: dict[Path, tuple[float, asyncio.Task[snapshot.Survey]]] = field(default_factory=dict)
 
     async def prepare(self, request: SendRequest) -> Preparation:
@@ -106,7 +109,7 @@ class Preparing:
                 files = await asyncio.to_thread(snapshot.take, script.parent, must=[script.name])
             return drafts.of_script(
                 script, request.args, wish, kind="script", interpreter=interpreter,
-                path=request.path, files=files,
+                path=request.path, files=files, here=self._here,
             )  # fmt: skip
         return await asyncio.to_thread(
             drafts.of_cells,
@@ -117,6 +120,8 @@ class Preparing:
             interpreter=interpreter,
             path=request.path,
             whole=request.kind == "notebook",
+            here=self._here,
+            to_send=with_files,
         )
 
     async def _cells(self, request: SendRequest) -> list[Cell]:

@@ -1,0 +1,42 @@
+"""Where this notebook or terminal runs, as the spawner has written it into the environment.
+
+On one machine jobs see the same files and the same Python. In a pod of a cluster a job runs in the
+notebook's own image; the folder is there as well only where the home volume can be mounted by many
+pods at the same time. Else the folder's files go with the job.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+IMAGE = "BENCHPOOL_IMAGE"
+HOME = "BENCHPOOL_HOME"
+SHARED = "shared"
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What a job finds of what is here.
+
+    Attributes:
+        image: The container image that this runs in, None outside of a cluster.
+        files_travel: A job does not see this folder unless its files go with it.
+    """
+
+    image: str | None = None
+    files_travel: bool = False
+
+
+def surroundings(environ: Mapping[str, str]) -> Surroundings:
+    """Read them.
+
+    >>> surroundings({})
+    Surroundings(image=None, files_travel=False)
+    >>> surroundings({"BENCHPOOL_IMAGE": "lab/notebook:1"})
+    Surroundings(image='lab/notebook:1', files_travel=True)
+    >>> surroundings({"BENCHPOOL_IMAGE": "lab/notebook:1", "BENCHPOOL_HOME": "shared"}).files_travel
+    False
+    """
+    image = environ.get(IMAGE) or None
+    return Surroundings(image, image is not None and environ.get(HOME) != SHARED)

@@ -1,0 +1,62 @@
+"""From a pod, a job runs in the pod's own image, and files go along where it cannot see them."""
+
+from __future__ import annotations
+
+import doctest
+from pathlib import Path
+
+import pytest
+
+from benchpool import drafts
+from benchpool import surroundings as module
+from benchpool.cells import Cell
+from benchpool.drafts import Draft, Wish
+from benchpool.surroundings import Surroundings, surroundings
+
+ALONE = Surroundings("lab/notebook:1", files_travel=True)
+SHARED = Surroundings("lab/notebook:1")
+
+
+def drafted(
+    folder: Path, here: Surroundings, *, image: str | None = None, to_send: bool = True
+) -> Draft:
+    (folder / "data.txt").write_text("1")
+    (folder / "helpers.py").write_text("x = 1")
+    return drafts.of_cells(
+        [Cell("a", "import helpers", selected=True)],
+        Wish(key="k", image=image),
+        kind="cells",
+        folder=folder,
+        interpreter="/opt/conda/bin/python",
+        here=here,
+        to_send=to_send,
+    )
+
+
+def test_files_go_along_where_a_job_does_not_see_the_folder(tmp_path: Path) -> None:
+    draft = drafted(tmp_path, ALONE)
+    assert {file.path for file in draft.submission.files} == {"data.txt", "helpers.py"}
+    assert {file.sha256 for file in draft.submission.files} < set(draft.contents)
+    assert draft.submission.image == "lab/notebook:1"
+    assert draft.submission.working_dir == str(tmp_path)  # where the home can be mounted after all
+
+
+@pytest.mark.parametrize("here", [Surroundings(), SHARED])
+def test_nothing_goes_along_where_it_does(tmp_path: Path, here: Surroundings) -> None:
+    draft = drafted(tmp_path, here)
+    assert draft.submission.files == []
+    assert len(draft.contents) == 1
+    assert draft.submission.image == here.image
+
+
+def test_a_preview_reads_no_files(tmp_path: Path) -> None:
+    assert drafted(tmp_path, ALONE, to_send=False).submission.files == []
+
+
+def test_an_image_that_is_asked_for_goes_before_the_notebooks_own(tmp_path: Path) -> None:
+    assert drafted(tmp_path, ALONE, image="mine:2").submission.image == "mine:2"
+
+
+def test_the_examples_of_the_module_hold() -> None:
+    assert doctest.testmod(module).failed == 0
+    assert surroundings({"BENCHPOOL_IMAGE": ""}) == Surroundings()
