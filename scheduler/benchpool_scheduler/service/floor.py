@@ -39,6 +39,7 @@ class Floor:
         self._inventory: Inventory | None = None
         self._people: People | None = None
         self._kept: Mapping[str, int] = {}
+        self._called: Mapping[str, int] = {}
         self._held: dict[str, list[Held]] = {}
         self._place: dict[str, tuple[str, Held]] = {}
 
@@ -47,9 +48,11 @@ class Floor:
         moved, self._ledger.census.moved = self._ledger.census.moved, set()
         inventory, before = self._site.inventory, self._inventory
         people = self._site.people
-        if not moved and inventory is before and people is self._people:
+        called = self._site.called
+        same = people is self._people and called == self._called
+        if not moved and inventory is before and same:
             return
-        self._people = people
+        self._people, self._called = people, called
         if before is None or before.configuration is not inventory.configuration:
             self._begin_again()
             moved = set(inventory.by_uuid)

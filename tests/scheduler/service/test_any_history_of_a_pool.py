@@ -12,7 +12,13 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from benchpool_scheduler.contract import GpuState, JobSubmission, LeaseRequest, State
+from benchpool_scheduler.contract import (
+    GpuState,
+    JobSubmission,
+    LeaseRequest,
+    LineRequest,
+    State,
+)
 from benchpool_scheduler.core.model import Plan, Start
 from benchpool_scheduler.core.plan import decide
 from benchpool_scheduler.errors import BenchpoolError, Refused, Unavailable
@@ -43,6 +49,14 @@ projects:
   - {name: susan, parent: both, quota: 2, members: [susan]}
 topology: [room]
 policy: {usage_weight: 1, usage_half_life_h: 2}
+""",
+    """
+version: 1
+build: {users: {susan: 2, joe: 1}, lend_idle: true}
+projects:
+  - {name: susan, quota: 2, members: [susan]}
+  - {name: joe, quota: 2, limit: 6, members: [joe]}
+policy: {min_runtime_s: 600}
 """,
 )
 CONFIGURATION = story(CONFIGURATIONS[0])
@@ -88,6 +102,7 @@ class PoolHistory(RuleBasedStateMachine):
         self.final: dict[str, State] = {}
         self.spawns = 0
         self.keys = 0
+        self.lent = False
         self.pool: Pool
 
     def wait(self, work: Any) -> Any:
@@ -152,7 +167,7 @@ class PoolHistory(RuleBasedStateMachine):
         try:
             accepted = self.wait(self.pool.submit(Caller(user), job))
         except BenchpoolError:
-            assert gpus * least > 2
+            assert gpus * least > 2 or not preemptible
             return
         self.accepted[accepted.id] = str(self.keys)
         self.repeat(user, job, accepted.id)
@@ -184,9 +199,23 @@ class PoolHistory(RuleBasedStateMachine):
         except Refused:
             assert held + gpus > QUOTAS[user]
         except Unavailable:
-            assert any(gpu.state is not DeviceState.USABLE for gpu in self.runtime.gpus)
+            unusable = any(gpu.state is not DeviceState.USABLE for gpu in self.runtime.gpus)
+            assert unusable or self.lent or self.pool._engine.site.called
         else:
             assert held + len(lease.gpus) <= QUOTAS[user]
+        self.settle()
+
+    @rule(user=USERS, gpus=st.integers(1, 2), server=st.sampled_from(["a", "b"]))
+    def wait_in_line(self, user: str, gpus: int, server: str) -> None:
+        self.spawns += 1
+        wanted = LeaseRequest(user=user, server=server, spawn=str(self.spawns), gpus=gpus)
+        try:
+            answer = self.wait(self.pool.wait_in_line(HUB, LineRequest(lease=wanted)))
+        except Refused:
+            held = sum(len(lease.gpus) for lease in self.pool.leases(ADMIN, user))
+            assert held + gpus > QUOTAS[user]
+        else:
+            assert (answer.lease is None) != (answer.place is None)
         self.settle()
 
     @rule(data=st.data())
@@ -245,6 +274,7 @@ class PoolHistory(RuleBasedStateMachine):
     @rule(text=st.sampled_from(CONFIGURATIONS))
     def configuration_changes(self, text: str) -> None:
         self.wait(self.pool.apply_configuration(ADMIN, text))
+        self.lent = self.lent or self.pool._engine.site.configuration.build.lend_idle
         self.settle()
 
     @rule()
@@ -289,7 +319,19 @@ class PoolHistory(RuleBasedStateMachine):
         leased = sum(len(lease.gpus) for lease in self.pool.leases(ADMIN))
         in_jobs = sum(len(self.runtime.launched[w].gpus) for w in self.runtime.alive)
         assert leased + in_jobs <= GPUS
+        alive = [worker for worker in self.runtime.alive if not self.lent or self.is_firm(worker)]
+        in_jobs = sum(len(self.runtime.launched[w].gpus) for w in alive)
         assert in_jobs <= GPUS - sum(QUOTAS.values())
+
+    def is_firm(self, worker: WorkerId) -> bool:
+        return not self.pool.job(ADMIN, worker.job).job.preemptible
+
+    @invariant()
+    def nobody_holds_more_than_the_build_quota(self) -> None:
+        if not hasattr(self, "pool"):
+            return
+        for user, quota in QUOTAS.items():
+            assert sum(len(lease.gpus) for lease in self.pool.leases(ADMIN, user)) <= quota
 
     @invariant()
     def what_is_kept_is_what_a_count_over_all_records_says(self) -> None:
