@@ -204,8 +204,9 @@ def test_an_upgrade_keeps_notebooks_and_jobs_running(
     access = release.access
     access.wait(f"{RESOURCES}/projects/vision", lambda one: one["spec"]["quota"] == 2, 60)
     assert {name: _lives(space, name) for name in (notebook, worker)} == before
-    page = site.client.get("/user/admin/api/status")
+    page = site.client.get("/user/admin/lab")  # by way of the new hub
     assert page.status_code == 200, page.text
+    assert "<title>JupyterLab</title>" in page.text
 
 
 def test_uninstall_keeps_homes_and_jobs_and_leaves_no_finalizer(
