@@ -105,7 +105,7 @@ class Board:
         self.works: dict[JobId, Work] = {}
         self.ledger = Ledger(self.tree)
         self.room = Room(nodes, topology)
-        self.empty = Room(nodes, topology)
+        self.empty = Room([_with_idle_benches(node) for node in nodes], topology)
         self.keeping = [node for node in self.room.nodes if node.node.kept]
         self.chunks = Chunks(self.tree, self.policy)
         self.endings = Endings()
@@ -220,7 +220,7 @@ class Board:
             self._forget(work)
         for node in renewed.values():
             self.room.renew(node)
-            self.empty.renew(node)
+            self.empty.renew(_with_idle_benches(node))
         self.nodes = tuple(renewed.get(node.name, node) for node in self.nodes)
         self._look_around()
         for work in here:
@@ -237,7 +237,7 @@ class Board:
             self._forget(work)
         self.nodes = tuple(nodes)
         self.room = Room(self.nodes, self.topology)
-        self.empty = Room(self.nodes, self.topology)
+        self.empty = Room([_with_idle_benches(node) for node in nodes], self.topology)
         self.protected_at.clear()
         self._look_around()
         for work in held:
@@ -360,7 +360,8 @@ class Board:
     @cached_property
     def whole(self) -> Room:
         """Return the room that an empty pool would have, all of its nodes ready."""
-        return Room([replace(node, ready=True) for node in self.nodes], self.topology)
+        nodes = [replace(_with_idle_benches(node), ready=True) for node in self.nodes]
+        return Room(nodes, self.topology)
 
     # ------------------------------------------------------------------ trying out
 
@@ -432,6 +433,22 @@ class Board:
         return [work.job.id for work in sorted(below, key=lambda work: work.age)]
 
 
+def _with_idle_benches(node: Node) -> Node:
+    """Return a node as it would be if nobody sat at the benches that lend (R3)."""
+    if not node.on_benches and not node.called:
+        return node
+    return replace(
+        node,
+        gpus=(*node.gpus, *node.on_benches),
+        kept=node.kept - node.called,
+        called=0,
+        lent=node.lent + node.called + len(node.on_benches),
+        on_benches=(),
+        links=(),
+        sockets=(),
+    )
+
+
 def _differs_in_room(known: Node | None, node: Node) -> bool:
     if known is None or known.ready != node.ready:
         return False
@@ -448,6 +465,7 @@ def _differs_in_room(known: Node | None, node: Node) -> bool:
         kept=node.kept,
         called=node.called,
         lent=node.lent,
+        on_benches=node.on_benches,
         links=node.links,
         sockets=node.sockets,
     )

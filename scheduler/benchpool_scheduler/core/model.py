@@ -29,6 +29,7 @@ class Node:
             gives way for them, protected or within quota (R3).
         lent: How many others are reserved for benches and idle: only jobs that can be paused may
             use them (R3, ``lend_idle``).
+        on_benches: GPUs that benches hold now and lend again when they are done; not in ``gpus``.
         cpus: Processor cores, or None for no bound; ``memory_gib`` likewise.
         labels: Node labels by name, for topology levels.
         links: How close two GPUs are, by their positions in ``gpus``; larger is closer. Empty
@@ -42,6 +43,7 @@ class Node:
     kept: int = 0
     called: int = 0
     lent: int = 0
+    on_benches: tuple[GpuId, ...] = ()
     gpu_model: str | None = None
     cpus: float | None = None
     memory_gib: float | None = None

@@ -133,8 +133,9 @@ class Line:
         asked = ((it.id, it.request.gpus, self.offer(it.request)) for it in line)
         found = seats(asked, benches.kept(self.ledger, self.site))
         called: dict[str, int] = {}
-        for seat in found.values():
-            if not seat.ready:
+        for waiting in line:
+            seat = found.get(waiting.id)
+            if seat is not None and not seat.ready and _asks_whole(waiting.request):
                 called[seat.node] = called.get(seat.node, 0) + len(seat.gpus)
         self.site.called = called
         return found
@@ -174,8 +175,8 @@ class Line:
             return None
         if job.wish is not None or self._is_left(job.id, job.attempt, device.uuid):
             return Use.LEAVING
-        if not job.preemptible:
-            return None
+        if not job.preemptible or device.resource != DEFAULT_RESOURCE:
+            return None  # slices are neither kept for benches nor lent
         if JobId(job.id) in self.outcome.over_quota:
             return Use.OVER_QUOTA
         return Use.WITHIN_QUOTA if self.site.configuration.build.lend_idle else None
@@ -261,10 +262,13 @@ class Line:
 
 def accepts(request: contract.LeaseRequest, device: Device) -> bool:
     """Tell whether a server takes a GPU of this kind."""
-    resource = request.resource or DEFAULT_RESOURCE
-    return device.resource == resource and (
+    return device.resource == (request.resource or DEFAULT_RESOURCE) and (
         not request.gpu_models or device.model in request.gpu_models
     )
+
+
+def _asks_whole(request: contract.LeaseRequest) -> bool:
+    return request.resource in (None, DEFAULT_RESOURCE)
 
 
 def rank_of(request: contract.LeaseRequest, device: Device) -> int:

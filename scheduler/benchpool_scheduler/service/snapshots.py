@@ -131,6 +131,7 @@ def node(of: Ground, place: str) -> Node:
         kept=called if of.lends else kept,
         called=called,
         lent=kept - called if of.lends else 0,
+        on_benches=tuple(GpuId(d.uuid) for d in devices if of.lends and d.uuid in of.leased),
         gpu_model=model,
         cpus=facts.cpus,
         memory_gib=facts.memory_gib,

@@ -66,6 +66,17 @@ def test_it_waits_with_the_number_that_is_free_for_it() -> None:
     assert (reason.code.value, reason.numbers["free"]) == ("pool-full", 0)
 
 
+def test_a_job_that_is_too_large_only_while_benches_are_in_use_waits_for_them() -> None:
+    big = queued("x", "a", 3)
+    pool = lending(box(2, [LAB], [big]), lent=1)
+    used = replace(pool, nodes=tuple(replace(n, on_benches=(GpuId("b"),)) for n in pool.nodes))
+    assert decide(pool).reasons[big.id].code.value == "larger-than-node"
+    assert decide(used).reasons[big.id].code.value == "fair-share-reached"
+    firm = queued("x", "a", 2, preemptible=False)
+    used = replace(used, projects=(project("a", 3),), jobs=(firm,))
+    assert decide(used).reasons[firm.id].code.value == "larger-than-node"
+
+
 def test_an_owner_who_waits_gets_the_gpu_of_over_quota_work_first() -> None:
     jobs = [running("a1", "a", 1), running("a2", "a", 1), running("b1", "b", 1)]
     pool = lending(box(3, [project("a", 1), project("b", 1)], jobs), called=1)
