@@ -110,8 +110,9 @@ class _AgentEndpoint(RequestHandler):
             most = self.agents.carry_bytes if self.route.carries else self.route.most_bytes
             if size > most:
                 raise _too_large(size, most)
+            self.request.connection.set_max_body_size(most)  # type: ignore[union-attr]
             if self.request.method == "PUT" and self.route.carries:
-                self._begin_file(most)
+                self._begin_file()
         except BenchpoolError as refused:
             self._refusal = refused
         except ValueError:
@@ -191,8 +192,7 @@ class _AgentEndpoint(RequestHandler):
             raise NotAuthenticated("This needs the token of this very worker.")
         return worker
 
-    def _begin_file(self, most: int) -> None:
-        self.request.connection.set_max_body_size(most)  # type: ignore[union-attr]
+    def _begin_file(self) -> None:
         target = self.agents.desk.carried(self.worker.job, self.route.carries, self.worker.worker)
         try:
             target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -35,12 +35,7 @@ def pack(folder: str, target: str, most_bytes: int, what: str) -> int:
     Raises:
         TooMuch: More than ``most_bytes``. OSError: the disk.
     """
-    total = size(folder)
-    if total > most_bytes:
-        raise TooMuch(
-            f"the {what} has {total} bytes and {most_bytes} may be sent; let the job save to a "
-            "volume that its pods mount"
-        )
+    _bound(size(folder), most_bytes, what)
     count = 0
     with tarfile.open(target, "w") as tar:
         for here, folders, files in os.walk(folder):
@@ -54,7 +49,17 @@ def pack(folder: str, target: str, most_bytes: int, what: str) -> int:
                     count += 1
                 except FileNotFoundError:
                     continue  # it was replaced while we looked
-    return os.stat(target).st_size if count else 0
+    packed = os.stat(target).st_size
+    _bound(packed, most_bytes, what)  # many small files take more room packed
+    return packed if count else 0
+
+
+def _bound(total: int, most_bytes: int, what: str) -> None:
+    if total > most_bytes:
+        raise TooMuch(
+            f"the {what} has {total} bytes and {most_bytes} may be sent; let the job save to a "
+            "volume that its pods mount"
+        )
 
 
 def unpack(packed: str, folder: str) -> None:

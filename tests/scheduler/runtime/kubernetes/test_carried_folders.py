@@ -1,0 +1,69 @@
+"""Folders on their way through the scheduler: what goes in comes out, and nothing else."""
+
+from __future__ import annotations
+
+import io
+import os
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from benchpool_scheduler.runtime.kubernetes.agent import carrying
+
+MOST = 1 << 20
+
+
+def test_what_is_packed_is_laid_out_again(tmp_path: Path) -> None:
+    source, target, packed = tmp_path / "source", tmp_path / "target", tmp_path / "packed"
+    (source / "deep" / "er").mkdir(parents=True)
+    (source / "deep" / "er" / "weights").write_bytes(b"1" * 1000)
+    (source / "run.sh").write_text("echo")
+    (source / "run.sh").chmod(0o755)
+    (source / "link").symlink_to("/etc/passwd")
+    os.utime(source / "run.sh", (5, 5))
+    assert carrying.pack(str(source), str(packed), MOST, "checkpoint") > 0
+    target.mkdir()
+    (target / "run.sh").write_text("older")
+    carrying.unpack(str(packed), str(target))
+    assert (target / "deep" / "er" / "weights").read_bytes() == b"1" * 1000
+    assert (target / "run.sh").read_text() == "echo"
+    assert (target / "run.sh").stat().st_mtime == 5
+    assert os.access(target / "run.sh", os.X_OK)
+    assert not (target / "link").exists()
+
+
+def test_an_empty_folder_is_not_sent(tmp_path: Path) -> None:
+    (tmp_path / "source" / "empty").mkdir(parents=True)
+    assert carrying.pack(str(tmp_path / "source"), str(tmp_path / "packed"), MOST, "x") == 0
+
+
+@pytest.mark.parametrize(("count", "length"), [(1, MOST + 1), (1500, 1)])
+def test_too_much_is_told_with_the_limit(tmp_path: Path, count: int, length: int) -> None:
+    source = tmp_path / "source"
+    source.mkdir()
+    for number in range(count):
+        (source / str(number)).write_bytes(b"x" * length)
+    with pytest.raises(carrying.TooMuch, match=str(MOST)):
+        carrying.pack(str(source), str(tmp_path / "packed"), MOST, "checkpoint")
+
+
+@pytest.mark.parametrize("name", ["../out", "/tmp/out", "a/../../out"])
+def test_nothing_leads_outside(tmp_path: Path, name: str) -> None:
+    packed, target = tmp_path / "packed", tmp_path / "in" / "target"
+    target.mkdir(parents=True)
+    with tarfile.open(packed, "w") as tar:
+        one = tarfile.TarInfo(name)
+        one.size = 4
+        tar.addfile(one, io.BytesIO(b"evil"))
+        link = tarfile.TarInfo("link")
+        link.type, link.linkname = tarfile.SYMTYPE, str(tmp_path)
+        tar.addfile(link)
+        through = tarfile.TarInfo("link/out")
+        through.size = 4
+        tar.addfile(through, io.BytesIO(b"evil"))
+    carrying.unpack(str(packed), str(target))
+    assert not list(tmp_path.glob("out"))
+    assert not list((tmp_path / "in").glob("out"))
+    assert (target / "link").is_dir()
+    assert not (target / "link").is_symlink()
