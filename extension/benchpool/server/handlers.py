@@ -23,7 +23,7 @@ from benchpool.server.places import Places
 from benchpool.server.pool import PoolAccess
 from benchpool.server.preparation import Preparing
 from benchpool.server.requests import Result, decode
-from benchpool_scheduler.client import sending, snapshot
+from benchpool_scheduler.client import results, sending, snapshot
 from benchpool_scheduler.contract import NotebookEntry
 from benchpool_scheduler.errors import BenchpoolError, InvalidInput, NotFound, ServerFault, TooLarge
 
@@ -149,6 +149,8 @@ class ResultHandler(Handler):
         submission = await self.pool.ask(lambda pool: pool.submission(job), ANSWER_S)
         places = self.preparing.places
         folder = Path(submission.output_dir) if submission.output_dir else None
+        if folder is not None and not folder.is_dir() and places.relative(folder) is not None:
+            await self._fetch(job, folder)
         if folder is None or not folder.is_dir() or places.relative(folder) is None:
             return Result(None, None, [])
         files = await asyncio.to_thread(places.files_below, folder)
@@ -157,6 +159,13 @@ class ResultHandler(Handler):
             copy = places.relative(folder / entry.name)
             notebook = copy if copy in files else None
         return Result(notebook, places.relative(folder), files)
+
+    async def _fetch(self, job: str, folder: Path) -> None:
+        """Bring results here that an ended job could not lay down itself."""
+        client = self.pool.client
+        facts = (await self.pool.ask(lambda pool: pool.job(job), ANSWER_S)).job
+        if facts.ended is not None:
+            await results.fetch_async(client, job, folder, facts.workers)
 
 
 class ForwardHandler(Handler):

@@ -72,6 +72,27 @@ async def read(request: Request) -> Answer:
     return Answer(chunk.data, headers=headers)
 
 
+class ResultsQuery(Struct, frozen=True, forbid_unknown_fields=True):
+    """Which bytes of the packed results of which worker."""
+
+    worker: Worker = 0
+    offset: Annotated[int, Meta(ge=0, le=2**40)] = 0
+    limit: Annotated[int, Meta(ge=1, le=8 * MIB)] = 8 * MIB
+
+
+async def results(request: Request) -> Answer:
+    """Answer a range; an empty one comes at the end."""
+    query: ResultsQuery = request.query
+    found = await request.pool.read_results(
+        request.caller,
+        request.path["job"],
+        worker=query.worker,
+        offset=query.offset,
+        limit=query.limit,
+    )
+    return Answer(found)
+
+
 async def follow(request: Request, timing: Timing) -> Answer:
     """Stream a log; the id of an event is the byte offset after it."""
     query: FollowQuery = request.query

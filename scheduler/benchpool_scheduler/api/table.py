@@ -129,6 +129,15 @@ def _logs(timing: Timing) -> tuple[Route, ...]:
         ),
         _route(
             "GET",
+            "jobs/{job}/results",
+            "results",
+            "Read bytes of results that were sent because no folder could take them, as tar",
+            logs.results,
+            query=logs.ResultsQuery,
+            gives=Kind.BYTES,
+        ),
+        _route(
+            "GET",
             "jobs/{job}/logs/stream",
             "log_stream",
             "Follow a log",

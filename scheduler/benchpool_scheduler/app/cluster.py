@@ -244,4 +244,3 @@ def _end(why: str) -> None:
     log.error("%s", why)
     logging.shutdown()
     os._exit(LOST_STATUS)
-

@@ -14,7 +14,7 @@ from benchpool_scheduler.cli import applying, entry, following, submitting, view
 from benchpool_scheduler.cli.screen import Screen
 from benchpool_scheduler.cli.session import Session
 from benchpool_scheduler.cli.verb import Options, Run, Verb, argument, option
-from benchpool_scheduler.client import Client
+from benchpool_scheduler.client import Client, results
 from benchpool_scheduler.contract import Job, State
 from benchpool_scheduler.errors import BenchpoolError, InvalidInput
 
@@ -86,6 +86,20 @@ def _logs(session: Session, options: Options) -> int:
     except KeyboardInterrupt:
         screen.aside(submitting.runs_on(client.job(id_).job))
         return submitting.INTERRUPTED
+    return 0
+
+
+def _results(session: Session, options: Options) -> int:
+    client, screen = session.client, session.screen
+    job = client.job(options["id"]).job
+    folder = Path(options["to"] or session.folder / submitting.RESULTS / job.id[:8])
+    files = results.fetch(client, job.id, folder, job.workers)
+    if screen.json:
+        screen.value({"folder": str(folder), "files": files})
+    elif files:
+        screen.line(f"{len(files)} files in {folder}")
+    else:
+        screen.line("Nothing was sent: results lie in the folder that the job was sent from.")
     return 0
 
 
@@ -190,6 +204,8 @@ POOL_VERBS: tuple[Verb, ...] = (
           option("--worker", type=click.IntRange(min=0), default=0, help="Which worker."),
           option("--since", metavar="T",
                  help="From this time on: RFC 3339, or how long ago, such as 10m."))),
+    Verb(("results",), "Fetch what a job has sent because no folder could take it.", _results,
+         (_ID, option("--to", metavar="FOLDER", help="Where to; benchpool-results/ID."))),
     Verb(("why",), "Say why a job waits, and what would make it start.",
          _answered(lambda client, given: client.why(given["id"]), views.why), (_ID,)),
     Verb(("pause",), "Pause jobs: they keep their progress and wait until resumed.",

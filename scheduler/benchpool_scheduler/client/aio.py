@@ -117,6 +117,10 @@ class AsyncClient:
             submission = msgspec.structs.replace(submission, key=uuid.uuid4().hex)
         return await self.send(calls.submit(submission))
 
+    async def results(self, id_: str, *, worker: int = 0, offset: int = 0) -> bytes:
+        """Read bytes of packed results; ``client.results.fetch_async`` unpacks all of them."""
+        return await self.send(calls.results(id_, worker=worker, offset=offset))
+
     async def preview(self, submission: JobSubmission) -> Preview:
         """Say what would happen if this were submitted now."""
         return await self.send(calls.preview(submission))

@@ -158,6 +158,14 @@ def log(
     return _get(_job_path(id_, "logs"), LogRange, query)
 
 
+def results(id_: str, *, worker: int = 0, offset: int = 0) -> Call[bytes]:
+    """Read bytes of the packed results of a worker; none come at the end, or where none were sent.
+
+    Results are sent where the job's folder could not be mounted.
+    """
+    return _get(_job_path(id_, "results"), bytes, {"worker": worker, "offset": offset})
+
+
 def follow_log(
     id_: str,
     *,

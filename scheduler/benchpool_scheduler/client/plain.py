@@ -117,6 +117,10 @@ class Client:
             submission = msgspec.structs.replace(submission, key=uuid.uuid4().hex)
         return self.send(calls.submit(submission))
 
+    def results(self, id_: str, *, worker: int = 0, offset: int = 0) -> bytes:
+        """Read bytes of packed results; ``client.results.fetch`` unpacks all of them."""
+        return self.send(calls.results(id_, worker=worker, offset=offset))
+
     def preview(self, submission: JobSubmission) -> Preview:
         """Say what would happen if this were submitted now."""
         return self.send(calls.preview(submission))

@@ -267,3 +267,11 @@ class Gates(Protocol):
 
     def release(self, lease: str) -> None:
         """Forget a lease."""
+
+
+@runtime_checkable
+class Results(Protocol):
+    """The side of a runtime whose workers send what they leave, where they cannot lay it down."""
+
+    def results(self, job: str, worker: int) -> Path | None:
+        """Return the packed results (tar) of a worker of the job's last attempt, None for none."""

@@ -7,6 +7,7 @@ pool is opened again.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import islice
@@ -20,7 +21,7 @@ from benchpool_scheduler.configuration import Configuration
 from benchpool_scheduler.core.states import JobState
 from benchpool_scheduler.errors import InvalidInput, NotFound
 from benchpool_scheduler.hub import Directory
-from benchpool_scheduler.runtime import LogChunk, Runtime, WorkerId
+from benchpool_scheduler.runtime import LogChunk, Results, Runtime, WorkerId
 from benchpool_scheduler.service import rights, views
 from benchpool_scheduler.service.administration import Administration
 from benchpool_scheduler.service.announcing import Announce
@@ -283,6 +284,21 @@ class Pool(Administration):
         """Wait until there is more after ``offset`` or the log ended; false on time-out."""
         which = self.log(caller, job, attempt=attempt, worker=worker)
         return await self._engine.runtime.wait_log(which, max(0, offset), timeout_s)
+
+    async def read_results(
+        self, caller: Caller, job: str, *, worker: int = 0, offset: int = 0, limit: int = LOG_BYTES
+    ) -> bytes:
+        """Return a part of what a worker has sent of its results, packed (tar).
+
+        Nothing at its end, and where results lie in the folder that the job named. Errors:
+        NotFound.
+        """
+        record = self._find(caller, job)
+        runtime = self._engine.runtime
+        packed = runtime.results(record.id, worker) if isinstance(runtime, Results) else None
+        if packed is None:
+            return b""
+        return await asyncio.to_thread(_part, packed, offset, limit)
 
     # ------------------------------------------------------------------ events
 

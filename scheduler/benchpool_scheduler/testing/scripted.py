@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from benchpool_scheduler.runtime import (
     Device,
@@ -39,6 +40,7 @@ class ScriptedRuntime:
         launched: Every launch, by worker. ``alive``: workers that have not ended.
         notices: Every notice, in order.
         facts: What is known of nodes. ``claims``: where volume claims can be used.
+        packed: What workers have sent of their results.
     """
 
     def __init__(self, gpus: Sequence[Device], *, start_at_once: bool = True) -> None:
@@ -50,6 +52,7 @@ class ScriptedRuntime:
         self.forgotten: list[str] = []
         self.facts: tuple[NodeFacts, ...] = ()
         self.claims: dict[str, frozenset[str]] = {}
+        self.packed: dict[tuple[str, int], Path] = {}
         self._inbox: asyncio.Queue[WorkerEvent | None] = asyncio.Queue()
         self._news = asyncio.Condition()
 
@@ -118,6 +121,10 @@ class ScriptedRuntime:
     def nodes_for_claim(self, claim: str) -> frozenset[str] | None:
         """Return where a claim can be used."""
         return self.claims.get(claim)
+
+    def results(self, job: str, worker: int) -> Path | None:
+        """Return what a worker has sent."""
+        return self.packed.get((job, worker))
 
     async def start(self, launch: Launch) -> None:
         """Note the launch; the worker runs at once where the test wants that."""

@@ -40,6 +40,7 @@ EXPECTED: Mapping[tuple[str, str], Mapping[str, int]] = {
     ("POST", "jobs/{job}/cancel"): OBJECT,
     ("GET", "jobs/{job}/logs"): OBJECT,
     ("GET", "jobs/{job}/logs/stream"): OBJECT,
+    ("GET", "jobs/{job}/results"): OBJECT,
     ("GET", "events"): ALL,
     ("GET", "quota"): ALL,
     ("GET", "status"): ALL,

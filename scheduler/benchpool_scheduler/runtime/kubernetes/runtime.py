@@ -161,6 +161,11 @@ class KubernetesRuntime:
         namespace, _, name = claim.rpartition("/")
         return self._following.nodes_for_claim(namespace or self._settings.namespace, name)
 
+    def results(self, job: str, worker: int) -> Path | None:
+        """Return the packed results that a worker has sent, None for none."""
+        packed = self.desk.carried(job, "results", worker)
+        return packed if packed.is_file() else None
+
     def home_of(self, user: str) -> str | None:
         """Return the claim of a user's home, where jobs may mount it beside the user's server."""
         return self._following.home_of(self._settings.namespace, user)

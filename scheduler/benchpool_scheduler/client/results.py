@@ -1,0 +1,65 @@
+"""Brings back results that a job has sent, into the folder that it could not reach itself."""
+
+from __future__ import annotations
+
+import asyncio
+import tarfile
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+from benchpool_scheduler.client.aio import AsyncClient
+from benchpool_scheduler.client.plain import Client
+from benchpool_scheduler.errors import InvalidInput
+
+
+def fetch(client: Client, job: str, folder: Path, workers: int = 1) -> list[str]:
+    """Unpack what the workers of a job have sent into a folder; return the paths, sorted.
+
+    Args:
+        folder: It is made when there is something; what is there of the same name is replaced.
+
+    Errors: NotFound for the job; InvalidInput for what is no archive, or reaches out of the folder.
+    """
+    found: set[str] = set()
+    for worker in range(workers):
+        with tempfile.TemporaryFile() as file:
+            while piece := client.results(job, worker=worker, offset=file.tell()):
+                file.write(piece)
+            found |= _unpack(file, folder)
+    return sorted(found)
+
+
+async def fetch_async(client: AsyncClient, job: str, folder: Path, workers: int = 1) -> list[str]:
+    """Do as ``fetch``."""
+    found: set[str] = set()
+    for worker in range(workers):
+        with tempfile.TemporaryFile() as file:
+            while piece := await client.results(job, worker=worker, offset=file.tell()):
+                await asyncio.to_thread(file.write, piece)
+            found |= await asyncio.to_thread(_unpack, file, folder)
+    return sorted(found)
+
+
+def _unpack(file: IO[bytes], folder: Path) -> set[str]:
+    if not file.tell():
+        return set()
+    file.seek(0)
+    with _told(), tarfile.open(fileobj=file) as packed:
+        members = [one for one in packed.getmembers() if one.isfile() or one.isdir()]
+        folder.mkdir(parents=True, exist_ok=True)
+        packed.extractall(folder, members, filter="data")
+        return {one.name for one in members if one.isfile()}
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    try:
+        yield
+    except tarfile.TarError as wrong:
+        raise InvalidInput(
+            f"The results cannot be unpacked ({wrong}); look at the job's log for where it saved.",
+            code="results-damaged",
+        ) from wrong

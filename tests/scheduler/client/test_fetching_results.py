@@ -1,0 +1,94 @@
+"""Results that a job has sent come into the folder that it could not reach itself."""
+
+from __future__ import annotations
+
+import io
+import tarfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from benchpool_scheduler.client import AsyncClient, results
+from benchpool_scheduler.contract import CommandEntry, JobSubmission
+from benchpool_scheduler.errors import InvalidInput, NotFound
+from benchpool_scheduler.testing.scripted import ScriptedRuntime, devices
+from benchpool_scheduler.testing.serving import Served, served
+
+LARGE = bytes(range(256)) * 60_000  # more than one part
+
+
+@pytest.fixture
+def runtime() -> ScriptedRuntime:
+    return ScriptedRuntime(devices(5))
+
+
+@pytest.fixture
+def service(tmp_path: Path, runtime: ScriptedRuntime) -> Iterator[Served]:
+    with served(tmp_path / "state", runtime=runtime, keep_jobs=True) as running:
+        yield running
+
+
+def packed(path: Path, files: dict[str, bytes], link: str = "") -> Path:
+    with tarfile.open(path, "w") as archive:
+        for name, data in files.items():
+            about = tarfile.TarInfo(name)
+            about.size = len(data)
+            archive.addfile(about, io.BytesIO(data))
+        if link:
+            about = tarfile.TarInfo("link")
+            about.type, about.linkname = tarfile.SYMTYPE, link
+            archive.addfile(about)
+    return path
+
+
+@pytest.fixture
+def job(service: Served) -> str:
+    with service.client("susan") as susan:
+        return susan.submit(JobSubmission(entry=CommandEntry(["true"]), workers=2)).id
+
+
+async def test_what_all_workers_sent_comes_together_in_one_folder(
+    service: Served, runtime: ScriptedRuntime, job: str, tmp_path: Path
+) -> None:
+    runtime.packed[job, 0] = packed(tmp_path / "0.tar", {"model.bin": LARGE, "log/a.txt": b"a"})
+    runtime.packed[job, 1] = packed(tmp_path / "1.tar", {"log/b.txt": b"b"}, link="/etc/passwd")
+    with service.client("susan") as susan:
+        found = results.fetch(susan, job, tmp_path / "here", workers=2)
+    assert found == ["log/a.txt", "log/b.txt", "model.bin"]
+    assert (tmp_path / "here/model.bin").read_bytes() == LARGE
+    assert not (tmp_path / "here/link").exists()
+    async with AsyncClient(service.credentials("susan")) as susan:
+        again = await results.fetch_async(susan, job, tmp_path / "there", workers=2)
+    assert again == found
+
+
+def test_where_nothing_was_sent_no_folder_is_made(
+    service: Served, job: str, tmp_path: Path
+) -> None:
+    with service.client("susan") as susan:
+        assert results.fetch(susan, job, tmp_path / "here") == []
+    assert not (tmp_path / "here").exists()
+
+
+@pytest.mark.parametrize("name", ["../out.txt", "/tmp/benchpool-out.txt"])
+def test_what_reaches_out_of_the_folder_is_refused_or_kept_inside(
+    service: Served, runtime: ScriptedRuntime, job: str, tmp_path: Path, name: str
+) -> None:
+    runtime.packed[job, 0] = packed(tmp_path / "0.tar", {name: b"x"})
+    with service.client("susan") as susan:
+        if name.startswith(".."):
+            with pytest.raises(InvalidInput, match="cannot be unpacked"):
+                results.fetch(susan, job, tmp_path / "a" / "here")
+        else:
+            results.fetch(susan, job, tmp_path / "a" / "here")
+    assert not (tmp_path / "a" / "out.txt").exists()
+    assert not Path("/tmp/benchpool-out.txt").exists()
+
+
+def test_others_do_not_see_them(
+    service: Served, runtime: ScriptedRuntime, job: str, tmp_path: Path
+) -> None:
+    runtime.packed[job, 0] = packed(tmp_path / "0.tar", {"a": b"x"})
+    with service.client("joe") as joe, pytest.raises(NotFound):
+        results.fetch(joe, job, tmp_path / "here")
