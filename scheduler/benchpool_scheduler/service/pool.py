@@ -444,3 +444,9 @@ class Pool(Administration):
             return msgspec.json.encode(view) if self._may_use(caller, record) else None
         owned = rights.may_use_of(caller, entry.user, entry.project, self._site.configuration)
         return msgspec.json.encode(contract.JobDeleted(entry.job)) if owned else None
+
+
+def _part(file: Path, offset: int, limit: int) -> bytes:
+    with file.open("rb") as opened:
+        opened.seek(offset)
+        return opened.read(limit)

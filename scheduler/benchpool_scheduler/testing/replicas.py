@@ -27,7 +27,7 @@ from benchpool_scheduler.testing.kube_hub import free_port
 T = TypeVar("T")
 
 PREFIX = "/services/benchpool/"
-PATIENCE_S = 60.0
+PATIENCE_S = 180.0
 SECRET = "s" * 40
 
 
