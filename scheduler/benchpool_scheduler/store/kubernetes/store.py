@@ -178,6 +178,7 @@ class KubernetesStore:
         with contextlib.suppress(TimeoutError, BenchpoolError):
             async with asyncio.timeout(END_S):
                 await self._writer.finish()
+        await self._writer.close()
 
     def _begin(self, work: Any) -> asyncio.Task[None]:
         task: asyncio.Task[None] = asyncio.create_task(work)

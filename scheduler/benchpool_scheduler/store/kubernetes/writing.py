@@ -22,6 +22,7 @@ import logging
 import random
 from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import islice
 from typing import Any, TypeVar
 
@@ -143,10 +144,15 @@ class Writer:
         id_ = held.image.job.id
         task = self._under_way.get(id_)
         if task is None:
-            task = asyncio.create_task(self.patiently(lambda: self._write(held)))
-            self._under_way[id_] = task
-            task.add_done_callback(lambda _: self._under_way.pop(id_))
+            task = self._under_way[id_] = asyncio.create_task(self._alone(id_, held))
         await asyncio.shield(task)
+
+    async def _alone(self, id_: str, held: Held) -> None:
+        try:
+            await self.patiently(partial(self._write, held))
+        finally:
+            # Not in a callback: whoever asks next must not find a write that is over.
+            del self._under_way[id_]
 
     async def _write(self, held: Held) -> None:
         revision = held.revision
@@ -276,6 +282,13 @@ class Writer:
         """Write at once what is left for later."""
         left = [held for waiting in self._waiting.values() for held in waiting.take(None)]
         await self.all(self.settle(held) for held in left if held.behind)
+
+    async def close(self) -> None:
+        """Give up what is still under way; the next leader knows what the API server has."""
+        left = list(self._under_way.values())
+        for task in left:
+            task.cancel()
+        await asyncio.gather(*left, return_exceptions=True)
 
     # ------------------------------------------------------------------ patience
 

@@ -496,6 +496,25 @@ async def test_many_jobs_are_written_side_by_side(make_store: MakeStore) -> None
     assert contents.jobs == tuple(it.job for it in changes if isinstance(it, SaveJob))
 
 
+async def test_commits_of_one_job_do_not_wait_for_ever_for_each_other(
+    make_store: MakeStore,
+) -> None:
+    store = make_store()
+    await store.open()
+    record = job()
+    await store.commit(add(record))
+
+    async def save(number: int) -> None:
+        await asyncio.sleep(number % 7 / 1000)
+        await store.commit(SaveJob(replace(record, priority=number)))
+
+    async with asyncio.timeout(60):
+        await asyncio.gather(*(save(number) for number in range(200)))
+    await store.commit(SaveJob(replace(record, priority=1000)))
+    (found,) = (await make_store().open()).jobs
+    assert found.priority == 50  # of the spec, which stays as it was accepted
+
+
 async def test_a_wish_is_there_before_its_commit_returns(
     make_store: MakeStore, connection: Connection, namespace: str
 ) -> None:
