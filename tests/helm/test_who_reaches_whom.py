@@ -31,6 +31,7 @@ PORTS = {
     "worker": (29500,),
     "peer": (29500,),
     "other-job": (29500,),
+    "unknown": (8000,),
     "stranger": (8000,),
 }
 METADATA, INTERNET = "169.254.169.254", "203.0.113.7"
@@ -39,7 +40,7 @@ API = ("api", 443)
 ANYBODY = ("stranger", 8000)
 """Hub and scheduler call logins and stores wherever a site has them; only metadata is shut off."""
 
-ALLOWED = {
+ALLOWED: dict[str, set[tuple[str, int]]] = {
     "hub": {
         *(("proxy", 8000), ("proxy", 8001), ("scheduler", 8080), ("replica", 8080)),
         *(("notebook", 8888), ("neighbour", 8888), API, ("internet", 8000), ANYBODY),
@@ -62,9 +63,11 @@ ALLOWED = {
     },
     "worker": {("scheduler", 8080), ("replica", 8080), ("peer", 29500), ("internet", 8000)},
     "other-job": {("scheduler", 8080), ("replica", 8080), ("internet", 8000)},
+    "unknown": set(),
     "stranger": {("proxy", 8000), API, ("metadata", 8000), ("internet", 8000)},
 }
-"""What each may reach; all else it may not. A stranger is a pod of a namespace of its own."""
+"""What each may reach; all else it may not. A stranger is a pod of another namespace, an unknown
+one a pod of the work namespace that is neither a notebook nor a worker."""
 
 SERVE = """
 import socketserver, sys, threading
@@ -180,6 +183,7 @@ def network(cluster: Cluster, outside: None) -> Iterator[Network]:
             "worker": (work, 1, _gang("one")),
             "peer": (work, 2, _gang("one")),
             "other-job": (work, 2, _gang("two")),
+            "unknown": (work, 1, {}),
             "stranger": (elsewhere, 1, {}),
         }
         for name, (space, node, labels) in made.items():
