@@ -18,6 +18,7 @@ from benchpool_cluster.chart import Manifest, Rendered
 from benchpool_scheduler import __version__, configuration
 from benchpool_scheduler import contract_kubernetes as names
 
+ROOT = chart.FOLDER.parents[1]
 VALUES: dict[str, dict[str, Any]] = {
     "defaults": {},
     "a site": {
@@ -303,6 +304,31 @@ def test_two_releases_in_other_names_share_no_object_but_the_definitions() -> No
         (o["kind"], o["metadata"]["name"], o["metadata"].get("namespace")) for o in one.objects
     } & {(o["kind"], o["metadata"]["name"], o["metadata"].get("namespace")) for o in two.objects}
     assert {kind for kind, _, _ in shared} == {"CustomResourceDefinition"}
+
+
+def _environment(rendered: Rendered, part: str) -> set[str]:
+    (container,) = rendered.the("Deployment", f"benchpool-{part}")["spec"]["template"]["spec"][
+        "containers"
+    ]
+    return {one["name"] for one in container["env"]}
+
+
+def test_the_scheduler_reads_every_variable_that_it_is_given() -> None:
+    read = "".join(file.read_text() for file in (ROOT / "scheduler").rglob("app/*.py"))
+    given = _environment(chart.render(), "scheduler")
+    assert [one for one in given if one.startswith("BENCHPOOL_") and one not in read] == []
+
+
+def test_the_hub_is_given_every_fact_and_variable_that_it_reads() -> None:
+    rendered = chart.render()
+    config = rendered.the("Secret", "benchpool-hub")["stringData"]
+    facts = set(json.loads(config["hub.json"]))
+    # These two have a default in hub_config/kubernetes.py and hub_config/cluster.py.
+    variables = _environment(rendered, "hub") | {"BENCHPOOL_SCHEDULER_URL", "BENCHPOOL_PUBLIC_URL"}
+    for name in ("cluster.py", "kubernetes.py"):
+        text = (ROOT / "hub_config" / name).read_text()
+        assert set(re.findall(r'facts\["(\w+)"\]', text)) <= facts
+        assert set(re.findall(r'environ(?:\.get\(|\[)"(\w+)"', text)) <= variables
 
 
 # ----------------------------------------------------------------- network policies

@@ -42,11 +42,14 @@ def wheel() -> Path:
 
 
 def build(part: str) -> Built:
-    """Build one image; what did not change is kept."""
+    """Build one image; what did not change is kept, archives of what it was before are not."""
     wheel()
     began = time.monotonic()
     name = f"{PREFIX}{part}:{TAG}"
     archive = images.make(ROOT / "images" / part / "Dockerfile", name, context=ROOT)
+    for before in archive.parent.glob(f"{archive.name.rpartition('-')[0]}-*.tar"):
+        if before != archive:
+            before.unlink(missing_ok=True)
     return Built(name, archive, time.monotonic() - began)
 
 
