@@ -14,7 +14,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -24,10 +23,11 @@ import msgspec
 from benchpool_scheduler.contract import Job, JobSubmission
 from benchpool_scheduler.contract_kubernetes import ACCEPTED, JOB, PROJECT, USER
 from benchpool_scheduler.core.states import JobState
-from benchpool_scheduler.errors import BenchpoolError
+from benchpool_scheduler.errors import BenchpoolError, Unavailable
 from benchpool_scheduler.kube import (
     Conflict,
     Connection,
+    KubeFailure,
     Listed,
     NotFound,
     NotLeading,
@@ -40,8 +40,6 @@ from benchpool_scheduler.resources.submissions import (
     INLINE,
     as_spec,
     as_submission,
-    bundle_of,
-    files_of,
 )
 from benchpool_scheduler.store.inbound import JobWritten, Written
 from benchpool_scheduler.store.kubernetes import inbound, leases, use
@@ -56,12 +54,14 @@ from benchpool_scheduler.store.kubernetes.translation import (
     refusal,
     told_of,
 )
+from benchpool_scheduler.store.kubernetes.uploads import Uploads
 from benchpool_scheduler.store.kubernetes.writing import AT_LEISURE, JOBS, SOON, Writer
-from benchpool_scheduler.store.records import AddJob, AddObject, Change, Contents, Note
+from benchpool_scheduler.store.records import AddJob, Change, Contents, Note
 
 log = logging.getLogger(__name__)
 
 END_S = 5.0
+DEAF_S = 10.0
 
 
 class KubernetesStore:
@@ -88,7 +88,7 @@ class KubernetesStore:
     ) -> None:
         self._connection = connection
         self._namespace = namespace
-        self._objects = objects
+        self._uploads = Uploads(objects)
         self._epoch = epoch
         self._lost = lost
         self._holding = Holding()
@@ -99,16 +99,13 @@ class KubernetesStore:
         self._opening: list[Read] | None = []
         self._offers: dict[str, Offer] = {}
         self._inbox: asyncio.Queue[Written] = asyncio.Queue()
-        self._owners: dict[str, dict[str, float]] = {}
-        self._named: Counter[str] = Counter()
-        self._bundles: list[str] | None = []
         self._tasks: list[asyncio.Task[None]] = []
 
     # ------------------------------------------------------------------ life
 
     async def open(self) -> Contents:
         """Read everything. Errors: Unavailable when the API server or the objects are away."""
-        self._owners = await asyncio.to_thread(self._objects.load)
+        await self._uploads.load()
         changes = self._reflector.changes()
         await self._listed(changes)
         found, self._opening = self._opening or [], None
@@ -120,14 +117,22 @@ class KubernetesStore:
         self._tasks = [
             self._begin(self._listen(changes)),
             *(self._begin(self._writer.write_later(lane)) for lane in (SOON, AT_LEISURE)),
-            self._begin(self._read_bundles()),
+            self._begin(self._uploads.read_lists()),
         ]
         return contents
 
     async def _listed(self, changes: AsyncIterator[Any]) -> None:
-        async for change in changes:
-            if isinstance(change, Listed):
-                return
+        try:
+            async for change in changes:
+                if isinstance(change, Listed):
+                    return
+        except KubeFailure as failed:
+            raise Unavailable(
+                f"The jobs of {self._namespace} cannot be read: the API server says {failed}; "
+                "check that benchpool's definitions are installed and that its account may list "
+                "and watch them.",
+                code="kubernetes-refuses",
+            ) from failed
 
     def _contents(self, used: tuple[Any, ...]) -> Contents:
         images = [held.image for held in self._holding.jobs.values()]
@@ -165,9 +170,7 @@ class KubernetesStore:
         )
         held.workers = held.image.job.workers
         self._holding.put(held)
-        self._named.update(_hashes(spec))
-        if spec.bundle and self._bundles is not None:
-            self._bundles.append(spec.bundle)
+        self._uploads.found(spec)
         self._hear(it, held)
 
     async def close(self) -> None:
@@ -215,7 +218,7 @@ class KubernetesStore:
     async def _write(self, touched: Touched) -> None:
         jobs, writer = self._holding.jobs, self._writer
         for upload in touched.uploads:
-            await self._keep_upload(upload)
+            await self._uploads.keep(upload)
         for change in touched.added.values():
             await self._add(change)
         for id_ in touched.later:
@@ -229,7 +232,7 @@ class KubernetesStore:
         for lease in touched.leases:
             await writer.patiently(partial(leases.write, self._connection, self._namespace, lease))
         for held in touched.dropped:
-            self._named.subtract(_hashes(held.spec_now))
+            self._uploads.unname(held.spec_now)
             if not held.gone:
                 await writer.delete(JOBS, held.name, held.uid)
         if touched.use is not None:
@@ -249,7 +252,7 @@ class KubernetesStore:
             except BaseException:
                 self._holding.forget_added(job.id)
                 raise
-        self._named.update([*_hashes(held.spec_now), *change.objects])
+        self._uploads.name(held.spec_now, change.objects)
         if offer is None and not _is_plain(held.image):
             await self._writer.settle(held)
         else:
@@ -261,8 +264,7 @@ class KubernetesStore:
         submission = msgspec.json.decode(change.submission, type=JobSubmission)
         bundle = None
         if len(submission.files) > INLINE:
-            listed = bundle_of(submission.files)
-            bundle = await asyncio.to_thread(self._objects.put_listed, listed)
+            bundle = await self._uploads.bundle(submission.files)
         spec = as_spec(submission, job.user, job.name, job.project, bundle)
         held.spec, held.workers = msgspec.json.encode(spec), spec.workers
         about = ObjectMeta(
@@ -276,19 +278,7 @@ class KubernetesStore:
         )
         await self._writer.create(held, envelope(JOBS, about, spec=msgspec.Raw(held.spec)))
 
-    async def _keep_upload(self, upload: AddObject) -> None:
-        await asyncio.to_thread(self._objects.mark, upload.sha256, upload.user)
-        self._owners.setdefault(upload.sha256, {})[upload.user] = upload.at
-
     # ------------------------------------------------------------------ reading
-
-    async def _read_bundles(self) -> None:
-        """Learn which contents the lists of many files name; until then none is unused."""
-        for bundle in self._bundles or ():
-            with contextlib.suppress(FileNotFoundError, BenchpoolError, msgspec.DecodeError):
-                content = await asyncio.to_thread(self._objects.read, bundle)
-                self._named.update(file.sha256 for file in files_of(content))
-        self._bundles = None
 
     def submission(self, job: str) -> bytes | None:
         """Return the submission of a job as JSON, None when there is no such job.
@@ -299,7 +289,7 @@ class KubernetesStore:
         if held is None:
             return None
         spec = held.spec_now
-        files = files_of(self._objects.read(spec.bundle)) if spec.bundle else ()
+        files = self._uploads.files_now(spec.bundle) if spec.bundle else ()
         submission = as_submission(spec, files)
         job_now = held.image.job
         return msgspec.json.encode(
@@ -308,23 +298,15 @@ class KubernetesStore:
 
     def objects_of(self, user: str, hashes: Iterable[str]) -> frozenset[str]:
         """Return those hashes that the user has uploaded."""
-        return frozenset(it for it in hashes if user in self._owners.get(it, ()))
+        return self._uploads.of(user, hashes)
 
     def unused_objects(self, before: float) -> tuple[str, ...]:
         """Return objects that no job names and nobody has uploaded since ``before``."""
-        if self._bundles is not None:
-            return ()
-        return tuple(
-            sha256
-            for sha256, users in self._owners.items()
-            if max(users.values(), default=0.0) < before and self._named[sha256] <= 0
-        )
+        return self._uploads.unused(before)
 
     async def forget_objects(self, hashes: Iterable[str]) -> None:
         """Remove these objects from the list."""
-        for sha256 in list(hashes):
-            users = self._owners.pop(sha256, {})
-            await asyncio.to_thread(self._objects.unmark, sha256, users)
+        await self._uploads.forget(hashes)
 
     def size(self) -> int:
         """Return the bytes of all specs; statuses are about as large."""
@@ -370,7 +352,7 @@ class KubernetesStore:
         try:
             if not self.objects_of(spec.user, [spec.bundle]):
                 raise FileNotFoundError
-            files = files_of(await asyncio.to_thread(self._objects.read, spec.bundle))
+            files = await self._uploads.files(spec.bundle)
         except (FileNotFoundError, msgspec.DecodeError):
             await self.refuse(offer.id, NO_BUNDLE)
             return None
@@ -404,19 +386,26 @@ class KubernetesStore:
         return inbound.seen(read)
 
     async def _listen(self, changes: AsyncIterator[Any]) -> None:
-        async for change in changes:
-            if isinstance(change, Listed):
-                continue
-            it: Seen = change.item
-            held = self._holding.jobs.get(it.id)
-            if isinstance(change, Vanished):
-                self._tell(inbound.forget(it, held, self._offers))
-            elif it.epoch > self._epoch:
-                raise NotLeading(
-                    f"Leader {it.epoch} has written a job; this is leader {self._epoch} no more."
-                )
-            else:
-                self._hear(it, held)
+        while True:
+            try:
+                async for change in changes:
+                    if not isinstance(change, Listed):
+                        self._take_in(change.item, gone=isinstance(change, Vanished))
+            except KubeFailure as failed:
+                log.error("what people apply is not heard, which is tried again: %s", failed)
+                await asyncio.sleep(DEAF_S)
+            changes = self._reflector.changes()
+
+    def _take_in(self, it: Seen, *, gone: bool) -> None:
+        held = self._holding.jobs.get(it.id)
+        if gone:
+            self._tell(inbound.forget(it, held, self._offers))
+        elif it.epoch > self._epoch:
+            raise NotLeading(
+                f"Leader {it.epoch} has written a job; this is leader {self._epoch} no more."
+            )
+        else:
+            self._hear(it, held)
 
     def _hear(self, it: Seen, held: Held | None) -> None:
         news = list(inbound.hear(it, held, self._offers))
@@ -433,15 +422,6 @@ class KubernetesStore:
     def _tell(self, news: Iterable[Written]) -> None:
         for one in news:
             self._inbox.put_nowait(one)
-
-
-def _hashes(spec: TrainingJobSpec) -> tuple[str, ...]:
-    """Return the objects that a job names itself."""
-    found = dict.fromkeys(file.sha256 for file in spec.files)
-    for one in (spec.bundle, spec.notebook and spec.notebook.sha256):
-        if one:
-            found[one] = None
-    return tuple(found)
 
 
 def _holds(held: Held) -> bool:

@@ -272,10 +272,12 @@ class Writer:
                 async with asyncio.timeout(LATEST_S):
                     await self._calm.wait()
             taken = waiting.take(lane.at_once)
-            await self.all(self._once(held) for held in taken if held.behind)
-            for held in taken:
-                if held.behind:
-                    self.later(held, lane)
+            try:
+                await self.all(self._once(held) for held in taken if held.behind)
+            finally:  # also when the store is closed meanwhile
+                for held in taken:
+                    if held.behind:
+                        self.later(held, lane)
             await asyncio.sleep(lane.rest_s)
 
     async def finish(self) -> None:

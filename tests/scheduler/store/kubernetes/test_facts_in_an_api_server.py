@@ -11,10 +11,11 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
+from benchpool_cluster.access import Access
 from benchpool_scheduler.contract import JobSubmission, ScriptEntry, SnapshotFile
 from benchpool_scheduler.core.states import Intent, JobState
-from benchpool_scheduler.errors import InvalidInput
-from benchpool_scheduler.kube import Connection, KubeUnavailable, NotLeading
+from benchpool_scheduler.errors import InvalidInput, Unavailable
+from benchpool_scheduler.kube import Connection, KubeUnavailable, NotLeading, connect
 from benchpool_scheduler.resources.jobs import TRAINING_JOBS
 from benchpool_scheduler.resources.leases import BUILD_LEASES
 from benchpool_scheduler.resources.pools import PROJECTS
@@ -430,7 +431,13 @@ async def test_objects_belong_to_who_uploaded_them_and_are_forgotten_when_unused
     for sha256, user in ((a, "susan"), (b, "susan"), (b, "../joe"), (c, "joe")):
         await store.commit(AddObject(sha256, user, 3, T))
     record = job()
+    brief = job()
+    await store.commit(add(brief, SnapshotFile("train.py", c, 3)))
+    assert set(store.unused_objects(4e9)) <= {a, b}
+    await store.commit(DropJob(brief.id))
     await store.commit(add(record, SnapshotFile("train.py", a, 3)))
+    await _until(lambda: asyncio.sleep(0, store.unused_objects(4e9)), bool)
+    assert set(store.unused_objects(4e9)) == {b, c}
     assert store.objects_of("susan", [a, b, c]) == {a, b}
     assert store.objects_of("../joe", [a, b, c]) == {b}
     await store.close()
@@ -513,6 +520,15 @@ async def test_commits_of_one_job_do_not_wait_for_ever_for_each_other(
     await store.commit(SaveJob(replace(record, priority=1000)))
     (found,) = (await make_store().open()).jobs
     assert found.priority == 50  # of the spec, which stays as it was accepted
+
+
+async def test_rights_that_do_not_reach_are_told_in_words(
+    access: Access, make_store: MakeStore, namespace: str
+) -> None:
+    someone = access.service_account(namespace, "weak")
+    async with connect(someone.kubeconfig) as weak:
+        with pytest.raises(Unavailable, match="its account may list and watch them"):
+            await make_store(connection=weak).open()
 
 
 async def test_a_wish_is_there_before_its_commit_returns(

@@ -1,0 +1,100 @@
+"""Who has uploaded what, and which jobs name it: kept in memory, so that asking costs nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections import Counter
+from collections.abc import Iterable
+
+import msgspec
+
+from benchpool_scheduler.contract import SnapshotFile
+from benchpool_scheduler.errors import BenchpoolError
+from benchpool_scheduler.resources.jobs import TrainingJobSpec
+from benchpool_scheduler.resources.submissions import bundle_of, files_of
+from benchpool_scheduler.store.kubernetes.objects import FsspecObjects
+from benchpool_scheduler.store.records import AddObject
+
+
+class Uploads:
+    """The uploads of everybody."""
+
+    def __init__(self, objects: FsspecObjects) -> None:
+        self._objects = objects
+        self._owners: dict[str, dict[str, float]] = {}
+        self._named: Counter[str] = Counter()
+        self._unread: list[str] | None = []
+
+    async def load(self) -> None:
+        """Learn who has what. Errors: Unavailable."""
+        self._owners = await asyncio.to_thread(self._objects.load)
+
+    async def keep(self, upload: AddObject) -> None:
+        """Note an upload. Errors: Unavailable."""
+        await asyncio.to_thread(self._objects.mark, upload.sha256, upload.user)
+        self._owners.setdefault(upload.sha256, {})[upload.user] = upload.at
+
+    def of(self, user: str, hashes: Iterable[str]) -> frozenset[str]:
+        """Return those that the user has uploaded."""
+        return frozenset(it for it in hashes if user in self._owners.get(it, ()))
+
+    def unused(self, before: float) -> tuple[str, ...]:
+        """Return those that no job names and nobody has uploaded since ``before``."""
+        if self._unread is not None:
+            return ()
+        return tuple(
+            sha256
+            for sha256, users in self._owners.items()
+            if max(users.values(), default=0.0) < before and self._named[sha256] <= 0
+        )
+
+    async def forget(self, hashes: Iterable[str]) -> None:
+        """Forget who uploaded these. Errors: Unavailable."""
+        for sha256 in list(hashes):
+            users = self._owners.pop(sha256, {})
+            await asyncio.to_thread(self._objects.unmark, sha256, users)
+
+    # ------------------------------------------------------------------ what jobs name
+
+    def found(self, spec: TrainingJobSpec) -> None:
+        """Note a job that was there at the start."""
+        self._named.update(named_by(spec))
+        if spec.bundle and self._unread is not None:
+            self._unread.append(spec.bundle)
+
+    def name(self, spec: TrainingJobSpec, objects: Iterable[str]) -> None:
+        """Note a new job; ``objects`` are all that it needs."""
+        self._named.update(dict.fromkeys((*named_by(spec), *objects)).keys())
+
+    def unname(self, spec: TrainingJobSpec) -> None:
+        """Note that a job is gone. What its list of many files named is kept until a restart."""
+        self._named.subtract(named_by(spec))
+
+    async def read_lists(self) -> None:
+        """Learn what the lists of many files name; until then nothing counts as unused."""
+        for bundle in self._unread or ():
+            with contextlib.suppress(FileNotFoundError, BenchpoolError, msgspec.DecodeError):
+                self._named.update(file.sha256 for file in await self.files(bundle))
+        self._unread = None
+
+    async def bundle(self, files: list[SnapshotFile]) -> str:
+        """Keep a list of many files; return its hash. Errors: Unavailable."""
+        return await asyncio.to_thread(self._objects.put_listed, bundle_of(files))
+
+    async def files(self, bundle: str) -> list[SnapshotFile]:
+        """Read a list of many files. Errors: FileNotFoundError, Unavailable, msgspec's."""
+        return files_of(await asyncio.to_thread(self._objects.read, bundle))
+
+    def files_now(self, bundle: str) -> list[SnapshotFile]:
+        """Read a list of many files at once. Errors: as ``files``."""
+        return files_of(self._objects.read(bundle))
+
+
+def named_by(spec: TrainingJobSpec) -> tuple[str, ...]:
+    """Return the objects that a job names itself."""
+    found = dict.fromkeys(file.sha256 for file in spec.files)
+    for one in (spec.bundle, spec.notebook and spec.notebook.sha256):
+        if one:
+            found[one] = None
+    return tuple(found)
