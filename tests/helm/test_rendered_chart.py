@@ -207,6 +207,8 @@ def test_every_secret_key_that_is_read_is_made() -> None:
         if "secretKeyRef" in variable.get("valueFrom", {})
     }
     assert read == set(made["data"])
+    page = (ROOT / "docs/howto/install-cluster.md").read_text()
+    assert [key for key in made["data"] if f"`{key}`" not in page] == []
 
 
 def test_services_and_policies_select_pods_that_are_there(rendered: Rendered) -> None:
