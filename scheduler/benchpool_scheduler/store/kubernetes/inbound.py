@@ -28,6 +28,7 @@ from benchpool_scheduler.store.inbound import (
 )
 from benchpool_scheduler.store.kubernetes.holding import Held
 from benchpool_scheduler.store.kubernetes.identifiers import id_of
+from benchpool_scheduler.store.kubernetes.rebuilding import as_image
 from benchpool_scheduler.store.records import Note
 
 NO_USER = Note(
@@ -148,6 +149,25 @@ def seen(read: Read) -> Seen | None:
         read.status.revision,
         read.refused,
         offer,
+    )
+
+
+def found(read: Read, it: Seen, spec: TrainingJobSpec) -> Held:
+    """Return an accepted job as it was found at the start."""
+    if spec.name is None:
+        spec = msgspec.structs.replace(spec, name=it.name[:100])
+    image = as_image(it.id, spec, read.status, read.created)
+    return Held(
+        image,
+        it.name,
+        bytes(read.spec),
+        uid=it.uid,
+        version=it.version,
+        generation=it.generation,
+        revision=max(1, it.revision),
+        written=max(1, it.revision),
+        suspend=read.status.suspend if read.status.id is not None else it.suspend,
+        workers=image.job.workers,
     )
 
 

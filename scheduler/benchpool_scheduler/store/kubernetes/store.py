@@ -21,8 +21,6 @@ from typing import Any
 import msgspec
 
 from benchpool_scheduler.contract import Job, JobSubmission
-from benchpool_scheduler.contract_kubernetes import ACCEPTED, JOB, PROJECT, USER
-from benchpool_scheduler.core.states import JobState
 from benchpool_scheduler.errors import BenchpoolError, Unavailable
 from benchpool_scheduler.kube import (
     Conflict,
@@ -47,10 +45,10 @@ from benchpool_scheduler.store.kubernetes.holding import Held, Holding, Touched
 from benchpool_scheduler.store.kubernetes.inbound import NO_BUNDLE, NO_USER, Offer, Read, Seen
 from benchpool_scheduler.store.kubernetes.objects import FsspecObjects
 from benchpool_scheduler.store.kubernetes.translation import (
-    Image,
     Told,
-    as_image,
-    moment,
+    is_news,
+    is_plain,
+    metadata_of,
     refusal,
     told_of,
 )
@@ -155,20 +153,7 @@ class KubernetesStore:
             self._tell(inbound.hear(it, None, self._offers))
             return
         spec = msgspec.json.decode(read.spec, type=TrainingJobSpec)
-        if spec.name is None:
-            spec = msgspec.structs.replace(spec, name=it.name[:100])
-        held = Held(
-            as_image(it.id, spec, read.status, read.created),
-            it.name,
-            bytes(read.spec),
-            uid=it.uid,
-            version=it.version,
-            generation=it.generation,
-            revision=max(1, it.revision),
-            written=max(1, it.revision),
-            suspend=read.status.suspend if read.status.id is not None else it.suspend,
-        )
-        held.workers = held.image.job.workers
+        held = inbound.found(read, it, spec)
         self._holding.put(held)
         self._uploads.found(spec)
         self._hear(it, held)
@@ -253,7 +238,7 @@ class KubernetesStore:
                 self._holding.forget_added(job.id)
                 raise
         self._uploads.name(held.spec_now, change.objects)
-        if offer is None and not _is_plain(held.image):
+        if offer is None and not is_plain(held.image):
             await self._writer.settle(held)
         else:
             # That it was accepted is known by the annotation, or is found again in the same way.
@@ -267,15 +252,7 @@ class KubernetesStore:
             bundle = await self._uploads.bundle(submission.files)
         spec = as_spec(submission, job.user, job.name, job.project, bundle)
         held.spec, held.workers = msgspec.json.encode(spec), spec.workers
-        about = ObjectMeta(
-            job.id,
-            labels={JOB: job.id},
-            annotations={
-                USER: job.user,
-                PROJECT: job.project,
-                ACCEPTED: moment(job.submitted).isoformat(),
-            },
-        )
+        about = metadata_of(job)
         await self._writer.create(held, envelope(JOBS, about, spec=msgspec.Raw(held.spec)))
 
     # ------------------------------------------------------------------ reading
@@ -319,7 +296,7 @@ class KubernetesStore:
         for id_, it in told.items():
             held = self._holding.jobs.get(id_)
             if held is not None and it != held.told:
-                news = _is_news(held.told, it)
+                news = is_news(held.told, it)
                 held.told = it
                 if news:
                     held.revision += 1
@@ -427,24 +404,3 @@ class KubernetesStore:
 def _holds(held: Held) -> bool:
     newest = held.image.newest
     return newest is not None and bool(newest.live_workers)
-
-
-def _is_plain(image: Image) -> bool:
-    """Tell whether an object without a status says the same."""
-    job = image.job
-    return (
-        job.state is JobState.QUEUED
-        and not image.attempts
-        and job.note is None
-        and job.queued_since == job.submitted
-    )
-
-
-def _is_news(before: Told, now: Told) -> bool:
-    """Tell whether what is told changed by more than its numbers."""
-    return _gist(before) != _gist(now)
-
-
-def _gist(told: Told) -> tuple[object, ...]:
-    code = None if told.reason is None else told.reason.code
-    return code, told.over_quota, told.likely is None

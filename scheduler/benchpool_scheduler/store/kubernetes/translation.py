@@ -1,4 +1,6 @@
-"""Records as the status of a ``TrainingJob``, and back: nothing is lost but parts of microseconds.
+"""Records as the status of a ``TrainingJob``: nothing is lost but parts of microseconds.
+
+``rebuilding`` is the way back.
 
 A status that grows without bound would not be taken by the API server: of many attempts and
 preemptions the oldest are left out, and texts are cut.
@@ -6,16 +8,16 @@ preemptions the oldest are left out, and texts are cut.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Literal
 
 from msgspec import Struct
 
 from benchpool_scheduler import contract
-from benchpool_scheduler.contract_kubernetes import JOB
-from benchpool_scheduler.core.states import HOLDS_GPUS, Intent, JobState
-from benchpool_scheduler.resources.declaring import Condition
+from benchpool_scheduler.contract_kubernetes import ACCEPTED, JOB, PROJECT, USER
+from benchpool_scheduler.core.states import HOLDS_GPUS, JobState
+from benchpool_scheduler.resources.declaring import Condition, ObjectMeta
 from benchpool_scheduler.resources.jobs import (
     AttemptStatus,
     EstimatedStart,
@@ -23,7 +25,6 @@ from benchpool_scheduler.resources.jobs import (
     PreemptionStatus,
     ProgressStatus,
     Reason,
-    TrainingJobSpec,
     TrainingJobStatus,
     WishStatus,
     WorkerStatus,
@@ -33,7 +34,6 @@ from benchpool_scheduler.store.records import (
     JobProgress,
     JobRecord,
     Note,
-    Place,
     PreemptionRecord,
     Wish,
     WorkerRecord,
@@ -294,123 +294,35 @@ def _preemption(it: PreemptionRecord) -> PreemptionStatus:
     )
 
 
-# --------------------------------------------------------------------------- from a status
-
-
-def as_image(id_: str, spec: TrainingJobSpec, status: TrainingJobStatus, created: float) -> Image:
-    """Return the job that an accepted object is.
-
-    Args:
-        created: When the object was created, for one whose status was not written yet.
-    """
-    submitted = created if status.submitted is None else status.submitted.timestamp()
-    queued = submitted if status.queued_since is None else status.queued_since.timestamp()
-    topology = spec.topology
-    workers = status.accepted_workers or spec.workers
-    job = JobRecord(
-        id=id_,
-        name=spec.name or id_,
-        project=status.project or spec.project or "",
-        user=status.user or spec.user or "",
-        state=JobState.QUEUED if status.state is None else JobState(status.state.value),
-        submitted=submitted,
-        queued_since=queued,
-        gpus=spec.gpus,
-        workers=workers,
-        min_workers=status.accepted_least or spec.min_workers or workers,
-        priority=spec.priority,
-        preemptible=spec.preemptible,
-        time_limit_s=spec.time_limit_seconds,
-        key=spec.key,
-        attempt=status.attempt,
-        started=seconds(status.started),
-        ended=seconds(status.ended),
-        exit_code=status.exit_code,
-        wish=_read_wish(status.wish),
-        note=_note(status.note),
-        promised=tuple(Place(it.node, it.gpus) for it in status.promised),
-        progress=_read_progress(status.progress),
-        gpu_models=tuple(spec.gpu_models),
-        required_level=None if topology is None else topology.required,
-        preferred_level=None if topology is None else topology.preferred,
-        spread=spec.spread,
-        cpus=spec.cpus or 0.0,
-        memory_gib=spec.memory_gib or 0.0,
-    )
-    return Image(
-        job,
-        tuple(_read_attempt(id_, it) for it in status.attempts),
-        tuple(_read_preemption(id_, it) for it in status.preemptions),
+def metadata_of(job: JobRecord) -> ObjectMeta:
+    """Return the metadata of the object of a job that came in through the API."""
+    return ObjectMeta(
+        job.id,
+        labels={JOB: job.id},
+        annotations={
+            USER: job.user,
+            PROJECT: job.project,
+            ACCEPTED: moment(job.submitted).isoformat(),
+        },
     )
 
 
-def _note(reason: Reason | None) -> Note | None:
-    if reason is None:
-        return None
-    return Note(reason.code, reason.text, reason.remedy, reason.numbers)
-
-
-def _read_wish(wish: WishStatus | None) -> Wish | None:
-    if wish is None:
-        return None
-    return Wish(
-        kind=Intent(wish.kind),
-        at=wish.at.timestamp(),
-        grace_s=wish.grace_s,
-        by=wish.by,
-        for_=wish.for_,
-        text=wish.text,
-        claimant=wish.claimant,
+def is_plain(image: Image) -> bool:
+    """Tell whether an object without a status says the same."""
+    job = image.job
+    return (
+        job.state is JobState.QUEUED
+        and not image.attempts
+        and job.note is None
+        and job.queued_since == job.submitted
     )
 
 
-def _read_progress(it: ProgressStatus | None) -> JobProgress | None:
-    if it is None:
-        return None
-    return JobProgress(it.at.timestamp(), it.fraction, it.text, seconds(it.checkpoint_at))
+def is_news(before: Told, now: Told) -> bool:
+    """Tell whether what is told changed by more than its numbers."""
+    return _gist(before) != _gist(now)
 
 
-def _read_attempt(job: str, it: AttemptStatus) -> AttemptRecord:
-    return AttemptRecord(
-        job=job,
-        attempt=it.attempt,
-        decided=it.decided.timestamp(),
-        workers=_read_workers(it.workers),
-        started=seconds(it.started),
-        ended=seconds(it.ended),
-        exit_code=it.exit_code,
-        ended_by=it.ended_by,
-        port=it.port,
-    )
-
-
-def _read_workers(workers: Iterable[WorkerStatus]) -> tuple[WorkerRecord, ...]:
-    return tuple(
-        WorkerRecord(
-            index=it.index,
-            node=it.node,
-            gpus=it.gpus,
-            started=seconds(it.started),
-            ended=seconds(it.ended),
-            exit_code=it.exit_code,
-            ended_by=it.ended_by,
-            text=it.text,
-            leaving=it.leaving,
-        )
-        for it in workers
-    )
-
-
-def _read_preemption(job: str, it: PreemptionStatus) -> PreemptionRecord:
-    return PreemptionRecord(
-        job=job,
-        attempt=it.attempt,
-        at=it.at.timestamp(),
-        claimant=it.claimant,
-        for_=it.for_,
-        rule=it.rule,
-        lost_gpu_s=it.lost_gpu_s,
-        gpus=it.gpus,
-        resumed_at=seconds(it.resumed_at),
-        resumed_on=it.resumed_on,
-    )
+def _gist(told: Told) -> tuple[object, ...]:
+    code = None if told.reason is None else told.reason.code
+    return code, told.over_quota, told.likely is None

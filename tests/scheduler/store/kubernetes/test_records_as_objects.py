@@ -28,12 +28,12 @@ from benchpool_scheduler.resources.submissions import (
     files_of,
 )
 from benchpool_scheduler.store.kubernetes.holding import told_again
+from benchpool_scheduler.store.kubernetes.rebuilding import as_image
 from benchpool_scheduler.store.kubernetes.translation import (
     MOST,
     MOST_WORKERS,
     Image,
     Told,
-    as_image,
     as_status,
     newest_attempts,
 )

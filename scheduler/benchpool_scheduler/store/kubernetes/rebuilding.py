@@ -1,0 +1,147 @@
+"""The status of a ``TrainingJob`` as records: what ``translation`` wrote is found again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from benchpool_scheduler.core.states import Intent, JobState
+from benchpool_scheduler.resources.jobs import (
+    AttemptStatus,
+    PreemptionStatus,
+    ProgressStatus,
+    Reason,
+    TrainingJobSpec,
+    TrainingJobStatus,
+    WishStatus,
+    WorkerStatus,
+)
+from benchpool_scheduler.store.kubernetes.translation import Image, seconds
+from benchpool_scheduler.store.records import (
+    AttemptRecord,
+    JobProgress,
+    JobRecord,
+    Note,
+    Place,
+    PreemptionRecord,
+    Wish,
+    WorkerRecord,
+)
+
+
+def as_image(id_: str, spec: TrainingJobSpec, status: TrainingJobStatus, created: float) -> Image:
+    """Return the job that an accepted object is.
+
+    Args:
+        created: When the object was created, for one whose status was not written yet.
+    """
+    submitted = created if status.submitted is None else status.submitted.timestamp()
+    queued = submitted if status.queued_since is None else status.queued_since.timestamp()
+    topology = spec.topology
+    workers = status.accepted_workers or spec.workers
+    job = JobRecord(
+        id=id_,
+        name=spec.name or id_,
+        project=status.project or spec.project or "",
+        user=status.user or spec.user or "",
+        state=JobState.QUEUED if status.state is None else JobState(status.state.value),
+        submitted=submitted,
+        queued_since=queued,
+        gpus=spec.gpus,
+        workers=workers,
+        min_workers=status.accepted_least or spec.min_workers or workers,
+        priority=spec.priority,
+        preemptible=spec.preemptible,
+        time_limit_s=spec.time_limit_seconds,
+        key=spec.key,
+        attempt=status.attempt,
+        started=seconds(status.started),
+        ended=seconds(status.ended),
+        exit_code=status.exit_code,
+        wish=_read_wish(status.wish),
+        note=_note(status.note),
+        promised=tuple(Place(it.node, it.gpus) for it in status.promised),
+        progress=_read_progress(status.progress),
+        gpu_models=tuple(spec.gpu_models),
+        required_level=None if topology is None else topology.required,
+        preferred_level=None if topology is None else topology.preferred,
+        spread=spec.spread,
+        cpus=spec.cpus or 0.0,
+        memory_gib=spec.memory_gib or 0.0,
+    )
+    return Image(
+        job,
+        tuple(_read_attempt(id_, it) for it in status.attempts),
+        tuple(_read_preemption(id_, it) for it in status.preemptions),
+    )
+
+
+def _note(reason: Reason | None) -> Note | None:
+    if reason is None:
+        return None
+    return Note(reason.code, reason.text, reason.remedy, reason.numbers)
+
+
+def _read_wish(wish: WishStatus | None) -> Wish | None:
+    if wish is None:
+        return None
+    return Wish(
+        kind=Intent(wish.kind),
+        at=wish.at.timestamp(),
+        grace_s=wish.grace_s,
+        by=wish.by,
+        for_=wish.for_,
+        text=wish.text,
+        claimant=wish.claimant,
+    )
+
+
+def _read_progress(it: ProgressStatus | None) -> JobProgress | None:
+    if it is None:
+        return None
+    return JobProgress(it.at.timestamp(), it.fraction, it.text, seconds(it.checkpoint_at))
+
+
+def _read_attempt(job: str, it: AttemptStatus) -> AttemptRecord:
+    return AttemptRecord(
+        job=job,
+        attempt=it.attempt,
+        decided=it.decided.timestamp(),
+        workers=_read_workers(it.workers),
+        started=seconds(it.started),
+        ended=seconds(it.ended),
+        exit_code=it.exit_code,
+        ended_by=it.ended_by,
+        port=it.port,
+    )
+
+
+def _read_workers(workers: Iterable[WorkerStatus]) -> tuple[WorkerRecord, ...]:
+    return tuple(
+        WorkerRecord(
+            index=it.index,
+            node=it.node,
+            gpus=it.gpus,
+            started=seconds(it.started),
+            ended=seconds(it.ended),
+            exit_code=it.exit_code,
+            ended_by=it.ended_by,
+            text=it.text,
+            leaving=it.leaving,
+        )
+        for it in workers
+    )
+
+
+def _read_preemption(job: str, it: PreemptionStatus) -> PreemptionRecord:
+    return PreemptionRecord(
+        job=job,
+        attempt=it.attempt,
+        at=it.at.timestamp(),
+        claimant=it.claimant,
+        for_=it.for_,
+        rule=it.rule,
+        lost_gpu_s=it.lost_gpu_s,
+        gpus=it.gpus,
+        resumed_at=seconds(it.resumed_at),
+        resumed_on=it.resumed_on,
+    )
