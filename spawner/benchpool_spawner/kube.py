@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import textwrap
 import time
 from collections.abc import Awaitable, Mapping
 from typing import Any
@@ -283,10 +284,12 @@ class BenchpoolKubeSpawner(QuotaMixin, KubeSpawner):  # type: ignore[misc]
     async def _tell_events(self) -> None:
         """Turn what Kubernetes says of the pod into steps, as it comes."""
         seen: set[str] = set()
+        begun, patient = time.monotonic(), 0.0
         while True:
             await asyncio.sleep(EVENTS_S)
             if self._steps is None or self.pod_reflector is None:
                 continue
+            patient = self._ask_for_patience(time.monotonic() - begun, patient)
             for event in self.events:
                 uid = f"{event['metadata']['uid']} {event['metadata'].get('resourceVersion')}"
                 if uid not in seen:
@@ -295,6 +298,16 @@ class BenchpoolKubeSpawner(QuotaMixin, KubeSpawner):  # type: ignore[misc]
             pod = self.pod_reflector.pods.get(f"{self.namespace}/{self.pod_name}")
             for told in kube_words.of_pod(pod or {}):
                 self._tell(told, None)
+
+    def _ask_for_patience(self, elapsed: float, last: float) -> float:
+        """Say KubeSpawner's own message now and then in a slow start; return when it was last."""
+        threshold = getattr(self, "slow_spawn_message_threshold", 0)  # since KubeSpawner 7.1
+        if not threshold or elapsed < max(threshold, last + self.slow_spawn_message_frequency):
+            return last
+        if self._steps is not None:
+            text = textwrap.dedent(self.slow_spawn_message).strip()
+            self._steps.add(text.format(seconds=int(elapsed)), 50)
+        return elapsed
 
     def _tell(self, told: kube_words.Told, event: Mapping[str, Any] | None) -> None:
         if self._steps is None or told == self._last_told:

@@ -16,6 +16,7 @@ from benchpool_scheduler.contract import NodeRequirement
 from benchpool_scheduler.contract_kubernetes import ADMISSION_GATE, GPU_RESOURCE
 from benchpool_spawner.kube import BenchpoolKubeSpawner
 from benchpool_spawner.kube_requests import Wish
+from benchpool_spawner.steps import Steps
 
 LEASE_ID = "a" * 26
 
@@ -192,6 +193,19 @@ async def test_a_hook_of_the_administrator_counts_for_what_is_leased(
     monkeypatch.setattr(spawner, "_reserve_for", note)
     await spawner.run_pre_spawn_hook()
     assert asked == [3]
+
+
+@pytest.mark.usefixtures("kubeconfig")
+async def test_kubespawners_message_of_a_slow_start_is_told_when_it_says() -> None:
+    spawner = BenchpoolKubeSpawner(
+        _mock=True, slow_spawn_message_threshold=10, slow_spawn_message="still {seconds} s"
+    )
+    spawner._steps = Steps()
+    last = 0.0
+    for elapsed in (5.0, 11.0, 12.0, 17.0):
+        last = spawner._ask_for_patience(elapsed, last)
+    follow = spawner._steps.follow()
+    assert [(await anext(follow)).text for _ in range(2)] == ["still 11 s", "still 17 s"]
 
 
 @pytest.mark.usefixtures("kubeconfig")
