@@ -33,10 +33,11 @@ from typing import Any, Generic, TypeVar
 import msgspec
 from msgspec import Struct
 
-from benchpool_scheduler.kube.connection import Connection, Params
+from benchpool_scheduler.kube.connection import Connection
 from benchpool_scheduler.kube.failures import Gone, KubeUnavailable, Status, failure
 from benchpool_scheduler.kube.kinds import Kind
 from benchpool_scheduler.kube.patience import AGAIN
+from benchpool_scheduler.kube.wire import Params
 
 log = logging.getLogger(__name__)
 

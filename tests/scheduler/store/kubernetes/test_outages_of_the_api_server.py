@@ -53,7 +53,7 @@ async def test_what_was_begun_is_finished_when_the_api_server_is_back(
     monkeypatch: pytest.MonkeyPatch,
     how: str,
 ) -> None:
-    monkeypatch.setattr("benchpool_scheduler.kube.connection.REQUEST_S", 2.0)
+    monkeypatch.setattr("benchpool_scheduler.kube.wire.REQUEST_S", 2.0)
     monkeypatch.setattr(connection, "_patience", Patience(total_s=3.0))
     said: list[str | None] = []
     store = make_store(epoch=1, report=said.append)
