@@ -7,7 +7,7 @@ the front is never looked at again.
 from __future__ import annotations
 
 from bisect import insort
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import chain
 from math import gcd
@@ -35,12 +35,11 @@ class Givers:
         self._by_project: dict[NodeName, dict[int, int]] = {}
         self._most: dict[tuple[int, int | None], int] = {}
         self._lowest: dict[int, Chunk] = {}
+        self._below: dict[tuple[int, int, bool, bool], bool] = {}
         self._freest: dict[object, list[NodeRoom]] = {}
 
-    def projects(self, where: NodeName | None = None) -> list[int]:
-        """Return the projects that could give something, on a node or anywhere."""
-        if where is not None:
-            return sorted({chunk.work.branch.index for chunk in self.on_node(where)})
+    def projects(self) -> list[int]:
+        """Return the projects that could give something."""
         found = {*self.chunks.bands, *self._fresh}
         if self.protected:
             found |= set(self.chunks.protected)
@@ -142,7 +141,11 @@ class Givers:
 
     def gives_below(self, work: Work, *, by_youth: bool) -> bool:
         """Tell whether the job's project could give something that goes after it."""
-        if self.chunks.gives_below(work, by_youth=by_youth):
+        key = work.branch.index, work.job.priority, work.long, by_youth
+        below = self._below.get(key)
+        if below is None:
+            below = self._below[key] = self.chunks.gives_below(work, by_youth=by_youth)
+        if below:
             return True
         fresh = self._fresh.get(work.branch.index, ())
         return any(goes_after(chunk.work, work, by_youth=by_youth) for _, chunk in fresh)
@@ -150,7 +153,7 @@ class Givers:
     def reader(
         self,
         index: int,
-        where: NodeName | None,
+        here: Mapping[int, list[Chunk]] | None,
         useful: Callable[[Chunk], bool],
         *,
         smallest: bool = False,
@@ -158,20 +161,19 @@ class Givers:
         """Return what hands out a project's useful chunks one by one, the first to go first.
 
         Args:
-            where: Only those on this node.
+            here: Only these, by project (``on_node_by_project``).
             smallest: Small ones before large ones.
         """
-        if where is not None:
-            here = [c for c in self.on_node(where) if c.work.branch.index == index]
-            entries = iter(sorted(here, key=lambda c: self._order(c)))
+        if here is not None:
+            entries = iter(sorted(here[index], key=self._order))
         elif smallest:
             entries = self.chunks.smallest_first(index)
         else:
             entries = self._all(index)
 
         def next_chunk() -> Chunk | None:
-            here = (c for c in entries if not c.gone and not c.paying and useful(c))
-            return next(here, None)
+            able = (c for c in entries if not c.gone and not c.paying and useful(c))
+            return next(able, None)
 
         return next_chunk
 
@@ -186,6 +188,13 @@ class Givers:
     def cheapest(self, index: int) -> list[Chunk]:
         """Return of each priority and size the whole job of a project that loses least."""
         return list(self.chunks.cheapest(index))
+
+    def on_node_by_project(self, where: NodeName) -> dict[int, list[Chunk]]:
+        """Return what could be taken on a node, by project."""
+        found: dict[int, list[Chunk]] = {}
+        for chunk in self.on_node(where):
+            found.setdefault(chunk.work.branch.index, []).append(chunk)
+        return found
 
     def on_node(self, where: NodeName) -> list[Chunk]:
         """Return what could be taken on a node, in no order."""

@@ -9,7 +9,7 @@ costs the same whatever number of indexes there are, and a question costs what h
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 from benchpool_scheduler.core.bits import members, set_of
@@ -22,13 +22,21 @@ Number = TypeVar("Number", bound=Hashable)
 """A node's number, or anything else that can be compared; None where a node is to be left out."""
 
 
+Mark = tuple[int, int]
+"""How often the log was forgotten, and how much is in it."""
+
+
 @dataclass(slots=True)
 class _Index(Generic[Number]):
-    """The numbers by the node's order, and the sets by number, as of a place in the log."""
+    """The numbers by the node's order, and the sets by number, as of a place in the log.
+
+    ``again``: nodes that must be looked at besides those in the log after that place.
+    """
 
     of: list[Number | None]
     sets: dict[Number, int]
     read: int
+    again: set[int] = field(default_factory=set)
 
 
 class Indexes:
@@ -38,6 +46,7 @@ class Indexes:
         self._nodes = nodes
         self._by_order = {node.order: node for node in nodes}
         self._log: list[int] = []
+        self._forgotten = 0
         self._known: dict[Hashable, _Index[Any]] = {}
 
     def changed(self, node: NodeRoom) -> None:
@@ -47,6 +56,23 @@ class Indexes:
             if len(self._log) > 4 * len(self._nodes) + 1000:
                 self._log.clear()
                 self._known.clear()
+                self._forgotten += 1
+
+    def mark(self) -> Mark:
+        """Return a place to go back to when all that changes from now on is undone."""
+        return self._forgotten, len(self._log)
+
+    def back_to(self, mark: Mark) -> None:
+        """All nodes are as they were at the mark: only who has looked since must look again."""
+        forgotten, place = mark
+        if forgotten != self._forgotten or place == len(self._log):
+            return
+        since = set(self._log[place:])
+        for index in self._known.values():
+            if index.read > place:
+                index.again |= since
+                index.read = place
+        del self._log[place:]
 
     def sets(
         self,
@@ -65,7 +91,7 @@ class Indexes:
             index = self._made(sets)
             if len(self._known) >= MOST_INDEXES:
                 del self._known[next(iter(self._known))]
-        elif index.read < len(self._log):
+        elif index.again or index.read < len(self._log):
             self._read(index, number)
         self._known[key] = index
         return index.sets
@@ -90,7 +116,7 @@ class Indexes:
 
     def _read(self, index: _Index[Number], number: Callable[[NodeRoom], Number | None]) -> None:
         sets = index.sets
-        for order in set(self._log[index.read :]):
+        for order in index.again.union(self._log[index.read :]):
             found, before = number(self._by_order[order]), index.of[order]
             if found == before:
                 continue
@@ -103,3 +129,4 @@ class Indexes:
             if found is not None:
                 sets[found] = sets.get(found, 0) | bit
         index.read = len(self._log)
+        index.again.clear()

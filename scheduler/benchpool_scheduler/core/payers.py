@@ -32,9 +32,10 @@ class Payers:
         self._heads: dict[int, Chunk] = {}
         self._heap: list[Entry] = []
         givers = entitled.givers
+        here = None if where is None else givers.on_node_by_project(where)
         self._readers: dict[int, Callable[[], Chunk | None]] = {
-            index: givers.reader(index, where, self._useful, smallest=smallest)
-            for index in givers.projects(where)
+            index: givers.reader(index, here, self._useful, smallest=smallest)
+            for index in (givers.projects() if here is None else sorted(here))
             if entitled.may_give(index)
         }
         for index in self._readers:

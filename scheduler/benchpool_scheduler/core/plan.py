@@ -347,7 +347,8 @@ class Pass:
     def _reasons(self) -> dict[JobId, Reason]:
         waiting = chain(self.queue.waiting(), self.backfill.waiting())
         reasons = reasons_of(self.board, self.givers, waiting)
-        return reasons | self.backfill.reasons(reasons)
+        reasons.update(self.backfill.reasons(reasons))
+        return reasons
 
     def _wake_s(self) -> float | None:
         """Return when time alone may change the answer.

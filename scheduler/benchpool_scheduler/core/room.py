@@ -17,7 +17,7 @@ from benchpool_scheduler.core.bits import members, set_of
 from benchpool_scheduler.core.buckets import Buckets
 from benchpool_scheduler.core.domains import Levels
 from benchpool_scheduler.core.fragments import Usual, state_of
-from benchpool_scheduler.core.indexes import Indexes
+from benchpool_scheduler.core.indexes import Indexes, Mark
 from benchpool_scheduler.core.model import JobId, Node, NodeName, Worker
 from benchpool_scheduler.core.node_room import PLENTY, NodeRoom
 from benchpool_scheduler.core.works import Fit, Work
@@ -326,6 +326,14 @@ class Room:
         for some in self.by_free[soon][gpus:]:
             found |= some
         return found
+
+    def mark(self) -> Mark:
+        """Return the present as something to come back to, see ``back_to``."""
+        return self._indexes.mark()
+
+    def back_to(self, mark: Mark) -> None:
+        """Forget what changed since a mark: all of it was undone."""
+        self._indexes.back_to(mark)
 
     def _changed(self, node: NodeRoom) -> None:
         now, soon = node.now, node.soon

@@ -40,6 +40,8 @@ class Standing:
         quota, held = self.tree.branches[index].quota, self.ledger.held[index]
         if extra[0] and quota[0] is not None and held[0] + extra[0] > quota[0]:
             return False
+        if not extra[1] and not extra[2]:
+            return True
         return all(
             not extra[r] or (bound := quota[r]) is None or held[r] + extra[r] <= bound
             for r in (1, 2)
@@ -61,14 +63,20 @@ class Standing:
         held, share = self.ledger.held[index], self.shares[index]
         if wanted[0] and held[0] > share[0]:
             return True
+        if not wanted[1] and not wanted[2]:
+            return False
         quota = self.tree.branches[index].quota
         return any(wanted[r] and held[r] > share[r] and quota[r] is not None for r in (1, 2))
 
     def above_quota(self, index: int, wanted: Amounts) -> bool:
         """Tell whether it is above its guaranteed quota in something that is wanted."""
         held, quota = self.ledger.held[index], self.tree.branches[index].quota
+        if wanted[0] and quota[0] is not None and held[0] > quota[0]:
+            return True
+        if not wanted[1] and not wanted[2]:
+            return False
         return any(
-            wanted[r] and (bound := quota[r]) is not None and held[r] > bound for r in range(3)
+            wanted[r] and (bound := quota[r]) is not None and held[r] > bound for r in (1, 2)
         )
 
     def most_to_claim(self, index: int) -> float:

@@ -55,6 +55,7 @@ class Claim:
         self.entitled = Entitlement(board, givers, work, workers)
         self.wanted = self.entitled.wanted
         self.paid: list[Paid] = []
+        self._before = board.room.mark()
         self.delayed_until_s: float | None = None
         self._payable: dict[int, int] = {}
 
@@ -129,6 +130,7 @@ class Claim:
         for paid in reversed(self.paid):
             self._hold_again(paid.chunk)
         self.paid = []
+        self.board.room.back_to(self._before)
 
     @property
     def lost(self) -> float:
