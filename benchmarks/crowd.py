@@ -32,6 +32,7 @@ from benchpool_scheduler.runtime import (
     EndedBy,
     Launch,
     LogChunk,
+    NodeFacts,
     Notice,
     WorkerEnded,
     WorkerEvent,
@@ -147,6 +148,14 @@ class Workers:
     async def devices(self) -> tuple[Device, ...]:
         """Return the GPUs."""
         return self._gpus
+
+    async def nodes(self) -> tuple[NodeFacts, ...]:
+        """Return nothing: of these machines only the GPUs are known."""
+        return ()
+
+    def nodes_for_claim(self, claim: str) -> frozenset[str] | None:
+        """Return that any node will do."""
+        return None
 
     async def start(self, launch: Launch) -> None:
         """Run."""
