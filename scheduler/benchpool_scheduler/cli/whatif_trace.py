@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from benchpool_scheduler.cli.verb import Options
-from benchpool_scheduler.cli.whatif_verb import read
 from benchpool_scheduler.configuration import load
 from benchpool_scheduler.contract_whatif import WorkloadWhatIf
 from benchpool_scheduler.core.expansion import with_nodes
@@ -23,15 +22,19 @@ FROM_REPLAY = (
 )
 
 
-def replayed(options: Options) -> WorkloadWhatIf:
+def replayed(options: Options, declared: str | None) -> WorkloadWhatIf:
     """Replay a trace before and after.
 
     Before: the pool and the quotas that ``benchpool replay`` would take. After: the projects and
     the policy of ``--config``, if there is one, and so many more GPUs.
 
+    Args:
+        options: What the verb was given.
+        declared: The text of the file that ``--config`` names.
+
     Errors: InvalidInput.
     """
-    if options["config"] is None and not options["more_gpus"]:
+    if declared is None and not options["more_gpus"]:
         raise InvalidInput(
             "Nothing would be otherwise: name a configuration with --config, --more-gpus, or both.",
             field="config",
@@ -48,7 +51,7 @@ def replayed(options: Options) -> WorkloadWhatIf:
     found = report.prepared(given)
     before = Side(found.pool.as_nodes(), _projects(found), Policy(restart_s=given.restart_s))
     costs = Costs(given.restart_s, given.lost_progress_s)
-    after = _after(options, found.pool, before)
+    after = _after(options, declared, found.pool, before)
     return workloads.answer(replay_both(found.jobs, before, after, costs, found.window_s))
 
 
@@ -56,12 +59,11 @@ def _projects(found: report.Prepared) -> tuple[Project, ...]:
     return tuple(Project(ProjectName(name), quota=gpus) for name, gpus in found.quotas.items())
 
 
-def _after(options: Options, pool: Pool, before: Side) -> Side:
+def _after(options: Options, declared: str | None, pool: Pool, before: Side) -> Side:
     after = replace(before, nodes=_grown(pool, options["more_gpus"]))
-    if options["config"] is None:
+    if declared is None:
         return after
-    source = options["config"]
-    configuration = load(read(source), str(source))
+    configuration = load(declared, str(options["config"]))
     projects = tuple(settings.project for settings in configuration.projects)
     return replace(after, projects=projects, policy=configuration.policy)
 

@@ -75,17 +75,18 @@ WAIT_COLUMNS = (
 
 
 def _whatif(session: Session, options: Options) -> int:
+    declared = None if options["config"] is None else _read(options["config"])
     if options["trace"] is not None:
         from benchpool_scheduler.cli import whatif_trace
 
-        workload = whatif_trace.replayed(options)
+        workload = whatif_trace.replayed(options, declared)
         if session.screen.json:
             session.screen.value(workload)
         else:
             show_workload(session.screen, workload)
         return 0
     question = WhatIfQuestion(
-        config=None if options["config"] is None else read(options["config"]),
+        config=declared,
         more_gpus=options["more_gpus"],
         gpu_model=options["gpu_model"],
         gpus_per_node=options["gpus_per_node"],
@@ -99,7 +100,7 @@ def _whatif(session: Session, options: Options) -> int:
     return 0
 
 
-def read(path: Path) -> str:
+def _read(path: Path) -> str:
     """Return the text of a file. Errors: InvalidInput."""
     try:
         return path.read_text(encoding="utf-8")
