@@ -119,9 +119,9 @@ async def why_missing(
         job = await connection.get(kinds.JOBS, attempt.name, namespace=settings.namespace, as_=Job)
     except NotFound:
         text = "somebody deleted its Job"
-        return Trouble("job", text, 0.0, EndedBy.LOST, False)
+        return Trouble("job", text, 0.0, EndedBy.LOST)
     if job.over or job.metadata.deletion_timestamp:
-        return Trouble("job", "its Job has ended without it", 0.0, EndedBy.LOST, False)
+        return Trouble("job", "its Job has ended without it", 0.0, EndedBy.LOST)
     events = await connection.list(
         kinds.EVENTS,
         namespace=settings.namespace,
@@ -133,8 +133,8 @@ async def why_missing(
         quota = "exceeded quota" in said
         text = f"the cluster refuses its pod: {said}"[:TEXT_LIMIT]
         by = EndedBy.LOST if quota else EndedBy.COULD_NOT_START
-        return Trouble("refused", text, 0.0, by, False)
+        return Trouble("refused", text, 0.0, by)
     if now - attempt.since > PATIENCE_S:
         text = f"the cluster has made no pod for it within {PATIENCE_S:g} s"
-        return Trouble("missing", text, 0.0, EndedBy.LOST, False)
+        return Trouble("missing", text, 0.0, EndedBy.LOST)
     return None

@@ -11,7 +11,7 @@ from functools import partial
 
 from benchpool_scheduler.contract_kubernetes import ADMISSION_GATE, attempt_name
 from benchpool_scheduler.kube import Connection
-from benchpool_scheduler.runtime import WorkerEnded, WorkerEvent, WorkerId, WorkerStarted
+from benchpool_scheduler.runtime import EndedBy, WorkerEnded, WorkerEvent, WorkerId, WorkerStarted
 from benchpool_scheduler.runtime.kubernetes import finding, manifests, verdicts
 from benchpool_scheduler.runtime.kubernetes.book import Attempt, Book, Seat
 from benchpool_scheduler.runtime.kubernetes.desk import Desk
@@ -116,8 +116,8 @@ class Lookout:
         """Tell of a worker's end, once."""
         seat.over = True
         seat.trouble = seat.kill_at = None
-        if end.refused:
-            self._room.refuse(seat.node, end.text or "it refused a pod")
+        if end.by is EndedBy.NOT_TAKEN:
+            self._room.refuse(seat.node, seat.worker.job, end.text or "it refused a pod")
         self._desk.leave(seat.worker)
         if seat.expected:
             at = end.at or time.time()

@@ -9,10 +9,9 @@ from benchpool_scheduler.runtime import Device, NodeFacts
 from benchpool_scheduler.runtime.kubernetes import facts, slots
 from benchpool_scheduler.runtime.kubernetes.book import Book
 from benchpool_scheduler.runtime.kubernetes.following import Following
+from benchpool_scheduler.runtime.kubernetes.refusals import Refusals
 from benchpool_scheduler.runtime.kubernetes.seen import PodSeen, PodUse
 from benchpool_scheduler.runtime.kubernetes.settings import ClusterSettings
-
-LONGEST_REFUSED_S = 600.0
 
 
 class Room:
@@ -26,7 +25,8 @@ class Room:
         self._settings = settings
         self._book = book
         self._steady = slots.Steady(settings.dip_s)
-        self._refused: dict[str, tuple[float, float, str]] = {}
+        self._refusals = Refusals(settings.refused_s)
+        self._out: dict[str, str] = {}
         self._devices: tuple[Device, ...] | None = None
         self._nodes: tuple[NodeFacts, ...] | None = None
         self._looked = 0.0
@@ -52,18 +52,20 @@ class Room:
         self.leased.pop(lease, None)
         self.changed()
 
-    def refuse(self, node: str, text: str) -> None:
-        """Keep a node that turned a pod away free of others for a while, each time longer."""
-        now = time.monotonic()
-        _, length, _ = self._refused.get(node, (0.0, self._settings.refused_s / 2, ""))
-        length = min(LONGEST_REFUSED_S, length * 2)
-        self._refused[node] = (now + length, length, text)
-        self.changed()
+    def refuse(self, node: str, job: str, text: str) -> None:
+        """Note that a node did not take a job: after several jobs it gets no other for a while."""
+        self._refusals.add(node, job, text, time.monotonic())
+
+    def leave_alone(self, node: str, text: str) -> None:
+        """Keep a node free of others for a while, each time longer."""
+        self._refusals.leave_alone(node, text, time.monotonic())
 
     def devices(self, cluster: Following) -> tuple[Device, ...]:
         """Return the GPUs."""
         now = time.monotonic()
-        self._expire(now)
+        out = self._refusals.out(now)
+        if out != self._out:
+            self._out, self._devices = out, None
         if self._devices is None or (self._steady.in_doubt and now != self._looked):
             self._looked = now
             held = slots.Held.of(
@@ -77,7 +79,7 @@ class Room:
                 self._steady,
                 now,
                 self._settings.gpu_prefixes,
-                {node: text for node, (until, _, text) in self._refused.items() if until > now},
+                out,
                 self._settings.tolerations,
             )
         return self._devices
@@ -88,14 +90,6 @@ class Room:
             others = [*cluster.others, *self._nobodys(cluster)]
             self._nodes = facts.facts(cluster.nodes, others, self._settings.tolerations)
         return self._nodes
-
-    def _expire(self, now: float) -> None:
-        for node, (until, length, _) in list(self._refused.items()):
-            if until <= now:
-                self._devices = None
-                # It is remembered for as long again, so that a second refusal counts as one.
-                if until + length <= now:
-                    del self._refused[node]
 
     def _ours(self, cluster: Following) -> Iterator[PodSeen]:
         return (pod for pod in cluster.pods if self._is_ours(pod))

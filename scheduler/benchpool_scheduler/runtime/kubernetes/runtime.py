@@ -209,9 +209,7 @@ class KubernetesRuntime:
         if gated and not await self.maker.has_secret(attempt.name):
             text = "the scheduler was restarted before its pods could begin"
             for seat in gated:
-                self._lookout.give_back(
-                    seat, verdicts.Trouble("half", text, 0.0, EndedBy.LOST, False)
-                )
+                self._lookout.give_back(seat, verdicts.Trouble("half", text, 0.0, EndedBy.LOST))
             return
         await self._take_up(attempt)
 
@@ -251,7 +249,7 @@ class KubernetesRuntime:
             return await self.maker.open(pod, seat.node, seat.slots)
         except KubeFailure as refused:
             text = f"the cluster does not let it begin: {refused}"[:TEXT_LIMIT]
-            self._lookout.give_back(seat, verdicts.Trouble("gate", text, 0.0, EndedBy.LOST, False))
+            self._lookout.give_back(seat, verdicts.Trouble("gate", text, 0.0, EndedBy.LOST))
             return False
 
     # --------------------------------------------------------------------------- benches
@@ -278,14 +276,19 @@ class KubernetesRuntime:
             self._doing.ask(("room", pod.uid), partial(self._notebook_waits, pod, held))
 
     async def _notebook_waits(self, pod: PodSeen, held: tuple[str, ...]) -> None:
-        """Leave a node alone that cannot take the notebook it was chosen for."""
+        """Leave a node alone that cannot take the notebook it was chosen for.
+
+        A start of a server tries one node alone: the next one finds this node left out.
+        """
         await asyncio.sleep(self._settings.unschedulable_s)
         now = self._notebooks.get(pod.lease)
         if now is None or now.uid != pod.uid or now.unschedulable is None or now.node:
             return
         node = held[0].split("/")[0]
         why = self._why_not(node) or now.unschedulable
-        self._room.refuse(node, f"{node} cannot take the notebook {now.name}: {why}"[:TEXT_LIMIT])
+        self._room.leave_alone(
+            node, f"{node} cannot take the notebook {now.name}: {why}"[:TEXT_LIMIT]
+        )
 
     async def _open_notebook(self, pod: PodSeen, held: tuple[str, ...]) -> None:
         node = held[0].split("/")[0]

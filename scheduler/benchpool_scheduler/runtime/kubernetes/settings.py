@@ -28,7 +28,8 @@ class ClusterSettings:
         unschedulable_s: A pod that its node refuses for so long is given back.
         pull_s: The same for an image that cannot be pulled.
         prepare_s: The same for a pod that does not begin, e.g. because a volume is missing.
-        refused_s: A node that refused a pod gets no other one for so long, then twice as long.
+        refused_s: A node that refused several jobs gets no other one for so long, then twice as
+            long.
         dip_s: GPUs that a node does not report for less than this are not lost.
         keep_ended_s: Objects of an ended attempt are kept for so long.
         carry_bytes: Most bytes of a checkpoint or of results that travel through the scheduler.

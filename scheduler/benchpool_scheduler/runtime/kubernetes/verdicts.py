@@ -1,8 +1,9 @@
 """What a pod says about its worker: pure.
 
 ``end_of`` tells how a worker has ended, from its pod's last state; ``trouble_of`` what keeps a
-worker from beginning, for how long that is borne, and whose fault it is. Ends that are not the
-job's own doing are ``LOST``: the job queues again by itself.
+worker from beginning, for how long that is borne, and whose fault it is. A worker that never began
+because of its node is ``NOT_TAKEN``: its job tries other nodes. Other ends that are not the job's
+own doing are ``LOST``: the job queues again by itself.
 """
 
 from __future__ import annotations
@@ -16,9 +17,6 @@ from msgspec import Struct
 from benchpool_scheduler.runtime import EndedBy
 from benchpool_scheduler.runtime.kubernetes.seen import PodSeen, Terminated
 from benchpool_scheduler.runtime.kubernetes.settings import ClusterSettings
-
-REFUSALS = ("UnexpectedAdmissionError", "OutOf", "NodeAffinity", "NodeShutdown", "Terminated")
-"""How reasons begin of pods that their kubelet did not take, or ended itself."""
 
 FOR_GOOD = (
     "invalidimagename",
@@ -48,13 +46,12 @@ class LastWords(Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """How a worker has ended; ``refused`` tells that its node did not take it."""
+    """How a worker has ended."""
 
     exit_code: int | None
     by: EndedBy
     text: str | None = None
     at: float | None = None
-    refused: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,14 +61,13 @@ class Trouble:
     Attributes:
         kind: A word by which the same trouble is known again.
         bear_s: It is given back when it has lasted so long.
-        by: How it ends then. ``refused``: its node gets no other pod for a while.
+        by: How it ends then.
     """
 
     kind: str
     text: str
     bear_s: float
     by: EndedBy
-    refused: bool
 
 
 def end_of(pod: PodSeen, *, gone: bool, asked: bool, given_back: Trouble | None) -> End | None:
@@ -85,7 +81,7 @@ def end_of(pod: PodSeen, *, gone: bool, asked: bool, given_back: Trouble | None)
         return None  # its container may have ended, but the node has not freed its GPUs yet
     if given_back is not None:
         # A container that never began is told as ended with code 137 when its pod is deleted.
-        return End(None, given_back.by, given_back.text, refused=given_back.refused)
+        return End(None, given_back.by, given_back.text)
     if pod.ended is not None:
         return _ended(pod, pod.ended, asked)
     if pod.setup is not None:
@@ -97,9 +93,10 @@ def end_of(pod: PodSeen, *, gone: bool, asked: bool, given_back: Trouble | None)
         )
     if asked:
         return End(None, EndedBy.NOTICE, None)
-    if pod.phase == "Failed" and pod.reason.startswith(REFUSALS):
-        text = f"{pod.node or 'its node'} did not take it ({pod.reason}): {pod.message}"
-        return End(None, EndedBy.LOST, text[:TEXT_LIMIT], refused=True)
+    if pod.phase == "Failed" and pod.node and pod.reason and not (pod.running or pod.why_leaving):
+        # None of its containers began: OutOfcpu, UnexpectedAdmissionError, Evicted, ...
+        text = f"{pod.node} did not take it ({pod.reason}): {pod.message}"
+        return End(None, EndedBy.NOT_TAKEN, text[:TEXT_LIMIT])
     return End(None, EndedBy.LOST, _why_lost(pod))
 
 
@@ -159,23 +156,24 @@ def trouble_of(
     if pod.unschedulable is not None and not pod.node:
         # The kube-scheduler's own sentence is mostly about nodes that it was not to look at.
         text = f"{node} cannot take it: {why_not or pod.unschedulable}"[:TEXT_LIMIT]
-        return Trouble("unschedulable", text, settings.unschedulable_s, EndedBy.LOST, True)
+        return Trouble("unschedulable", text, settings.unschedulable_s, EndedBy.NOT_TAKEN)
     if pod.waiting is not None and pod.waiting[0] in PULL:
-        return _pull(pod.waiting[1] or pod.waiting[0], pod.waiting[0], settings)
+        return _pull(pod, pod.waiting[1] or pod.waiting[0], pod.waiting[0], settings)
     if pod.waiting is not None:
         reason, message = pod.waiting
         text = f"its container cannot be started ({reason}): {message}"[:TEXT_LIMIT]
-        return Trouble("container", text, settings.pull_s, EndedBy.COULD_NOT_START, False)
+        return Trouble("container", text, settings.pull_s, EndedBy.COULD_NOT_START)
     text = f"its pod on {pod.node or 'its node'} did not begin: it may wait for a volume"
-    return Trouble("slow", text, settings.prepare_s, EndedBy.LOST, False)
+    return Trouble("slow", text, settings.prepare_s, EndedBy.NOT_TAKEN)
 
 
-def _pull(message: str, reason: str, settings: ClusterSettings) -> Trouble:
+def _pull(pod: PodSeen, message: str, reason: str, settings: ClusterSettings) -> Trouble:
     never = any(word in f"{reason} {message}".lower() for word in FOR_GOOD)
-    text = f"its image cannot be pulled ({reason}): {message}"[:TEXT_LIMIT]
     if never:
-        return Trouble("image", text, settings.pull_s / 4, EndedBy.COULD_NOT_START, False)
-    return Trouble("pull", text, settings.pull_s, EndedBy.LOST, True)
+        text = f"its image cannot be pulled ({reason}): {message}"[:TEXT_LIMIT]
+        return Trouble("image", text, settings.pull_s / 4, EndedBy.COULD_NOT_START)
+    text = f"{pod.node} cannot pull its image ({reason}): {message}"[:TEXT_LIMIT]
+    return Trouble("pull", text, settings.pull_s, EndedBy.NOT_TAKEN)
 
 
 def seconds(text: str | None) -> float | None:

@@ -1,4 +1,4 @@
-"""What cannot begin is given back with a reason, and its node is left alone for a while."""
+"""What cannot begin is given back with a reason; a node that took nobody is left alone."""
 
 from __future__ import annotations
 
@@ -7,29 +7,48 @@ import pytest
 from benchpool_cluster import kwok_nodes
 from benchpool_cluster.control_plane import ControlPlane
 from benchpool_scheduler.runtime import EndedBy
+from benchpool_scheduler.runtime.kubernetes.refusals import SEVERAL
 from benchpool_scheduler.testing.pods import Stand, launches, pause
 
 pytestmark = pytest.mark.kubernetes
 
+REPAIR = {"key": "repair", "value": "yes", "effect": "NoSchedule"}
 
-async def test_a_pod_that_its_node_cannot_take_is_given_back(
+
+def taint(plane: ControlPlane, node: str, *taints: dict[str, str]) -> None:
+    plane.access.patch(f"{kwok_nodes.NODES}/{node}", {"spec": {"taints": list(taints)}})
+
+
+async def test_a_pod_that_its_node_cannot_take_is_given_back_and_others_may_go_there(
     stand: Stand, plane: ControlPlane
 ) -> None:
     a, b, _ = stand.nodes
-    taints = [{"key": "repair", "value": "yes", "effect": "NoSchedule"}]
-    plane.access.patch(f"{kwok_nodes.NODES}/{a}", {"spec": {"taints": taints}})
+    taint(plane, a, REPAIR)
     bad, good = launches([(a, (0,)), (b, (0,))])
     await stand.start([bad, good])
     (told,) = await stand.ended(bad.worker)
-    assert told.by is EndedBy.LOST
-    assert "repair" in str(told.text)
+    assert told.by is EndedBy.NOT_TAKEN
+    assert f"{a} cannot take it: {a} has the taint repair=yes:NoSchedule" in str(told.text)
     await stand.runtime.stop(good.worker, pause(1.0))
     await stand.ended(good.worker)
-    plane.access.patch(f"{kwok_nodes.NODES}/{a}", {"spec": {"taints": []}})
-    devices = await stand.until_devices("bbbb" + "uuuuuuuu")
+    taint(plane, a)
+    await stand.until_devices("u" * 12)
+    await stand.run(launches([(a, (0,))]))
+
+
+async def test_a_node_that_several_jobs_could_not_use_is_left_alone_for_a_while(
+    stand: Stand, plane: ControlPlane
+) -> None:
+    a, *_ = stand.nodes
+    taint(plane, a, REPAIR)
+    jobs = [launches([(a, (gpu,))])[0] for gpu in range(SEVERAL)]
+    await stand.start(jobs)
+    ended = await stand.ended(*(launch.worker for launch in jobs))
+    assert {told.by for told in ended} == {EndedBy.NOT_TAKEN}
+    taint(plane, a)
     await stand.until(lambda: _is_ready(stand, a))
-    assert "cannot take it" in str((await stand.devices())[0].note)
-    assert len(devices) == 12
+    devices = await stand.until_devices("bbbb" + "uuuuuuuu")
+    assert "cannot take it" in str(devices[0].note)
 
 
 async def _is_ready(stand: Stand, name: str) -> bool:

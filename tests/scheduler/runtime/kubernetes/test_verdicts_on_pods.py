@@ -42,17 +42,34 @@ def waiting(reason: str, message: str) -> PodSeen:
     [
         ("UnexpectedAdmissionError", "Allocate failed: Requested: 4, Available: 2"),
         ("OutOfnvidia.com/gpu", "Node didn't have enough resource: nvidia.com/gpu"),
+        ("OutOfcpu", "Node didn't have enough resource: cpu, requested: 4000, used: 6000"),
+        ("OutOfmemory", "Node didn't have enough resource: memory"),
         ("NodeAffinity", "Predicate NodeAffinity failed"),
+        ("Evicted", "The node had condition: [DiskPressure]."),
     ],
 )
-def test_a_pod_that_its_kubelet_refuses_is_lost_and_its_node_left_alone(
+def test_a_pod_that_its_kubelet_refuses_was_not_taken_by_its_node(
     reason: str, message: str
 ) -> None:
     refused = pod({"phase": "Failed", "reason": reason, "message": message})
     end = end_of(refused, gone=False, asked=False, given_back=None)
     assert end is not None
-    assert (end.by, end.refused) == (EndedBy.LOST, True)
-    assert message in str(end.text)
+    assert (end.by, end.exit_code) == (EndedBy.NOT_TAKEN, None)
+    assert end.text == f"n0 did not take it ({reason}): {message}"
+
+
+def test_a_pod_that_ran_when_its_node_went_away_is_lost() -> None:
+    state = {"running": {"startedAt": "2026-11-21T10:00:00Z"}}
+    ran = pod(
+        {
+            "phase": "Failed",
+            "reason": "NodeLost",
+            "containerStatuses": [{"name": "worker", "state": state}],
+        }
+    )
+    end = end_of(ran, gone=False, asked=False, given_back=None)
+    assert end is not None
+    assert end.by is EndedBy.LOST
 
 
 @pytest.mark.parametrize(
@@ -61,7 +78,7 @@ def test_a_pod_that_its_kubelet_refuses_is_lost_and_its_node_left_alone(
         ("ErrImagePull", "manifest unknown", EndedBy.COULD_NOT_START),
         ("InvalidImageName", "couldn't parse image", EndedBy.COULD_NOT_START),
         ("ImagePullBackOff", "Back-off pulling: unauthorized", EndedBy.COULD_NOT_START),
-        ("ErrImagePull", "dial tcp: i/o timeout", EndedBy.LOST),
+        ("ErrImagePull", "dial tcp: i/o timeout", EndedBy.NOT_TAKEN),
         ("CreateContainerConfigError", "secret missing", EndedBy.COULD_NOT_START),
     ],
 )
@@ -112,8 +129,8 @@ def test_what_was_given_back_ends_with_its_reason_whatever_its_pod_says_then() -
     status = {"phase": "Failed", "containerStatuses": [{"name": "worker", "state": state}]}
     end = end_of(pod(status, leaving=True), gone=False, asked=False, given_back=trouble)
     assert end is not None
-    assert (end.exit_code, end.by) == (None, EndedBy.LOST)
-    assert "no such host" in str(end.text)
+    assert (end.exit_code, end.by) == (None, EndedBy.NOT_TAKEN)
+    assert "n0 cannot pull its image (ErrImagePull): no such host" in str(end.text)
 
 
 @pytest.mark.parametrize(("asked", "by"), [(True, EndedBy.NOTICE), (False, EndedBy.LOST)])

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from benchpool_cluster import pods
 from benchpool_scheduler.kube import kinds
 from benchpool_scheduler.runtime import EndedBy, WorkerProgress
 from benchpool_scheduler.testing.pods import launches, pause
@@ -247,3 +248,35 @@ async def test_mpirun_runs_over_all_workers_of_a_gang(real: RealStand, mpi_image
     assert sorted(line for line in log.splitlines() if line.startswith("rank")) == [
         f"rank {rank} of 4 on {name}-{rank // 2}" for rank in range(4)
     ]
+
+
+async def test_a_pod_that_a_kubelet_refuses_was_not_taken_and_others_may_go_there(
+    real: RealStand, real_space: pods.Space
+) -> None:
+    everything = pods.python_pod("foreign", pods.WAIT, gpus=4, node="node-1")
+    (refused,) = launches([("node-1", (0,))], argv=("true",))
+    cluster = real_space.cluster
+    with pods.space(cluster) as elsewhere:
+        elsewhere.run(everything)
+        # What a kube-scheduler does that has not heard of the other pod yet.
+        cluster.processes.freeze("kube-scheduler")
+        try:
+            await real.start([refused])
+            await real.until_pods(refused.worker.job, 1)
+            name = (await real.pods(refused.worker.job))[0]["metadata"]["name"]
+            await real.until_pod(name, lambda pod: "schedulingGates" not in pod["spec"])
+            binding = {
+                "apiVersion": "v1",
+                "kind": "Binding",
+                "metadata": {"name": name},
+                "target": {"apiVersion": "v1", "kind": "Node", "name": "node-1"},
+            }
+            real_space.create(f"pods/{name}/binding", binding)
+            (told,) = await real.ended(refused.worker)
+        finally:
+            cluster.processes.thaw("kube-scheduler")
+    assert (told.by, told.exit_code) == (EndedBy.NOT_TAKEN, None)
+    assert str(told.text).startswith("node-1 did not take it (UnexpectedAdmissionError): ")
+    (other,) = launches([("node-1", (0,))], argv=("true",))
+    (done,) = await real.ended(*await real.run([other]))
+    assert done.exit_code == 0

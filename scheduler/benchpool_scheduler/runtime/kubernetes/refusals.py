@@ -1,0 +1,89 @@
+"""Nodes that turned pods away: pure, but that it remembers.
+
+A job that a node does not take says something about that job, which then tries other nodes. Several
+different ones say something about the node: it is left alone for a while, each time for longer.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+SEVERAL = 3
+"""So many different jobs make a refusal the node's own doing."""
+REMEMBERED_S = 600.0
+"""Refusals that are further apart have nothing to do with each other."""
+LONGEST_S = 600.0
+"""No node is left alone for longer, however often it refuses."""
+
+
+@dataclass(slots=True)
+class _Node:
+    """What is known of one node.
+
+    Attributes:
+        jobs: Those that it refused, with when.
+        until: It is left alone until then, ``length_s`` long; ``text`` is what it said.
+    """
+
+    length_s: float
+    jobs: dict[str, float] = field(default_factory=dict)
+    until: float = 0.0
+    text: str = ""
+
+    def forget(self, now: float) -> bool:
+        """Forget what is long past; tell whether anything is left."""
+        self.jobs = {job: at for job, at in self.jobs.items() if now - at < REMEMBERED_S}
+        return bool(self.jobs) or self.lately(now)
+
+    def lately(self, now: float) -> bool:
+        """Tell whether it is left alone, or was lately: for as long again it is on probation."""
+        return self.until > 0.0 and now < self.until + self.length_s
+
+
+class Refusals:
+    """Which nodes get no pod of ours at the moment; all times in seconds of a steady clock.
+
+    >>> refusals = Refusals(60.0)
+    >>> for job in ("a", "a", "b"):
+    ...     refusals.add("n", job, f"n did not take {job}", 0.0)
+    >>> refusals.out(1.0)
+    {}
+    >>> refusals.add("n", "c", "n did not take c", 2.0)
+    >>> refusals.out(61.0), refusals.out(62.0)
+    ({'n': 'n did not take c'}, {})
+
+    Args:
+        first_s: A node is left alone for so long at first, then for twice as long.
+    """
+
+    def __init__(self, first_s: float) -> None:
+        self._first_s = first_s
+        self._nodes: dict[str, _Node] = {}
+
+    def add(self, node: str, job: str, text: str, now: float) -> None:
+        """Note that a node did not take a job."""
+        known = self._node(node)
+        again = known.until <= now and known.lately(now)
+        known.forget(now)
+        known.jobs[job] = now
+        if again or len(known.jobs) >= SEVERAL:
+            self.leave_alone(node, text, now)
+
+    def leave_alone(self, node: str, text: str, now: float) -> None:
+        """Leave a node alone from now on; one that is left alone stays so no longer for that."""
+        known = self._node(node)
+        if now < known.until:
+            return
+        longer = min(LONGEST_S, known.length_s * 2)
+        known.length_s = longer if known.lately(now) else self._first_s
+        known.until, known.text = now + known.length_s, text
+        known.jobs.clear()
+
+    def out(self, now: float) -> dict[str, str]:
+        """Return the nodes that are left alone, each with what it said."""
+        for name in [name for name, known in self._nodes.items() if not known.forget(now)]:
+            del self._nodes[name]
+        return {name: known.text for name, known in self._nodes.items() if now < known.until}
+
+    def _node(self, name: str) -> _Node:
+        return self._nodes.setdefault(name, _Node(self._first_s))
