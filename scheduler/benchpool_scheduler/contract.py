@@ -220,11 +220,22 @@ class Attempt(Struct, frozen=True):
     nodes: list[str]
 
 
+class Container(Struct, frozen=True):
+    """What a job finds on a cluster: its image (null for the pool's own), and whether its user's
+    home is mounted, else it works on a copy of what was sent. ``text`` says both, with why.
+    """
+
+    image: str | None
+    home: bool
+    text: str
+
+
 class JobDetail(Struct, frozen=True):
-    """Answer of ``show``: the job and its attempts."""
+    """Answer of ``show``: the job and its attempts; ``container`` is null on a workstation."""
 
     job: Job
     attempts: list[Attempt]
+    container: Container | None = None
 
 
 class Why(Struct, frozen=True):
@@ -240,7 +251,8 @@ class Preview(Struct, frozen=True):
     """What would happen if this were submitted now; nothing is kept.
 
     ``starts`` is ``now``, ``after-reclaim`` (others give back first), ``waits`` or ``never``.
-    ``text`` says it in one sentence, as dialog and terminal show it.
+    ``text`` says it in a sentence, as dialog and terminal show it, and on a cluster in a second one
+    what the job finds there.
     """
 
     project: str
@@ -251,6 +263,7 @@ class Preview(Struct, frozen=True):
     text: str
     reason: Reason | None
     estimated_start: EstimatedStart | None
+    container: Container | None = None
 
 
 class JobDeleted(Struct, frozen=True):

@@ -240,8 +240,7 @@ class BenchpoolKubeSpawner(QuotaMixin, KubeSpawner):  # type: ignore[misc]
             env.pop("CUDA_VISIBLE_DEVICES", None)
         # Jobs from here run in the same image, and in the same home where many pods may mount it.
         env["BENCHPOOL_IMAGE"] = str(self.image)
-        many = self.storage_pvc_ensure and "ReadWriteMany" in self.storage_access_modes
-        env["BENCHPOOL_HOME"] = "shared" if many else "own"
+        env["BENCHPOOL_HOME"] = "shared" if kube_pods.jobs_share_home(self) else "own"
         return env
 
     async def _make_create_pod_request(self, pod: Any, request_timeout: float) -> bool:

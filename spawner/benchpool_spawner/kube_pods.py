@@ -51,6 +51,18 @@ def home_claim(spawner: Any) -> str | None:
     return claims[0] if claims else None
 
 
+def jobs_share_home(spawner: Any) -> bool:
+    """Tell whether jobs see the home too, so that its files need not go with them.
+
+    Several pods must be able to mount it. Where each named server has a home of its own, nobody
+    knows which one a job would mean.
+    """
+    if not spawner.storage_pvc_ensure or "ReadWriteMany" not in spawner.storage_access_modes:
+        return False
+    of_server = "server" in spawner.pvc_name_template
+    return not (of_server and spawner.user.settings.get("allow_named_servers"))
+
+
 def required_nodes(spawner: Any) -> list[list[NodeRequirement]]:
     """Return which nodes the pod's required affinity allows: alternatives of requirements.
 

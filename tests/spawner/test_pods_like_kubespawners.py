@@ -100,6 +100,7 @@ async def rendered(kind: type[KubeSpawner], profile: str, **leased: Any) -> dict
     spawner = kind(_mock=True, config=Config(Z2JH))
     spawner.user.groups = []
     spawner.user.escaped_name = "mock-40name"
+    spawner.user.settings = {"allow_named_servers": True}
     spawner.user_options = {"profile": profile}
     for name, value in leased.items():
         setattr(spawner, name, value)
@@ -127,12 +128,22 @@ def without_ours(pod: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.mark.usefixtures("kubeconfig")
 @pytest.mark.parametrize(
-    ("modes", "home"), [(["ReadWriteOnce"], "own"), (["ReadWriteMany"], "shared")]
+    ("modes", "template", "home"),
+    [
+        (["ReadWriteOnce"], "home-{username}", "own"),
+        (["ReadWriteMany"], "home-{username}", "shared"),
+        # Which of several homes a job means is not known, so that its files go with it.
+        (["ReadWriteMany"], "claim-{user_server}", "own"),
+    ],
 )
 async def test_a_server_knows_its_image_and_whether_jobs_see_its_home(
-    modes: list[str], home: str
+    modes: list[str], template: str, home: str
 ) -> None:
-    facts = {"storage_access_modes": modes, "storage_pvc_ensure": True}
+    facts = {
+        "storage_access_modes": modes,
+        "storage_pvc_ensure": True,
+        "pvc_name_template": template,
+    }
     pod = await rendered(BenchpoolKubeSpawner, "small", **facts)
     container = pod["spec"]["containers"][0]
     env = {one["name"]: one.get("value") for one in container["env"]}

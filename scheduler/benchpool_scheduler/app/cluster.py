@@ -205,6 +205,7 @@ class Replica:
             containers=Containers(
                 home_of=runtime.home_of,
                 nodes_for_claim=runtime.nodes_for_claim,
+                pinned=runtime.pinned,
                 home_path=self._options.home_path,
             ),
             announce=store.announce,

@@ -62,6 +62,8 @@ def job(screen: Screen, detail: JobDetail) -> None:
     sign, _ = words.STATE_SIGNS[one.state]
     screen.heading(f"{sign} {one.state}  {words.clean(one.name)}")
     screen.facts((name, words.clean(value)) for name, value in _job_facts(one, now) if value)
+    if detail.container is not None:
+        screen.facts([("Container", words.clean(detail.container.text))])
     screen.facts([("Page", words.clean(screen.link(one.url)))])
     for preemption in one.preemptions:
         screen.line(

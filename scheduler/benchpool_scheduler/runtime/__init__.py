@@ -184,6 +184,14 @@ class NodeFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class Pinned:
+    """An image by its digest; or as it was named, and ``why`` no digest of it is known."""
+
+    image: str
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class LogChunk:
     """Bytes of a log from ``offset``; ``ended`` when nothing more will come.
 

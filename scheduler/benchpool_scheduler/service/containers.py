@@ -7,11 +7,14 @@ the files that came with it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from benchpool_scheduler.contract import (
     CommandEntry,
+    Container,
     JobSubmission,
     ModuleEntry,
     NotebookEntry,
@@ -33,7 +36,7 @@ def launch(
     """Return what the runtime needs to start a worker in a container."""
     worker = next(w for w in attempt.workers if w.index == index)
     nodes = tuple(w.node for w in attempt.workers)
-    claim = _home(containers, job, submission, nodes)
+    claim, _ = _home(containers, job.user, submission, nodes)
     folder = submission.working_dir if claim is not None else None
     home = {} if claim is None else {"HOME": containers.home_path}
     return Launch(
@@ -65,6 +68,42 @@ def launch(
     )
 
 
+def pinned(site: Site, user: str, submission: JobSubmission) -> JobSubmission:
+    """Return a submission with its image by digest, where a notebook of its user runs that image.
+
+    So all attempts of a job run in the image that its notebook had when it was sent.
+    """
+    if site.containers is None or submission.image is None:
+        return submission
+    return replace(submission, image=site.containers.pinned(user, submission.image).image)
+
+
+def told(
+    site: Site, user: str, submission: JobSubmission, nodes: Iterable[str] = ()
+) -> Container | None:
+    """Return what a job finds on the nodes of its workers; None where there are no containers."""
+    where = site.containers
+    if where is None:
+        return None
+    claim, why = _home(where, user, submission, tuple(nodes))
+    image, text = _image(where, user, submission.image)
+    home = (
+        f"the home of {user} is mounted at {where.home_path}"
+        if claim is not None
+        else f"{why}it works on a copy of the files that were sent with it"
+    )
+    return Container(image=image, home=claim is not None, text=f"It runs in {text}; {home}.")
+
+
+def _image(where: Containers, user: str, image: str | None) -> tuple[str | None, str]:
+    if image is None:
+        return None, "the image of the pool"
+    found = where.pinned(user, image)
+    if found.why:
+        return image, f"{image}, whatever that tag means then ({found.why})"
+    return found.image, f"{found.image}"
+
+
 def identity(job: JobRecord, attempt: AttemptRecord) -> dict[str, str]:
     """Return the variables that tell a worker who it is (formats, section 7)."""
     return {
@@ -77,16 +116,25 @@ def identity(job: JobRecord, attempt: AttemptRecord) -> dict[str, str]:
 
 
 def _home(
-    containers: Containers, job: JobRecord, submission: JobSubmission, nodes: Iterable[str]
-) -> str | None:
-    """Return the claim of the user's home, where the job wants it and all its nodes can have it."""
+    containers: Containers, user: str, submission: JobSubmission, nodes: Sequence[str]
+) -> tuple[str | None, str]:
+    """Return the claim of the user's home, where the job wants it and all its nodes can have it.
+
+    Without one, why; empty where the job asks for no folder.
+    """
     if submission.working_dir is None and submission.output_dir is None:
-        return None
-    claim = containers.home_of(job.user)
+        return None, ""
+    claim = containers.home_of(user)
     if claim is None:
-        return None
+        why = (
+            f"no volume of {user} may be mounted by several machines at a time (ReadWriteMany), so "
+        )
+        return None, why
     allowed = containers.nodes_for_claim(claim)
-    return claim if allowed is None or allowed.issuperset(nodes) else None
+    if allowed is None or allowed.issuperset(nodes):
+        return claim, ""
+    out = ", ".join(sorted(set(nodes) - allowed))
+    return None, f"the home of {user} cannot be mounted on {out}, so "
 
 
 def _objects(submission: JobSubmission) -> Iterable[str]:

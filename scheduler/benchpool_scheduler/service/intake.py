@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from benchpool_scheduler.contract import JobSubmission
 from benchpool_scheduler.core.states import JobState
 from benchpool_scheduler.errors import BenchpoolError, Refused
-from benchpool_scheduler.service import fitting, submissions
+from benchpool_scheduler.service import containers, fitting, submissions
 from benchpool_scheduler.service.caller import Caller
 from benchpool_scheduler.service.ledger import Ledger
 from benchpool_scheduler.service.objects import Objects
@@ -103,6 +103,8 @@ class Intake:
         except BenchpoolError as error:
             self.refused[error.code] += 1
             raise
+        if job is None:
+            submission = containers.pinned(self._site, caller.name, submission)
         body = msgspec.json.encode(replace(submission, project=record.project))
         self._coming[caller.name] += 1
         try:

@@ -7,7 +7,7 @@ import asyncio
 from benchpool_scheduler import contract
 from benchpool_scheduler.core.forecast import Estimate
 from benchpool_scheduler.core.preview import Starts
-from benchpool_scheduler.service import reasons, snapshots
+from benchpool_scheduler.service import containers, reasons, snapshots
 from benchpool_scheduler.service.caller import Caller
 from benchpool_scheduler.service.estimates import Estimates, on_the_clock
 from benchpool_scheduler.service.intake import Intake
@@ -48,15 +48,18 @@ class Previews:
         core_reason = found.reason
         reason = None if core_reason is None else reasons.from_core(core_reason)
         why = "" if core_reason is None else core_reason.text.rstrip(".")
+        text = self._text(found.starts, found.within_quota, found.over_quota, why)
+        container = containers.told(self._site, caller.name, submission)
         return contract.Preview(
             project=record.project,
             gpus=record.total_gpus,
             within_quota=found.within_quota,
             over_quota=found.over_quota,
             starts=found.starts,
-            text=self._text(found.starts, found.within_quota, found.over_quota, why),
+            text=text if container is None else f"{text} {container.text}",
             reason=None if found.starts == "now" else reason,
             estimated_start=None if starts is None else on_the_clock(starts, now, now),
+            container=container,
         )
 
     def _text(self, starts: Starts, within: int, over: int, why: str) -> str:

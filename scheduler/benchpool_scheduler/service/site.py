@@ -9,7 +9,7 @@ from typing import Literal
 
 from benchpool_scheduler.configuration import Configuration
 from benchpool_scheduler.hub import Directory, HubUser
-from benchpool_scheduler.runtime import Device, NodeFacts
+from benchpool_scheduler.runtime import Device, NodeFacts, Pinned
 from benchpool_scheduler.service.clock import Clock
 from benchpool_scheduler.service.inventory import Inventory
 from benchpool_scheduler.service.past import PastUse
@@ -23,6 +23,7 @@ class Containers:
     Attributes:
         home_of: Returns the volume claim of a user's home that any number of pods may mount; None
             for none. ``nodes_for_claim``: where it can be mounted, None for everywhere.
+        pinned: Returns the image that a user's notebook runs, by its digest.
         home_path: Where it is mounted.
         python: Runs what names no interpreter.
         objects: Folder of the contents that came with the job. ``output``: of its results.
@@ -30,6 +31,7 @@ class Containers:
 
     home_of: Callable[[str], str | None] = lambda user: None
     nodes_for_claim: Callable[[str], frozenset[str] | None] = lambda claim: None
+    pinned: Callable[[str, str], Pinned] = lambda user, image: Pinned(image)
     home_path: str = "/home/jovyan"
     python: str = "python3"
     objects: str = "/benchpool/objects"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 import msgspec
@@ -9,7 +10,7 @@ import msgspec
 from benchpool_scheduler import contract
 from benchpool_scheduler.core.model import JobId
 from benchpool_scheduler.core.states import HOLDS_GPUS, JobState
-from benchpool_scheduler.service import reasons
+from benchpool_scheduler.service import containers, reasons
 from benchpool_scheduler.service.estimates import Estimates
 from benchpool_scheduler.service.ledger import Ledger
 from benchpool_scheduler.service.outcome import Outcome
@@ -73,8 +74,21 @@ class JobViews:
 
     def detail(self, record: JobRecord) -> contract.JobDetail:
         """Return a job and its attempts."""
-        attempts = [_attempt(attempt) for attempt in self._ledger.attempts(record.id)]
-        return contract.JobDetail(job=self.job(record), attempts=attempts)
+        attempts = self._ledger.attempts(record.id)
+        return contract.JobDetail(
+            job=self.job(record),
+            attempts=[_attempt(attempt) for attempt in attempts],
+            container=self._container(record, attempts),
+        )
+
+    def _container(
+        self, record: JobRecord, attempts: Sequence[AttemptRecord]
+    ) -> contract.Container | None:
+        if self._site.containers is None:
+            return None
+        nodes = [worker.node for worker in attempts[-1].workers] if attempts else ()
+        submission = self._ledger.submission(record.id)
+        return containers.told(self._site, record.user, submission, nodes)
 
     def why(self, record: JobRecord) -> contract.Why:
         """Return why a job waits and what would make it start (R22)."""

@@ -80,14 +80,15 @@ def job_view(detail: JobDetail, gpus: Sequence[Gpu], reader: Reader, now: dateti
     return JobView(
         row=job_row(job, detail.attempts, gpus, reader, now),
         reason_name=_REASON_NAMES.get(job.state, "What goes on"),
-        facts=_facts(job, now),
+        facts=_facts(detail, now),
         attempts=tuple(_attempt(attempt, gpus, now) for attempt in reversed(detail.attempts)),
         pauses=tuple(_pause(pause, now) for pause in reversed(job.preemptions)),
         terminal=_terminal(job),
     )
 
 
-def _facts(job: Job, now: datetime) -> tuple[Fact, ...]:
+def _facts(detail: JobDetail, now: datetime) -> tuple[Fact, ...]:
+    job = detail.job
     facts = [
         Fact("Project", job.project),
         Fact("User", job.user),
@@ -103,6 +104,8 @@ def _facts(job: Job, now: datetime) -> tuple[Fact, ...]:
         facts.append(Fact("Ended", at=moment(job.ended, now)))
     if job.exit_code is not None:
         facts.append(Fact("Exit code", str(job.exit_code)))
+    if detail.container is not None:
+        facts.append(Fact("Container", detail.container.text))
     facts.append(Fact("Id", job.id))
     return tuple(facts)
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from benchpool_scheduler.contract import JobSubmission, NotebookEntry, ScriptEntry, SnapshotFile
 from benchpool_scheduler.core.states import JobState
 from benchpool_scheduler.hub import StaticDirectory
-from benchpool_scheduler.runtime import Launch
+from benchpool_scheduler.runtime import Launch, Pinned
 from benchpool_scheduler.service import Containers, SystemClock
 from benchpool_scheduler.service.launching import Launcher
 from benchpool_scheduler.service.site import Site
 from benchpool_scheduler.store.records import AttemptRecord, JobRecord, WorkerRecord
-from benchpool_scheduler.testing.pools import story
+from benchpool_scheduler.testing.pools import JOE, SUSAN, make_pool, opened, sleeper, story
+from benchpool_scheduler.testing.scripted import ScriptedRuntime, devices
 
 JOB, SHA = "j" * 26, "ab" * 32
 
@@ -83,3 +85,74 @@ def test_without_a_home_that_all_its_nodes_can_have_it_runs_from_what_came_with_
 
 def test_a_job_that_names_no_folder_mounts_no_home() -> None:
     assert launch(JobSubmission(ScriptEntry("t.py")), at_home()).claim is None
+
+
+# --------------------------------------------------------------------------- what is told of it
+
+
+def with_digests(**more: Any) -> Containers:
+    """Return containers of susan's, whose notebook runs lab/nb by a digest."""
+
+    def pinned(user: str, image: str) -> Pinned:
+        if (user, image) == ("susan", "lab/nb:1"):
+            return Pinned(f"lab/nb@sha256:{SHA}")
+        return Pinned(image, "" if "@" in image else "no running notebook has this image")
+
+    return Containers(pinned=pinned, **more)
+
+
+def from_a_notebook(**more: Any) -> JobSubmission:
+    return sleeper(image="lab/nb:1", working_dir="/home/jovyan/lab", **more)
+
+
+async def test_a_job_keeps_the_image_that_its_notebook_had_when_it_was_sent(tmp_path: Path) -> None:
+    seen = [with_digests()]
+    containers = Containers(pinned=lambda user, image: seen[0].pinned(user, image))
+    made = make_pool(
+        tmp_path, runtime=ScriptedRuntime(devices(9)), containers=containers, images=True
+    )
+    async with opened(made) as pool:
+        job = await pool.submit(SUSAN, from_a_notebook())
+        seen[0] = Containers(pinned=lambda user, image: Pinned(image, "the notebook has ended"))
+        assert pool.submission(SUSAN, job.id).image == f"lab/nb@sha256:{SHA}"
+        told = pool.job(SUSAN, job.id).container
+        assert told is not None
+        assert told.image == f"lab/nb@sha256:{SHA}"
+        others = await pool.submit(JOE, from_a_notebook())
+        assert pool.submission(JOE, others.id).image == "lab/nb:1"
+
+
+async def test_dialog_and_job_say_which_image_and_whether_the_home_is_there(tmp_path: Path) -> None:
+    containers = with_digests(home_of=lambda user: "home-susan" if user == "susan" else None)
+    made = make_pool(
+        tmp_path, runtime=ScriptedRuntime(devices(9)), containers=containers, images=True
+    )
+    async with opened(made) as pool:
+        preview = await pool.preview(SUSAN, from_a_notebook())
+        assert preview.container is not None
+        assert preview.container.home
+        assert preview.text.endswith(
+            f" It runs in lab/nb@sha256:{SHA}; the home of susan is mounted at /home/jovyan."
+        )
+        told = pool.job(JOE, (await pool.submit(JOE, from_a_notebook())).id).container
+        assert told is not None
+        assert not told.home
+        assert told.text == (
+            "It runs in lab/nb:1, whatever that tag means then (no running notebook has this "
+            "image); no volume of joe may be mounted by several machines at a time "
+            "(ReadWriteMany), so it works on a copy of the files that were sent with it."
+        )
+        plain = (await pool.preview(SUSAN, sleeper())).container
+        assert plain is not None
+        assert plain.text == (
+            "It runs in the image of the pool; it works on a copy of the files that were sent "
+            "with it."
+        )
+
+
+async def test_a_workstation_says_nothing_of_containers(tmp_path: Path) -> None:
+    async with opened(make_pool(tmp_path, runtime=ScriptedRuntime(devices(9)))) as pool:
+        preview = await pool.preview(SUSAN, sleeper())
+        assert preview.container is None
+        assert "It runs in" not in preview.text
+        assert pool.job(SUSAN, (await pool.submit(SUSAN, sleeper())).id).container is None

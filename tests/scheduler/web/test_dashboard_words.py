@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from benchpool_scheduler.contract import (
     Attempt,
+    Container,
     EstimatedStart,
     GpuState,
     JobDetail,
@@ -240,6 +241,14 @@ def test_a_jobs_page_has_its_attempts_newest_first_and_what_each_pause_cost() ->
     assert view.row.ran == "1 h 12 min"
     assert view.row.started is not None
     assert view.row.started.relative == "42 min ago"
+
+
+def test_a_jobs_page_says_its_image_and_home_on_a_cluster_only() -> None:
+    one = job("j", State.QUEUED)
+    where = Container("lab/nb@sha256:4f", home=False, text="It runs in lab/nb@sha256:4f; no home.")
+    for container, said in ((where, [where.text]), (None, [])):
+        view = job_view(JobDetail(one, [], container), [], SUSAN, NOW)
+        assert [fact.text for fact in view.facts if fact.name == "Container"] == said
 
 
 # --------------------------------------------------------------------------- benches, projects

@@ -16,7 +16,8 @@ from benchpool_scheduler.kube import (
     Vanished,
     kinds,
 )
-from benchpool_scheduler.runtime.kubernetes import seen, volumes
+from benchpool_scheduler.runtime import Pinned
+from benchpool_scheduler.runtime.kubernetes import images, seen, volumes
 
 log = logging.getLogger(__name__)
 
@@ -27,6 +28,7 @@ class Following:
     Args:
         pod_changed: Told of each pod of ours that is new, changed, or gone (second argument).
         changed: Told when GPUs or nodes may have changed.
+        namespace: Where notebooks are.
     """
 
     def __init__(
@@ -34,6 +36,7 @@ class Following:
         connection: Connection,
         pod_changed: Callable[[seen.PodSeen, bool], None],
         changed: Callable[[], None],
+        namespace: str,
     ) -> None:
         self._pod_changed = pod_changed
         self._changed = changed
@@ -61,15 +64,31 @@ class Following:
         self._volumes: Reflector[volumes.VolumeSeen] = Reflector(
             connection, kinds.VOLUMES, as_=volumes.Volume, keep=volumes.keep_volume
         )
-        self._missing = 5
+        self._notebooks: Reflector[images.ImageSeen] = Reflector(
+            connection,
+            kinds.PODS,
+            namespace=namespace,
+            labels=volumes.WHOSE,
+            fields="status.phase=Running",
+            as_=images.Pod,
+            keep=images.keep_image,
+        )
+        self._every: tuple[Reflector[Any], ...] = (
+            self._ours,
+            self._others,
+            self._nodes,
+            self._claims,
+            self._volumes,
+            self._notebooks,
+        )
+        self._missing = len(self._every)
         self._listed = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
 
     async def start(self) -> None:
         """Begin, and wait until everything is known once."""
         if not self._tasks:
-            every = (self._ours, self._others, self._nodes, self._claims, self._volumes)
-            self._tasks = [asyncio.create_task(self._follow(one)) for one in every]
+            self._tasks = [asyncio.create_task(self._follow(one)) for one in self._every]
         listed = asyncio.create_task(self._listed.wait())
         try:
             done, _ = await asyncio.wait(
@@ -122,6 +141,10 @@ class Following:
         ]
         return found[0] if len(found) == 1 else None
 
+    def pinned(self, user: str, image: str) -> Pinned:
+        """Return an image by the digest that a notebook of the user runs it with."""
+        return images.pin(image, user, self._notebooks.items.values())
+
     async def _follow(self, reflector: Reflector[Any]) -> None:
         once = False
         async for change in reflector.changes():
@@ -136,4 +159,5 @@ class Following:
                 continue
             if reflector is self._ours:
                 self._pod_changed(change.item, isinstance(change, Vanished))
-            self._changed()
+            if reflector is not self._notebooks:
+                self._changed()

@@ -24,6 +24,7 @@ from benchpool_scheduler.runtime import (
     LogChunk,
     NodeFacts,
     Notice,
+    Pinned,
     WorkerEnded,
     WorkerEvent,
     WorkerId,
@@ -79,7 +80,9 @@ class KubernetesRuntime:
             log_bytes=settings.log_bytes,
         )
         self._room = Room(settings, self._book)
-        self._following = Following(connection, self._pod_changed, self._room.changed)
+        self._following = Following(
+            connection, self._pod_changed, self._room.changed, settings.namespace
+        )
         self._logs = WorkerLogs(self._folders, self.desk, self._log_ended)
         self._doing = Doing()
         self._lookout = Lookout(
@@ -169,6 +172,10 @@ class KubernetesRuntime:
     def home_of(self, user: str) -> str | None:
         """Return the claim of a user's home, where jobs may mount it beside the user's server."""
         return self._following.home_of(self._settings.namespace, user)
+
+    def pinned(self, user: str, image: str) -> Pinned:
+        """Return an image by the digest that a notebook of the user runs it with."""
+        return self._following.pinned(user, image)
 
     # --------------------------------------------------------------------------- start
 

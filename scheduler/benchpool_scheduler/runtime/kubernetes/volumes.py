@@ -11,7 +11,7 @@ from msgspec import Struct
 from benchpool_scheduler.runtime.kubernetes.seen import NodeSeen
 
 WHOSE = "hub.jupyter.org/username"
-"""Annotation that KubeSpawner writes on the claims of homes."""
+"""Annotation that KubeSpawner writes on claims and pods; its label of this name is escaped."""
 MANY = "ReadWriteMany"
 
 

@@ -1,0 +1,100 @@
+"""A job from a notebook runs in the image that the notebook runs, whatever its tag will mean."""
+
+from __future__ import annotations
+
+import pytest
+
+from benchpool_cluster.control_plane import ControlPlane
+from benchpool_scheduler.kube import kinds
+from benchpool_scheduler.runtime import Pinned
+from benchpool_scheduler.runtime.kubernetes.images import ImageSeen, pin
+from benchpool_scheduler.runtime.kubernetes.volumes import WHOSE
+from benchpool_scheduler.testing.pods import KWOK, Stand
+
+A, B = "a" * 64, "b" * 64
+
+
+def test_the_digest_of_the_running_notebook_takes_the_place_of_the_tag() -> None:
+    for image, started, found in (
+        ("lab/nb:1", f"docker.io/lab/nb@sha256:{A}", f"lab/nb@sha256:{A}"),
+        ("python", f"docker.io/library/python@sha256:{A}", f"python@sha256:{A}"),
+        ("reg.lab:5000/nb:1", f"reg.lab:5000/nb@sha256:{A}", f"reg.lab:5000/nb@sha256:{A}"),
+        ("quay.io/nb:1", f"docker-pullable://quay.io/nb@sha256:{A}", f"quay.io/nb@sha256:{A}"),
+    ):
+        assert pin(image, "susan", [ImageSeen("susan", image, started)]) == Pinned(found)
+
+
+@pytest.mark.parametrize(
+    "started",
+    [
+        f"sha256:{A}",  # what containerd says of an image that came from no registry
+        f"docker.io/library/import-2026-11-21@sha256:{A}",  # what `kind load` makes of one
+        f"quay.io/lab/nb@sha256:{A}",  # known by another registry, whose keys jobs may not have
+    ],
+)
+def test_an_image_that_no_registry_of_its_name_knows_keeps_its_tag_and_says_why(
+    started: str,
+) -> None:
+    found = pin("lab/nb:1", "susan", [ImageSeen("susan", "lab/nb:1", started)])
+    assert found.image == "lab/nb:1"
+    assert found.why.startswith("it was loaded into the node of the notebook")
+
+
+def test_what_is_not_known_for_certain_stays_as_it_was_named() -> None:
+    mine = ImageSeen("susan", "lab/nb:1", f"docker.io/lab/nb@sha256:{A}")
+    newer = ImageSeen("susan", "lab/nb:1", f"docker.io/lab/nb@sha256:{B}")
+    assert pin("lab/nb:1", "joe", [mine]).why == "no running notebook of joe has this image"
+    assert pin("lab/nb:1", "susan", [mine, newer]).why == (
+        "the notebooks of susan run 2 images of this name"
+    )
+    chosen = f"lab/nb@sha256:{B}"
+    assert pin(chosen, "susan", [mine]) == Pinned(chosen)
+
+
+@pytest.mark.kubernetes
+async def test_the_runtime_knows_what_the_kubelet_says_a_notebook_runs(
+    stand: Stand, plane: ControlPlane
+) -> None:
+    space = stand.settings.namespace
+    confined = {
+        "allowPrivilegeEscalation": False,
+        "capabilities": {"drop": ["ALL"]},
+        "runAsNonRoot": True,
+        "seccompProfile": {"type": "RuntimeDefault"},
+    }
+    body = {
+        "metadata": {
+            "name": "jupyter-susan-40lab",
+            "labels": {WHOSE: "susan-40lab"},
+            "annotations": {WHOSE: "susan@lab"},
+        },
+        "spec": {
+            "containers": [
+                {"name": "sidecar", "image": "other", "securityContext": confined},
+                {"name": "notebook", "image": "lab/nb:1", "securityContext": confined},
+            ],
+            "nodeName": stand.nodes[0],
+            "tolerations": [KWOK],
+        },
+    }
+    await stand.connection.create(kinds.PODS, body, namespace=space)
+    await stand.until_pod(
+        "jupyter-susan-40lab", lambda pod: pod["status"].get("phase") == "Running"
+    )
+    assert stand.runtime.pinned("susan@lab", "lab/nb:1").image == "lab/nb:1"
+    said = [
+        {"name": name, "image": image, "imageID": id_, "ready": True, "restartCount": 0}
+        for name, image, id_ in (
+            ("sidecar", "other", f"docker.io/library/other@sha256:{B}"),
+            ("notebook", "lab/nb:1", f"docker.io/lab/nb@sha256:{A}"),
+        )
+    ]
+    plane.access.patch(
+        f"/api/v1/namespaces/{space}/pods/jupyter-susan-40lab/status",
+        {"status": {"containerStatuses": said}},
+    )
+
+    async def pinned() -> bool:
+        return stand.runtime.pinned("susan@lab", "lab/nb:1") == Pinned(f"lab/nb@sha256:{A}")
+
+    await stand.until(pinned)
