@@ -48,7 +48,7 @@ test-fast: $(STAMPS)/install $(STAMPS)/dev
 	$(BIN)/python -m pytest tests -m "not e2e and not kubernetes" -x $(ARGS)
 
 # A cluster that runs already is used; else one is started for the tests and taken away again.
-test-kubernetes: $(STAMPS)/install $(STAMPS)/dev $(STAMPS)/wheel
+test-kubernetes: $(STAMPS)/install $(STAMPS)/dev $(STAMPS)/wheel $(STAMPS)/browser $(STAMPS)/proxy
 	@PYTHONPATH=tests/cluster $(BIN)/python -m benchpool_cluster build
 	$(BIN)/python -m pytest tests -m kubernetes --reruns 1 $(ARGS)
 

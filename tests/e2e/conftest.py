@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser
 
-from benchpool_scheduler.testing.people import Person, screen
+from benchpool_scheduler.testing import windows
+from benchpool_scheduler.testing.people import Person
+from benchpool_scheduler.testing.windows import browser as browser
+from benchpool_scheduler.testing.windows import (
+    pytest_runtest_makereport as pytest_runtest_makereport,
+)
 from benchpool_scheduler.testing.workstation import RunningWorkstation, start
 
 CONFIGURATION = """\
@@ -37,30 +42,6 @@ def workstation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningWor
 
 
 @pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
-    """The system's Chromium."""
-    with screen() as running:
-        yield running
-
-
-WINDOWS: list[Person] = []
-PICTURES = Path(__file__).resolve().parents[2] / "test-results"
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(
-    item: pytest.Item, call: pytest.CallInfo[None]
-) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Keep a picture of every open window when a test fails."""
-    report = yield
-    if report.failed:
-        PICTURES.mkdir(exist_ok=True)
-        for window in WINDOWS:
-            window.page.screenshot(path=PICTURES / f"{item.name}-{window.name}.png")
-    return report
-
-
-@pytest.fixture(scope="session")
 def person(workstation: RunningWorkstation, browser: Browser) -> Iterator[Callable[..., Person]]:
     """Make people; their windows are closed at the end."""
 
@@ -68,11 +49,8 @@ def person(workstation: RunningWorkstation, browser: Browser) -> Iterator[Callab
         home: Path = workstation.state / "homes" / name
         home.mkdir(parents=True, exist_ok=True)
         password = workstation.shared_password
-        one = Person(browser, workstation.ready["url"], name, password, home, **context)
-        WINDOWS.append(one)
-        return one
+        url = workstation.ready["url"]
+        return windows.opened(Person(browser, url, name, password, home, **context))
 
     yield make
-    for one in WINDOWS:
-        one.leave()
-    WINDOWS.clear()
+    windows.close_all()

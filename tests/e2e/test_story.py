@@ -8,105 +8,23 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-import nbformat
 import pytest
 from playwright.sync_api import expect
 
+from benchpool_scheduler.testing import small_network
 from benchpool_scheduler.testing.people import PATIENCE_MS, Person
 
 pytestmark = pytest.mark.e2e
 
-IMPORTS = """\
-import hashlib
-import os
-import time
-from pathlib import Path
-
-import numpy as np
-
-from benchpool import checkpoint"""
-DATA = """\
-rng = np.random.default_rng(7)
-inputs = rng.normal(size=(256, 8))
-targets = np.sin(inputs.sum(axis=1, keepdims=True))"""
-MODEL = """\
-def improve(weights, rate=0.05):
-    guess = np.tanh(inputs @ weights)
-    error = guess - targets
-    gradient = inputs.T @ (error * (1 - guess**2)) / len(inputs)
-    return weights - rate * gradient, float((error**2).mean())
-
-
-def gpu_is_busy(step):
-    # Stands for the time that a step takes on a GPU; the test holds it half-way.
-    time.sleep(0.01)
-    while step == 200 and Path("busy").exists() and not checkpoint.should_stop():
-        time.sleep(0.02)"""
-TRAIN = """\
-def train(steps):
-    weights, first = np.zeros((8, 1)), 0
-    saved = checkpoint.latest()
-    if saved is not None:
-        weights, first = np.load(saved / "weights.npy"), int((saved / "step").read_text())
-        print(f"resumed at step {first}", flush=True)
-    for step in range(first, steps):
-        gpu_is_busy(step)
-        if checkpoint.should_stop() or step % 50 == 0:
-            with checkpoint.commit(step) as folder:
-                np.save(folder / "weights.npy", weights)
-                (folder / "step").write_text(str(step))
-            checkpoint.progress(step / steps, f"step {step}")
-        if checkpoint.should_stop():
-            print(f"saved at step {step}, pausing", flush=True)
-            raise SystemExit(75)
-        weights, loss = improve(weights)
-    print(f"loss {loss:.4f}")
-    return weights"""
-TRY = """\
-print("loss after one step:", improve(np.zeros((8, 1)))[1])"""
-SENT = """\
-weights = train(steps=400)
-np.save(Path(os.environ.get("BENCHPOOL_OUTPUT_DIR", ".")) / "weights.npy", weights)
-print("result", hashlib.sha256(weights.tobytes()).hexdigest()[:16])"""
-
-SCRIPT = """\
-import sys, time
-from benchpool import checkpoint
-print("working with", sys.argv[1:], flush=True)
-while not checkpoint.should_stop():
-    time.sleep(0.05)
-raise SystemExit(0)
-"""
-
-
-def write_notebook(path: Path, cells: list[str]) -> None:
-    """Write a notebook with a title and these code cells."""
-    notebook = nbformat.v4.new_notebook(
-        metadata={
-            "kernelspec": {
-                "name": "python3",
-                "display_name": "Python 3 (ipykernel)",
-                "language": "python",
-            }
-        },
-        cells=[
-            nbformat.v4.new_markdown_cell("# A small network"),
-            *(nbformat.v4.new_code_cell(text) for text in cells),
-        ],
-    )
-    path.write_text(nbformat.writes(notebook))
-
 
 def uninterrupted(folder: Path) -> str:
     """Run the same code outside the pool; return what it prints as its result."""
-    program = folder / "uninterrupted.py"
-    program.write_text("\n\n".join([IMPORTS, DATA, MODEL, TRAIN, SENT]))
+    script = folder / "uninterrupted.py"
+    script.write_text(small_network.program(small_network.ALONE))
     ran = subprocess.run(
-        [sys.executable, str(program)], cwd=folder, check=True, capture_output=True, text=True
+        [sys.executable, str(script)], cwd=folder, check=True, capture_output=True, text=True
     )
-    found = re.search(r"result [0-9a-f]{16}", ran.stdout)
-    assert found, ran.stdout
-    return found[0]
+    return small_network.result(ran.stdout)
 
 
 def begin(person: Person) -> Person:
@@ -121,10 +39,10 @@ def test_susan_borrows_gives_back_and_finishes_with_the_result_of_an_uninterrupt
 ) -> None:
     expected = uninterrupted(tmp_path)
     susan, joe, jemma = person("susan"), person("joe"), person("jemma")
-    write_notebook(susan.home / "train.ipynb", [IMPORTS, DATA, MODEL, TRAIN, TRY, SENT])
+    (susan.home / "train.ipynb").write_text(small_network.notebook(small_network.ALONE))
     (susan.home / "busy").touch()
     for other in (joe, jemma):
-        (other.home / "use_two.py").write_text(SCRIPT)
+        (other.home / "use_two.py").write_text(small_network.SCRIPT)
 
     # Susan opens a notebook on her bench GPU and works in cells.
     susan.log_in()

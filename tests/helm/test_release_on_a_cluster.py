@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -48,21 +47,7 @@ def release(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Itera
         (made.folder / "notes").write_text(notes)
         yield made
     finally:
-        _take_away(made)
-
-
-def _take_away(release: Release) -> None:
-    access = release.access
-    if release.helm("list", "--short").strip():
-        release.uninstall()
-    for space in (release.workspace, release.name):
-        access.delete(f"/api/v1/namespaces/{space}")
-    definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-    for one in access.get(definitions)["items"]:
-        if one["metadata"]["name"].endswith(f".{names.GROUP}"):
-            access.delete(f"{definitions}/{one['metadata']['name']}")
-    for space in (release.workspace, release.name):
-        access.wait_gone(f"/api/v1/namespaces/{space}", 120)
+        made.take_away()
 
 
 class Site:
@@ -75,8 +60,7 @@ class Site:
         (proxy,) = (p for p in found["items"] if not p["metadata"].get("deletionTimestamp"))
         url = f"http://{proxy['status']['podIP']}:8000"
         self.client = httpx.Client(base_url=url, follow_redirects=True, timeout=30, trust_env=False)
-        secret = access.get(f"{space}/secrets/{release.name}-secrets")["data"]
-        self.password = base64.b64decode(secret["admin-password"]).decode()
+        self.password = release.secret("admin-password")
 
     def log_in(self) -> None:
         """Log in by the form."""

@@ -41,12 +41,18 @@ class Person:
         url: Where the Hub answers.
         name: The user name, which is also the name of the person's project.
         password: The shared password.
-        home: The person's home folder, where notebooks lie.
+        home: The person's home folder, where notebooks lie, when it is on this machine.
         context: Settings of the browser context, e.g. ``color_scheme``.
     """
 
     def __init__(
-        self, browser: Browser, url: str, name: str, password: str, home: Path, **context: object
+        self,
+        browser: Browser,
+        url: str,
+        name: str,
+        password: str,
+        home: Path = Path(),
+        **context: object,
     ) -> None:
         settings = {"viewport": {"width": 1440, "height": 900}, **context}
         self._context = browser.new_context(**settings)  # type: ignore[arg-type]
@@ -88,7 +94,7 @@ class Person:
         self.open_start_form()
         self.page.locator(f"input[name=gpus][value='{gpus}']").check()
         self.page.locator("input[type=submit], button[type=submit]").last.click()
-        self.page.wait_for_url(re.compile(rf"/user/{self.name}/"))
+        self.page.wait_for_url(re.compile(rf"/user/{self.name}/"), timeout=3 * PATIENCE_MS)
         self.wait_for_lab()
 
     # ------------------------------------------------------------------ JupyterLab
@@ -158,6 +164,13 @@ class Person:
         """Set the number of GPUs in the dialog and wait for what it says about the start."""
         self.dialog.get_by_test_id("benchpool-gpus").fill(str(gpus))
         expect(self.dialog.get_by_test_id("benchpool-send")).to_be_enabled(timeout=PATIENCE_MS)
+
+    def choose_workers(self, workers: int) -> None:
+        """Unfold what is rarely asked for and set the number of workers."""
+        field = self.dialog.get_by_test_id("benchpool-workers")
+        if not field.is_visible():
+            self.dialog.locator(".bp-More > summary").click()
+        field.fill(str(workers))
 
     def send(self) -> None:
         """Press Enter in the dialog; returns when it is gone."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import subprocess
@@ -14,6 +15,7 @@ from typing import Any
 from benchpool_cluster import addresses, build, chart, product_images
 from benchpool_cluster.access import Access
 from benchpool_cluster.cluster import Cluster
+from benchpool_scheduler import contract_kubernetes as names
 
 
 class HelmFailed(Exception):
@@ -52,6 +54,25 @@ class Release:
     def uninstall(self) -> str:
         """Uninstall and wait until all that goes is gone."""
         return self.helm("uninstall", self.name, "--wait", "--timeout", "3m")
+
+    def secret(self, key: str) -> str:
+        """One of the release's own secrets, for example ``user-password``."""
+        path = f"/api/v1/namespaces/{self.name}/secrets/{self.name}-secrets"
+        return base64.b64decode(self.access.get(path)["data"][key]).decode()
+
+    def take_away(self) -> None:
+        """Uninstall, and delete what an uninstall keeps: homes, jobs and our definitions."""
+        access = self.access
+        if self.helm("list", "--short").strip():
+            self.uninstall()
+        for space in (self.workspace, self.name):
+            access.delete(f"/api/v1/namespaces/{space}")
+        definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+        for one in access.get(definitions)["items"]:
+            if one["metadata"]["name"].endswith(f".{names.GROUP}"):
+                access.delete(f"{definitions}/{one['metadata']['name']}")
+        for space in (self.workspace, self.name):
+            access.wait_gone(f"/api/v1/namespaces/{space}", 120)
 
     def helm(self, *words: str) -> str:
         """Run Helm in this release's namespace.

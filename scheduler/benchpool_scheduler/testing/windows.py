@@ -1,0 +1,49 @@
+"""Windows of people in a real browser, for a ``conftest.py``: take the names as they are.
+
+They are closed when the tests end, and a picture of each is kept when a test fails.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+
+import pytest
+from playwright.sync_api import Browser
+
+from benchpool_scheduler.testing.people import Person, screen
+
+OPEN: list[Person] = []
+PICTURES = "test-results"
+
+
+def opened(person: Person) -> Person:
+    """Count a person's window among those that are open."""
+    OPEN.append(person)
+    return person
+
+
+def close_all() -> None:
+    """Close all windows."""
+    while OPEN:
+        OPEN.pop().leave()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Keep a picture of every open window when a test fails."""
+    report = yield
+    if report.failed:
+        folder = item.config.rootpath / PICTURES
+        folder.mkdir(exist_ok=True)
+        for window in OPEN:
+            window.page.screenshot(path=folder / f"{item.name}-{window.name}.png")
+    return report
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """The system's Chromium."""
+    with screen() as running:
+        yield running

@@ -1,0 +1,251 @@
+"""A site in use: an installed release, its people, and what the API server says of their work."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+
+from benchpool_cluster import pods
+from benchpool_cluster.access import Access
+from benchpool_cluster.cluster import Cluster
+from benchpool_cluster.processes import NotReady, until
+from benchpool_cluster.releases import Release
+from benchpool_cluster.witness import Object
+from benchpool_scheduler import contract_kubernetes as names
+from benchpool_scheduler.client import Client, Credentials
+from benchpool_scheduler.contract import ENDED
+
+SERVICE = "/services/benchpool"
+JOBS = f"/apis/{names.API_VERSION}"
+PATIENCE_S = 60.0
+"""How long a client tries again while the service is away."""
+
+
+@dataclass
+class Site:
+    """An installed release, reached as its people do: through the proxy.
+
+    Attributes:
+        cluster: Where it is installed; ``cluster.processes`` freezes and kills parts of it.
+        url: Where the proxy answers; it stays when the proxy's pod is another one.
+    """
+
+    cluster: Cluster
+    release: Release
+    url: str
+    _tokens: dict[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, cluster: Cluster, release: Release) -> Site:
+        """Find an installed release's address."""
+        path = f"/api/v1/namespaces/{release.name}/services/{release.name}-proxy-public"
+        spec = release.access.get(path)["spec"]
+        return cls(cluster, release, f"http://{spec['clusterIP']}:{spec['ports'][0]['port']}")
+
+    @property
+    def access(self) -> Access:
+        """The administrator's access to the API server."""
+        return self.release.access
+
+    @property
+    def namespace(self) -> str:
+        """Where hub, proxy and scheduler run."""
+        return self.release.name
+
+    @property
+    def workspace(self) -> str:
+        """Where notebooks and jobs run."""
+        return self.release.workspace
+
+    @property
+    def space(self) -> pods.Space:
+        """The namespace of notebooks and jobs, with what one does there."""
+        return pods.Space(self.cluster, self.workspace)
+
+    # ------------------------------------------------------------------ people
+
+    def password(self, user: str) -> str:
+        """The password of a user; the administrator's is another one."""
+        return self.release.secret("admin-password" if user == "admin" else "user-password")
+
+    def hub(self) -> httpx.Client:
+        """A client of the Hub's REST API with an administrator's rights, through the proxy."""
+        headers = {"Authorization": f"token {self.release.secret('hub-token')}"}
+        base = f"{self.url}/hub/api"
+        return httpx.Client(base_url=base, headers=headers, timeout=30, trust_env=False)
+
+    def token(self, user: str) -> str:
+        """A token of a user with all of the user's rights; the user is made if need be."""
+        if user not in self._tokens:
+            with self.hub() as hub:
+                made = hub.post(f"/users/{user}", json={"admin": user == "admin"})
+                assert made.status_code in (201, 409), made.text
+                answer = hub.post(f"/users/{user}/tokens", json={"note": "tests"})
+            assert answer.status_code in (200, 201), answer.text
+            self._tokens[user] = str(answer.json()["token"])
+        return self._tokens[user]
+
+    def client(self, user: str, patience_s: float = PATIENCE_S) -> Client:
+        """The product's own client, as a user, through the proxy."""
+        credentials = Credentials(f"{self.url}{SERVICE}", self.token(user))
+        return Client(credentials, patience_s=patience_s)
+
+    def ready(self) -> bool:
+        """Say whether hub and scheduler answer through the proxy."""
+        try:
+            health = httpx.get(f"{self.url}{SERVICE}/api/v1/health", timeout=5, trust_env=False)
+            hub = httpx.get(f"{self.url}/hub/health", timeout=5, trust_env=False)
+        except httpx.HTTPError:
+            return False
+        return health.text == '{"ok":true}' and hub.is_success
+
+    def wait_ready(self, seconds: float = 120) -> None:
+        """Wait until hub and scheduler answer through the proxy."""
+        if not until(self.ready, seconds):
+            raise NotReady(f"{self.url} does not answer for hub and scheduler in {seconds:g} s")
+
+    # ------------------------------------------------------------------ notebooks
+
+    def give_home(self, user: str, node: str) -> None:
+        """Make a user's home on a node, as one that has been in use there for long."""
+        claim = {
+            "apiVersion": "v1",
+            "kind": "PersistentVolumeClaim",
+            "metadata": {
+                "name": f"home-{user}",
+                "annotations": {
+                    "hub.jupyter.org/username": user,
+                    "volume.kubernetes.io/selected-node": node,
+                },
+            },
+            "spec": {
+                "accessModes": ["ReadWriteOnce"],
+                "resources": {"requests": {"storage": "1Gi"}},
+            },
+        }
+        self.space.create("persistentvolumeclaims", claim)
+        path = self.space.path("persistentvolumeclaims", f"home-{user}")
+        self.access.wait(path, lambda one: one["status"].get("phase") == "Bound")
+
+    def start_notebook(self, user: str, **options: Any) -> Object:
+        """Start a user's server with the form's options, e.g. ``gpus=1``; return its pod, ready."""
+        self.token(user)
+        with self.hub() as hub:
+            answer = hub.post(f"/users/{user}/server", json=options)
+            assert answer.status_code in (201, 202), answer.text
+
+            def is_ready() -> bool:
+                return bool(hub.get(f"/users/{user}").json()["servers"].get("", {}).get("ready"))
+
+            if not until(is_ready, 240):
+                raise NotReady(f"{user}'s server: {hub.get(f'/users/{user}').text}")
+        return self.notebook(user)
+
+    def stop_notebook(self, user: str) -> None:
+        """Stop a user's server, and wait until its pod is gone."""
+        with self.hub() as hub:
+            hub.delete(f"/users/{user}/server")
+        self.access.wait_gone(self.space.path("pods", f"jupyter-{user}"), 120)
+
+    def notebook(self, user: str) -> Object:
+        """The pod of a user's server."""
+        return self.access.get(self.space.path("pods", f"jupyter-{user}"))
+
+    def write_file(self, user: str, path: str, text: str) -> None:
+        """Put a file into a user's home, as by the browser's upload."""
+        body = {"type": "file", "format": "text", "content": text}
+        self._contents("PUT", user, path, body)
+
+    def read_file(self, user: str, path: str) -> Object:
+        """Read a file or a folder of a user's home: a model of Jupyter's contents."""
+        found: Object = self._contents("GET", user, path).json()
+        return found
+
+    def _contents(
+        self, method: str, user: str, path: str, body: Object | None = None
+    ) -> httpx.Response:
+        url = f"{self.url}/user/{user}/api/contents/{quote(path)}"
+        headers = {"Authorization": f"token {self.token(user)}"}
+        answer = httpx.request(method, url, json=body, headers=headers, timeout=30, trust_env=False)
+        return answer.raise_for_status()
+
+    # ------------------------------------------------------------------ jobs
+
+    @property
+    def jobs_path(self) -> str:
+        """Where all jobs are in the API server."""
+        return f"{JOBS}/namespaces/{self.workspace}/trainingjobs"
+
+    def job(self, id_: str) -> Object:
+        """A job as the API server has it."""
+        return self.access.get(f"{self.jobs_path}/{id_}")
+
+    def jobs(self) -> list[Object]:
+        """All jobs as the API server has them."""
+        return list(self.access.get(self.jobs_path)["items"])
+
+    def job_named(self, name: str) -> Object:
+        """The newest job of a name."""
+        found = [one for one in self.jobs() if one["spec"].get("name") == name]
+        assert found, f"no job is named {name}"
+        return max(found, key=lambda one: str(one["metadata"]["creationTimestamp"]))
+
+    def wait_job(self, id_: str, state: str, seconds: float = 120) -> Object:
+        """Wait until the API server has a job in a state."""
+        return self.access.wait(
+            f"{self.jobs_path}/{id_}", lambda one: state_of(one) == state, seconds
+        )
+
+    def workers(self, id_: str, attempt: int | None = None) -> list[Object]:
+        """The pods of a job's workers that are there, by index."""
+        chosen = f"{names.JOB}={id_}" + (f",{names.ATTEMPT}={attempt}" if attempt else "")
+        found = self.access.get(f"{self.space.path('pods')}?labelSelector={quote(chosen)}")
+        return sorted(found["items"], key=index_of)
+
+    def clear(self) -> None:
+        """Cancel every job and stop every server, and wait until their pods are gone."""
+        with self.client("admin") as admin:
+            for job in self.jobs():
+                if state_of(job) not in ENDED:
+                    with suppress(Exception):  # it may have ended meanwhile
+                        admin.cancel(job["metadata"]["name"])
+        with self.hub() as hub:
+            for user in hub.get("/users").json():
+                if user.get("server") or user.get("pending"):
+                    hub.delete(f"/users/{user['name']}/server")
+        ours = quote(f"{names.ROLE} in ({names.ROLE_WORKER},{names.ROLE_NOTEBOOK})")
+        path = f"{self.space.path('pods')}?labelSelector={ours}"
+
+        def alive() -> list[str]:
+            ended = ("Succeeded", "Failed")
+            found = [p for p in self.access.get(path)["items"] if p["status"]["phase"] not in ended]
+            return [one["metadata"]["name"] for one in found]
+
+        if not until(lambda: not alive(), 120):
+            raise NotReady(f"these pods are still there after 120 s: {', '.join(alive())}")
+
+
+def state_of(job: Object) -> str:
+    """The state of a job, empty before it has one."""
+    return str(job.get("status", {}).get("state", ""))
+
+
+def index_of(pod: Object) -> int:
+    """Which of its job's workers a pod is."""
+    return int(pod["metadata"]["annotations"]["batch.kubernetes.io/job-completion-index"])
+
+
+def gpus_of(pod: Object) -> int:
+    """How many GPUs a pod holds."""
+    limits = (one.get("resources", {}).get("limits", {}) for one in pod["spec"]["containers"])
+    return sum(int(one.get(names.GPU_RESOURCE, 0)) for one in limits)
+
+
+def lives(pod: Object) -> tuple[str, int]:
+    """A pod's uid, and how often its containers were started again: what shows that it is left."""
+    restarts = sum(one["restartCount"] for one in pod["status"]["containerStatuses"])
+    return pod["metadata"]["uid"], restarts

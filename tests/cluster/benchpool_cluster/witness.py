@@ -1,0 +1,127 @@
+"""Writes down all that the API server tells of a collection, as it happens.
+
+What a test asks later ("was it ever paused?", "did two attempts ever run at once?") is then
+answered by the API server's own history and not by looks that came by chance. The API server may
+be away for a while: what came meanwhile is seen at the next list.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import httpx
+
+from benchpool_cluster.access import Access
+from benchpool_cluster.processes import NotReady
+
+Object = dict[str, Any]
+WATCH_S = 5
+AGAIN_S = 0.5
+
+
+class Witness:
+    """All versions of all objects of one collection, oldest first.
+
+    Attributes:
+        seen: Each version as it was; of a deleted object the last.
+        gone: The uids of deleted objects.
+    """
+
+    def __init__(self, access: Access, path: str) -> None:
+        self.seen: list[Object] = []
+        self.gone: set[str] = set()
+        self._access, self._path = access, path
+        self._changed = threading.Condition()
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._look, daemon=True)
+
+    def versions(self, name: str) -> list[Object]:
+        """All versions of the objects of a name."""
+        with self._changed:
+            return [one for one in self.seen if one["metadata"]["name"] == name]
+
+    def course(self, name: str, says: Callable[[Object], Any]) -> list[Any]:
+        """What was said of an object in the course of time, repeats left out."""
+        found: list[Any] = []
+        for one in self.versions(name):
+            said = says(one)
+            if not found or found[-1] != said:
+                found.append(said)
+        return found
+
+    def wait(self, holds: Callable[[Object], bool], what: str, seconds: float = 60) -> Object:
+        """Wait until some version of some object had something, and return it."""
+        with self._changed:
+            found: list[Object] = []
+
+            def look() -> bool:
+                found[:] = [one for one in self.seen if holds(one)][:1]
+                return bool(found)
+
+            if not self._changed.wait_for(look, seconds):
+                last = {one["metadata"]["name"]: one.get("status") for one in self.seen}
+                raise NotReady(f"{what} was not seen in {seconds:g} s; last: {json.dumps(last)}")
+            return found[0]
+
+    def start(self) -> None:
+        """Begin; what is there now is seen first."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Look no longer."""
+        self._over.set()
+        self._thread.join(WATCH_S + 5)
+
+    def _look(self) -> None:
+        while not self._over.is_set():
+            try:
+                with self._access.client() as client:
+                    self._follow(client, self._list(client))
+            except (httpx.HTTPError, json.JSONDecodeError, KeyError):
+                self._over.wait(AGAIN_S)
+
+    def _list(self, client: httpx.Client) -> str:
+        listing = client.get(self._path).raise_for_status().json()
+        for one in listing["items"]:
+            self._add(one)
+        with self._changed:
+            there = {one["metadata"]["uid"] for one in listing["items"]}
+            self.gone |= {one["metadata"]["uid"] for one in self.seen} - there
+        return str(listing["metadata"]["resourceVersion"])
+
+    def _follow(self, client: httpx.Client, version: str) -> None:
+        while not self._over.is_set():
+            asked = {"watch": "1", "resourceVersion": version, "timeoutSeconds": str(WATCH_S)}
+            with client.stream("GET", self._path, params=asked) as answer:
+                answer.raise_for_status()
+                for line in answer.iter_lines():
+                    event = json.loads(line)
+                    if event["type"] == "ERROR":
+                        return
+                    version = event["object"]["metadata"]["resourceVersion"]
+                    self._add(event["object"], gone=event["type"] == "DELETED")
+
+    def _add(self, one: Object, gone: bool = False) -> None:
+        key = ("uid", "resourceVersion")
+        with self._changed:
+            known = {tuple(seen["metadata"][part] for part in key) for seen in self.seen}
+            if tuple(one["metadata"][part] for part in key) not in known:
+                self.seen.append(one)
+            if gone:
+                self.gone.add(one["metadata"]["uid"])
+            self._changed.notify_all()
+
+
+@contextmanager
+def witness(access: Access, path: str) -> Iterator[Witness]:
+    """Someone who looks at a collection until the end."""
+    one = Witness(access, path)
+    one.start()
+    try:
+        yield one
+    finally:
+        one.stop()
