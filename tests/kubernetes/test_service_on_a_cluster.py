@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from benchpool_cluster.access import Access
-from benchpool_scheduler.contract import CommandEntry, JobSubmission, State
+from benchpool_scheduler.contract import CommandEntry, JobSubmission, LeaseRequest, State
 from benchpool_scheduler.errors import Refused
-from benchpool_scheduler.testing.replicas import Replica, Site, until
+from benchpool_scheduler.testing.replicas import Person, Replica, Site, small_hub, until
 
 pytestmark = pytest.mark.kubernetes
 
@@ -236,3 +236,23 @@ def test_jobs_wait_for_a_cordoned_node_and_start_when_it_is_back(
     access.patch(f"/api/v1/nodes/{nodes[1]}", {"spec": {"unschedulable": None}})
     (pod,) = running(access, site, job.id)
     assert pod["spec"]["nodeName"] == nodes[1]
+
+
+def test_a_lease_whose_object_is_deleted_comes_back_only_where_its_server_is(
+    access: Access, site: Site, nodes: tuple[str, ...]
+) -> None:
+    people = (Person("susan", servers=("",)), Person("joe"), Person("ada", admin=True))
+    site.configuration += "build: {default: 1}\n"
+    with small_hub(people) as site.hub:
+        replica = site.started()
+        client = replica.client("ada")
+        leases = {user: client.reserve(LeaseRequest(user, "", "1", 1)) for user in ("susan", "joe")}
+        path = f"/apis/benchpool.io/v1/namespaces/{site.namespace}/buildleases"
+        first = access.get(f"{path}/{leases['susan'].id}")
+        for lease in leases.values():
+            access.delete(f"{path}/{lease.id}")
+        (left,) = until(lambda: found if len(found := access.get(path)["items"]) == 1 else [])
+        until(lambda: [it.user for it in client.leases()] == ["susan"])
+        assert left["metadata"]["uid"] != first["metadata"]["uid"]
+        assert left["spec"] == first["spec"]
+        replica.kill()

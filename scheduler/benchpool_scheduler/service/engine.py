@@ -94,7 +94,9 @@ class Engine:
         self.commands = Commands(self.ledger, site, actions, self.want_pass)
         self.gates = BenchGates(self.ledger, runtime)
         self.ledger.lease_changed = self.gates.see
-        self.inbound = InboundJobs(self.ledger, site, runtime, self.intake, self.commands)
+        self.inbound = InboundJobs(
+            self.ledger, site, runtime, self.intake, self.commands, self.leases
+        )
         self.reconfiguration = Reconfiguration(
             self.ledger, site, configuration_file, self._reconfigured, keep
         )

@@ -1,7 +1,8 @@
 """Takes in what others write into the store itself, as ``kubectl apply`` does.
 
 A job that was written goes through the same checks as one that was sent; what is wrong is said at
-the object. One whose object was deleted ends, and nothing of it is kept.
+the object. One whose object was deleted ends, and nothing of it is kept. A build lease whose object
+was deleted is given back, unless its server is still there: then the object is made again.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from benchpool_scheduler.runtime import Runtime
 from benchpool_scheduler.service.caller import Caller
 from benchpool_scheduler.service.commands import Commands
 from benchpool_scheduler.service.intake import Intake
+from benchpool_scheduler.service.leases import Leases
 from benchpool_scheduler.service.ledger import Ledger
 from benchpool_scheduler.service.reasons import ReasonCode
 from benchpool_scheduler.service.site import Site
@@ -25,6 +27,7 @@ from benchpool_scheduler.store.inbound import (
     Inbound,
     JobGone,
     JobWritten,
+    LeaseGone,
     SuspendWritten,
     WorkersWritten,
     Written,
@@ -48,13 +51,20 @@ class InboundJobs:
     """The reader of the store's ``Inbound`` side; does nothing where there is none."""
 
     def __init__(
-        self, ledger: Ledger, site: Site, runtime: Runtime, intake: Intake, commands: Commands
+        self,
+        ledger: Ledger,
+        site: Site,
+        runtime: Runtime,
+        intake: Intake,
+        commands: Commands,
+        leases: Leases,
     ) -> None:
         self._ledger = ledger
         self._site = site
         self._runtime = runtime
         self._intake = intake
         self._commands = commands
+        self._leases = leases
         self._gone: set[str] = set()
         self._ended: asyncio.Queue[str] = asyncio.Queue()
 
@@ -96,11 +106,14 @@ class InboundJobs:
                 return
 
     async def _take(self, store: Inbound, one: Written) -> None:
-        if not isinstance(one, JobWritten) and self._ledger.job(one.id) is None:
-            return
+        known_job = self._ledger.job(one.id) is not None
         match one:
+            case LeaseGone(id=lease):
+                await self._take_back(store, lease)
             case JobWritten():
                 await self._accept(store, one)
+            case _ if not known_job:
+                return
             case SuspendWritten(id=job, suspend=True):
                 await self._commands.pause(SOMEBODY, job, None)
             case SuspendWritten(id=job):
@@ -130,6 +143,17 @@ class InboundJobs:
         except BenchpoolError as error:
             log.info("job %s is refused: %s", one.id, error.message)
             await store.refuse(one.id, Note(error.code, error.message, numbers=error.numbers))
+
+    async def _take_back(self, store: Inbound, lease: str) -> None:
+        if await self._leases.is_used(lease):
+            log.warning(
+                "the object of lease %s was deleted; its server is there, so it is made again",
+                lease,
+            )
+            await store.restore(lease)
+        else:
+            log.info("lease %s is given back: its object was deleted", lease)
+            await self._leases.release(lease)
 
     def _caller(self, user: str) -> Caller:
         """Return the user as a plain one: who may write objects is not thereby an administrator."""

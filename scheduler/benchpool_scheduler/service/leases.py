@@ -180,6 +180,20 @@ class Leases:
             if now - self._missing_since[lease.id] > GONE_S:
                 await self.release(lease.id)
 
+    async def is_used(self, lease_id: str) -> bool:
+        """Tell whether the server of a lease is there, or may be: the Hub is asked anew."""
+        lease = self._ledger.lease(lease_id)
+        if lease is None:
+            return False
+        try:
+            await self._site.directory.refresh()
+        except BenchpoolError:
+            return True  # nobody knows; what a running server holds must not be given away
+        servers = self._site.directory.servers()
+        return servers is None or any(
+            (x.user, x.name) == (lease.user, lease.server) for x in servers
+        )
+
     # ------------------------------------------------------------------ checks
 
     def _check_quota(self, request: contract.LeaseRequest) -> None:

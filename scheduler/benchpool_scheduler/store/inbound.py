@@ -53,7 +53,13 @@ class JobGone(Struct, frozen=True):
     id: str
 
 
-Written = JobWritten | SuspendWritten | WorkersWritten | JobGone
+class LeaseGone(Struct, frozen=True):
+    """Somebody deleted the object of a build lease; the store still holds the lease."""
+
+    id: str
+
+
+Written = JobWritten | SuspendWritten | WorkersWritten | JobGone | LeaseGone
 
 
 @runtime_checkable
@@ -68,3 +74,6 @@ class Inbound(Protocol):
 
         Errors: Unavailable.
         """
+
+    async def restore(self, lease: str) -> None:
+        """Make the object of a lease again; one that is not held any more is no error."""

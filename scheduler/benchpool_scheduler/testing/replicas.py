@@ -33,11 +33,12 @@ SECRET = "s" * 40
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """Somebody whom the Hub knows; the token is the name."""
+    """Somebody whom the Hub knows; the token is the name. ``servers`` are those that run."""
 
     name: str
     admin: bool = False
     groups: tuple[str, ...] = ()
+    servers: tuple[str, ...] = ()
 
     @property
     def model(self) -> dict[str, Any]:
@@ -48,7 +49,7 @@ class Person:
             "admin": self.admin,
             "groups": list(self.groups),
             "scopes": ["access:services!service=benchpool"],
-            "servers": {},
+            "servers": {name: {"name": name, "ready": True} for name in self.servers},
         }
 
 

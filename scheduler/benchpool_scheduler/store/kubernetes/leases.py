@@ -1,10 +1,10 @@
-"""Build leases as objects."""
+"""Build leases as objects: written once, and watched, because people may delete them."""
 
 from __future__ import annotations
 
 import msgspec
 
-from benchpool_scheduler.kube import AlreadyExists, Connection
+from benchpool_scheduler.kube import AlreadyExists, Connection, Reflector
 from benchpool_scheduler.resources.declaring import ObjectMeta, envelope
 from benchpool_scheduler.resources.leases import BUILD_LEASES, BuildLease, BuildLeaseSpec
 from benchpool_scheduler.store.kubernetes.translation import moment
@@ -13,11 +13,9 @@ from benchpool_scheduler.store.records import LeaseRecord
 LEASES = BUILD_LEASES.kind
 
 
-async def read(connection: Connection, namespace: str) -> tuple[LeaseRecord, ...]:
-    """Return all leases, oldest first."""
-    listing = await connection.list(LEASES, namespace=namespace, as_=BuildLease)
-    found = (_record(it.metadata.name, it.spec) for it in listing.items)
-    return tuple(sorted(found, key=lambda it: (it.since, it.id)))
+def reflector(connection: Connection, namespace: str) -> Reflector[LeaseRecord]:
+    """Return a cache of all leases."""
+    return Reflector(connection, LEASES, namespace=namespace, as_=BuildLease, keep=_record)
 
 
 async def write(connection: Connection, namespace: str, lease: LeaseRecord) -> None:
@@ -33,5 +31,8 @@ def _spec(it: LeaseRecord) -> BuildLeaseSpec:
     return BuildLeaseSpec(it.user, it.spawn, it.gpus, moment(it.since), it.server)
 
 
-def _record(name: str, it: BuildLeaseSpec) -> LeaseRecord:
-    return LeaseRecord(name, it.user, it.server, it.spawn, it.gpus, it.since.timestamp())
+def _record(lease: BuildLease) -> LeaseRecord:
+    it = lease.spec
+    return LeaseRecord(
+        lease.metadata.name, it.user, it.server, it.spawn, it.gpus, it.since.timestamp()
+    )

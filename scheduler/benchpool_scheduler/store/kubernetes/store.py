@@ -21,16 +21,13 @@ from typing import Any
 import msgspec
 
 from benchpool_scheduler.contract import Job, JobSubmission
-from benchpool_scheduler.errors import BenchpoolError, Unavailable
+from benchpool_scheduler.errors import BenchpoolError
 from benchpool_scheduler.kube import (
     Conflict,
     Connection,
-    KubeFailure,
-    Listed,
     NotFound,
     NotLeading,
     Reflector,
-    Vanished,
 )
 from benchpool_scheduler.resources.declaring import ObjectMeta, envelope
 from benchpool_scheduler.resources.jobs import TrainingJobSpec
@@ -39,8 +36,8 @@ from benchpool_scheduler.resources.submissions import (
     as_spec,
     as_submission,
 )
-from benchpool_scheduler.store.inbound import JobWritten, Written
-from benchpool_scheduler.store.kubernetes import inbound, leases, use
+from benchpool_scheduler.store.inbound import JobWritten, LeaseGone, Written
+from benchpool_scheduler.store.kubernetes import hearing, inbound, leases, use
 from benchpool_scheduler.store.kubernetes.holding import Held, Holding, Touched
 from benchpool_scheduler.store.kubernetes.inbound import NO_BUNDLE, NO_USER, Offer, Read, Seen
 from benchpool_scheduler.store.kubernetes.objects import FsspecObjects
@@ -54,12 +51,11 @@ from benchpool_scheduler.store.kubernetes.translation import (
 )
 from benchpool_scheduler.store.kubernetes.uploads import Uploads
 from benchpool_scheduler.store.kubernetes.writing import AT_LEISURE, JOBS, SOON, Writer
-from benchpool_scheduler.store.records import AddJob, Change, Contents, Note
+from benchpool_scheduler.store.records import AddJob, Change, Contents, LeaseRecord, Note
 
 log = logging.getLogger(__name__)
 
 END_S = 5.0
-DEAF_S = 10.0
 
 
 class KubernetesStore:
@@ -94,6 +90,7 @@ class KubernetesStore:
         self._reflector: Reflector[Seen] = Reflector(
             connection, JOBS, namespace=namespace, as_=Read, keep=self._keep
         )
+        self._leases: Reflector[LeaseRecord] = leases.reflector(connection, namespace)
         self._opening: list[Read] | None = []
         self._offers: dict[str, Offer] = {}
         self._inbox: asyncio.Queue[Written] = asyncio.Queue()
@@ -104,33 +101,22 @@ class KubernetesStore:
     async def open(self) -> Contents:
         """Read everything. Errors: Unavailable when the API server or the objects are away."""
         await self._uploads.load()
-        changes = self._reflector.changes()
-        await self._listed(changes)
+        changes, of_leases = self._reflector.changes(), self._leases.changes()
+        await hearing.all_of("jobs", changes, self._namespace)
+        await hearing.all_of("build leases", of_leases, self._namespace)
         found, self._opening = self._opening or [], None
         for read in sorted(found, key=lambda it: (it.created, it.metadata.name)):
             self._restore(read)
-        for lease in await leases.read(self._connection, self._namespace):
+        for lease in sorted(self._leases.items.values(), key=lambda it: (it.since, it.id)):
             self._holding.put_lease(lease)
         contents = self._contents(await use.read(self._connection))
         self._tasks = [
-            self._begin(self._listen(changes)),
+            self._begin(hearing.listen(self._reflector, changes, self._take_in)),
+            self._begin(hearing.listen(self._leases, of_leases, self._take_in_lease)),
             *(self._begin(self._writer.write_later(lane)) for lane in (SOON, AT_LEISURE)),
             self._begin(self._uploads.read_lists()),
         ]
         return contents
-
-    async def _listed(self, changes: AsyncIterator[Any]) -> None:
-        try:
-            async for change in changes:
-                if isinstance(change, Listed):
-                    return
-        except KubeFailure as failed:
-            raise Unavailable(
-                f"The jobs of {self._namespace} cannot be read: the API server says {failed}; "
-                "check that benchpool's definitions are installed and that its account may list "
-                "and watch them.",
-                code="kubernetes-refuses",
-            ) from failed
 
     def _contents(self, used: tuple[Any, ...]) -> Contents:
         images = [held.image for held in self._holding.jobs.values()]
@@ -355,6 +341,16 @@ class KubernetesStore:
         if self._offers.get(job) is offer:
             del self._offers[job]
 
+    async def restore(self, lease: str) -> None:
+        """Make the object of a lease again, which somebody deleted. Errors: NotLeading."""
+        held = self._holding.leases.get(lease)
+        if held is None:
+            return
+        make = partial(leases.write, self._connection, self._namespace, held)
+        await self._writer.patiently(make)
+        if lease not in self._holding.leases:  # it was given back meanwhile
+            await self._writer.delete(leases.LEASES, lease)
+
     def _keep(self, read: Read) -> Seen | None:
         if self._opening is not None:
             # Pages come in large buffers; what is kept must not keep them.
@@ -362,18 +358,12 @@ class KubernetesStore:
             self._opening.append(msgspec.structs.replace(read, spec=spec))
         return inbound.seen(read)
 
-    async def _listen(self, changes: AsyncIterator[Any]) -> None:
-        while True:
-            try:
-                async for change in changes:
-                    if not isinstance(change, Listed):
-                        self._take_in(change.item, gone=isinstance(change, Vanished))
-            except KubeFailure as failed:
-                log.error("what people apply is not heard, which is tried again: %s", failed)
-                await asyncio.sleep(DEAF_S)
-            changes = self._reflector.changes()
+    def _take_in_lease(self, lease: LeaseRecord, gone: bool) -> None:
+        # What is given back is not held any more before its object is deleted.
+        if gone and lease.id in self._holding.leases:
+            self._tell([LeaseGone(lease.id)])
 
-    def _take_in(self, it: Seen, *, gone: bool) -> None:
+    def _take_in(self, it: Seen, gone: bool) -> None:
         held = self._holding.jobs.get(it.id)
         if gone:
             self._tell(inbound.forget(it, held, self._offers))

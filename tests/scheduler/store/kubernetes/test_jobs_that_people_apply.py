@@ -1,4 +1,4 @@
-"""What people write with kubectl comes in: new jobs, suspend, deletion; and refusals go out."""
+"""What people write with kubectl comes in: jobs, suspend, deletions; and refusals go out."""
 
 from __future__ import annotations
 
@@ -14,20 +14,31 @@ from benchpool_scheduler.contract import JobSubmission, ScriptEntry
 from benchpool_scheduler.core.states import JobState
 from benchpool_scheduler.kube import Connection
 from benchpool_scheduler.resources.jobs import TRAINING_JOBS
+from benchpool_scheduler.resources.leases import BUILD_LEASES
 from benchpool_scheduler.store.inbound import (
     Inbound,
     JobGone,
     JobWritten,
+    LeaseGone,
     SuspendWritten,
     WorkersWritten,
     Written,
 )
 from benchpool_scheduler.store.kubernetes import KubernetesStore
 from benchpool_scheduler.store.kubernetes.identifiers import id_of
-from benchpool_scheduler.store.records import AddJob, JobRecord, Note, SaveJob
+from benchpool_scheduler.store.records import (
+    AddJob,
+    DropLease,
+    JobRecord,
+    LeaseRecord,
+    Note,
+    SaveJob,
+    SaveLease,
+)
 
 pytestmark = pytest.mark.kubernetes
 JOBS = TRAINING_JOBS.kind
+LEASES = BUILD_LEASES.kind
 
 MakeStore = Callable[..., KubernetesStore]
 
@@ -229,3 +240,25 @@ async def test_a_job_that_was_scaled_is_told_once_and_also_when_nobody_listened(
     again = make_store()
     assert [it.workers for it in (await again.open()).jobs] == [4]
     assert await following(again.written()) == WorkersWritten(told.id, 3)
+
+
+async def test_a_lease_whose_object_was_deleted_is_told_and_made_again_as_it_was(
+    make_store: MakeStore, connection: Connection, namespace: str
+) -> None:
+    store = make_store()
+    await store.open()
+    news = store.written()
+    kept = LeaseRecord("l" * 26, "susan", "", "start-1", ("n/0",), 1.0)
+    returned = LeaseRecord("m" * 26, "joe", "", "start-2", ("n/1",), 1.0)
+    await store.commit(SaveLease(kept), SaveLease(returned))
+    before = await connection.get(LEASES, kept.id, namespace=namespace)
+    await store.commit(DropLease(returned.id))  # our own doing is no news
+    await connection.delete(LEASES, kept.id, namespace=namespace)
+    assert await following(news) == LeaseGone(kept.id)
+    await store.restore(kept.id)
+    await store.restore(returned.id)  # given back: nothing is made again
+    listed = await connection.list(LEASES, namespace=namespace)
+    assert [it["spec"] for it in listed.items] == [before["spec"]]
+    await store.commit(DropLease(kept.id))
+    await apply(connection, namespace, "marker")
+    assert isinstance(await following(news), JobWritten)

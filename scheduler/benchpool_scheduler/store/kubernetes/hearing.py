@@ -1,0 +1,48 @@
+"""Hears what others write: a whole list first, then each change, for as long as the store lives."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable
+from typing import TypeVar
+
+from benchpool_scheduler.errors import Unavailable
+from benchpool_scheduler.kube import Change, KubeFailure, Listed, Reflector, Vanished
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+DEAF_S = 10.0
+
+
+async def all_of(what: str, changes: AsyncIterator[Change[T]], namespace: str) -> None:
+    """Return when all there is was listed. Errors: Unavailable."""
+    try:
+        async for change in changes:
+            if isinstance(change, Listed):
+                return
+    except KubeFailure as failed:
+        raise Unavailable(
+            f"The {what} of {namespace} cannot be read: the API server says {failed}; "
+            "check that benchpool's definitions are installed and that its account may list "
+            "and watch them.",
+            code="kubernetes-refuses",
+        ) from failed
+
+
+async def listen(
+    reflector: Reflector[T],
+    changes: AsyncIterator[Change[T]],
+    take_in: Callable[[T, bool], None],
+) -> None:
+    """Give ``take_in`` each object that changes, and whether it is gone, for ever."""
+    while True:
+        try:
+            async for change in changes:
+                if not isinstance(change, Listed):
+                    take_in(change.item, isinstance(change, Vanished))
+        except KubeFailure as failed:
+            log.error("what people apply is not heard, which is tried again: %s", failed)
+            await asyncio.sleep(DEAF_S)
+        changes = reflector.changes()
