@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -212,6 +213,57 @@ pools:
     assert replica.end() == 0
     until(again.leads)
     assert again.client("susan").job(job.id).job.project == "Vision Lab"
+
+
+def test_projects_and_pools_show_how_they_stand_and_are_written_on_change_alone(
+    access: Access, site: Site, nodes: tuple[str, ...]
+) -> None:
+    path = "/apis/benchpool.io/v1/projects"
+    site.configuration += """\
+pools:
+  - {name: west, nodes: {example.org/rack: west}}
+  - {name: east, nodes: {example.org/rack: east}, serves: [train]}
+"""
+    first = site.started()
+    job = first.client("susan").submit(command(gpus=4))
+    access.wait(f"{path}/susan", stands(allocated=4, waiting=0))
+    before = access.wait(f"{path}/joe", stands(allocated=0))
+    assert columns(access, path, "Name", "Quota", "Share", "Holds", "Waiting") == [
+        ["joe", "4", before["status"]["fairShare"], 0, 0],
+        ["susan", "4", 4, 4, 0],
+    ]
+    (pod,) = running(access, site, job.id)
+    pools = "/apis/benchpool.io/v1/nodepools"
+    held = "west" if pod["spec"]["nodeName"] == nodes[2] else "east"
+    access.wait(f"{pools}/{held}", stands(free=4 if held == "east" else 0))
+    shown = {row[0]: row[1:] for row in columns(access, pools, "Name", "Nodes", "GPUs", "Free")}
+    assert shown == {
+        "east": [2, 8, 4 if held == "east" else 8],
+        "west": [1, 4, 4 if held == "east" else 0],
+    }
+    assert first.end() == 0
+
+    site.started().client("susan").submit(command(gpus=1))
+    access.wait(f"{path}/susan", stands(allocated=5))
+    now = access.get(f"{path}/joe")
+    assert now["metadata"]["resourceVersion"] == before["metadata"]["resourceVersion"]
+    access.delete(f"{path}/joe")
+    made = {key: now[key] for key in ("apiVersion", "kind", "spec")}
+    access.create(path, {**made, "metadata": {"name": "joe"}})
+    access.wait(f"{path}/joe", stands(allocated=0))
+
+
+def stands(**numbers: int) -> Callable[[dict[str, Any]], bool]:
+    return lambda it: numbers.items() <= it.get("status", {}).items()
+
+
+def columns(access: Access, path: str, *names: str) -> list[list[Any]]:
+    """Return columns as `kubectl get` shows them."""
+    accept = {"Accept": "application/json;as=Table;v=v1;g=meta.k8s.io"}
+    with access.client() as client:
+        table = client.get(path, headers=accept).json()
+    at = {column["name"]: index for index, column in enumerate(table["columnDefinitions"])}
+    return sorted([row["cells"][at[name]] for name in names] for row in table["rows"])
 
 
 def quota(replica: Replica, user: str) -> int | None:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, field
 
 from benchpool_scheduler import configuration
 from benchpool_scheduler.configuration import Configuration, declared
@@ -51,7 +51,21 @@ IN_FORCE = "InForce"
 
 
 class _Status(Struct, frozen=True):
+    """What objects say: the settings whether they are in force, the others how they stand too."""
+
     conditions: tuple[Condition, ...] = ()
+    fair_share: int | None = field(name="fairShare", default=None)
+    allocated: int | None = None
+    waiting: int | None = None
+    nodes: int | None = None
+    gpus: int | None = None
+    free: int | None = None
+
+    @property
+    def standing(self) -> Mapping[str, int]:
+        """The numbers, as the object has them."""
+        said = msgspec.to_builtins(self)
+        return {key: value for key, value in said.items() if isinstance(value, int)}
 
 
 class _Seen(Struct, frozen=True):
@@ -227,13 +241,13 @@ class ClusterConfiguration:
             if listed:
                 self._changed.set()
 
-    def objects_of(self, resource: Resource) -> Mapping[str, str]:
-        """Return the names of objects by what people call what they declare."""
-        found: dict[str, str] = {}
+    def objects_of(self, resource: Resource) -> Mapping[str, tuple[str, Mapping[str, int]]]:
+        """Return the objects' names and how they say it stands, by what people call them."""
+        found: dict[str, tuple[str, Mapping[str, int]]] = {}
         for one in self._reflectors[resource.kind.plural].items.values():
             known = _declared(resource, one)
             named = None if known is None else getattr(known.spec, "name", None)
-            found[named or one.metadata.name] = one.metadata.name
+            found[named or one.metadata.name] = one.metadata.name, one.status.standing
         return found
 
     async def _take_in(self, pool: Pool) -> None:

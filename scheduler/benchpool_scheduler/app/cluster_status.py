@@ -1,4 +1,8 @@
-"""Says in ``Project`` and ``NodePool`` objects how they stand, for who looks with kubectl."""
+"""Says in ``Project`` and ``NodePool`` objects how they stand, for who looks with kubectl.
+
+What an object says is known by watch, so that only what has changed is written, by a new leader and
+to an object that was made anew too; at a pace that the API server hardly feels.
+"""
 
 from __future__ import annotations
 
@@ -7,21 +11,22 @@ import logging
 from collections.abc import Mapping
 
 from benchpool_scheduler.app.cluster_configuration import ClusterConfiguration
-from benchpool_scheduler.kube import Connection, KubeFailure, KubeUnavailable
+from benchpool_scheduler.kube import Connection, KubeFailure, KubeUnavailable, NotFound
 from benchpool_scheduler.resources.declaring import Resource
 from benchpool_scheduler.resources.pools import NODE_POOLS, PROJECTS
 from benchpool_scheduler.service import Caller, Pool
 
 log = logging.getLogger("benchpool_scheduler")
 
-PACE_S = 5.0
+LOOK_S = 5.0
+"""How they stand is looked at so often."""
+REST_S = 0.05
+"""After each write: 20 a second."""
 OURSELVES = Caller("benchpool", admin=True, kind="service")
-
-Standing = Mapping[str, int]
 
 
 class ClusterStatus:
-    """Writes what has changed, every few seconds; what was written is known only here."""
+    """Writes what has changed, every few seconds."""
 
     def __init__(
         self, connection: Connection, configuration: ClusterConfiguration, epoch: int
@@ -29,12 +34,11 @@ class ClusterStatus:
         self._connection = connection
         self._configuration = configuration
         self._epoch = epoch
-        self._written: dict[tuple[str, str], Standing] = {}
 
     async def keep(self, pool: Pool) -> None:
         """Write, for ever."""
         while True:
-            await asyncio.sleep(PACE_S)
+            await asyncio.sleep(LOOK_S)
             try:
                 await self._write(pool)
             except (KubeFailure, KubeUnavailable) as failed:
@@ -48,12 +52,14 @@ class ClusterStatus:
         await self._put(PROJECTS, projects)
         await self._put(NODE_POOLS, pool.node_pools())
 
-    async def _put(self, resource: Resource, standings: Mapping[str, Standing]) -> None:
-        objects = self._configuration.objects_of(resource)
-        for name, standing in standings.items():
-            key = (resource.kind.plural, name)
-            if name not in objects or self._written.get(key) == standing:
+    async def _put(self, resource: Resource, standings: Mapping[str, Mapping[str, int]]) -> None:
+        for called, (name, said) in self._configuration.objects_of(resource).items():
+            standing = standings.get(called)
+            if standing is None or standing == said:
                 continue
             status = {"status": {**standing, "epoch": self._epoch}}
-            await self._connection.patch(resource.kind, objects[name], status, subresource="status")
-            self._written[key] = standing
+            try:
+                await self._connection.patch(resource.kind, name, status, subresource="status")
+            except NotFound:
+                continue
+            await asyncio.sleep(REST_S)
