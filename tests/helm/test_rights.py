@@ -33,7 +33,7 @@ IN_WORKSPACE = {
     "scheduler": {
         "pods": READ | {"patch", "delete"},
         "jobs.batch": READ | {"create", "patch", "delete", "deletecollection"},
-        "secrets": frozenset({"get", "create", "patch"}),
+        "secrets": frozenset({"create", "delete"}),
         "services": frozenset({"create"}),
         "networkpolicies.networking.k8s.io": frozenset({"create"}),
         "events": frozenset({"list"}),
@@ -128,3 +128,17 @@ def test_roles_of_people_reach_what_they_are_for(site: Site) -> None:
     edits = rights(editor, site.workspace)["trainingjobs.benchpool.io"]
     assert edits == READ | WRITE
     assert rights(editor, site.workspace)["buildleases.benchpool.io"] == READ
+
+
+def test_no_verb_that_the_scheduler_has_on_secrets_shows_one(site: Site) -> None:
+    path = f"/api/v1/namespaces/{site.workspace}/secrets"
+    body = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "somebodys"}}
+    site.access.create(path, {**body, "stringData": {"key": "hidden"}})
+    scheduler = site.account("scheduler")
+    assert scheduler.call("GET", f"{path}/somebodys").status_code == 403
+    assert scheduler.call("PATCH", f"{path}/somebodys", {}, "merge").status_code == 403
+    again = scheduler.call("POST", path, body)
+    assert (again.status_code, again.json()["reason"]) == (409, "AlreadyExists")
+    gone = scheduler.call("DELETE", f"{path}/somebodys")
+    assert (gone.status_code, gone.json()["kind"]) == (200, "Status")
+    assert "hidden" not in again.text + gone.text

@@ -78,12 +78,13 @@ class Maker:
         """Give a running attempt more workers. Errors: as ``make``."""
         space, epoch = self._settings.namespace, self._epoch()
         packed = self._packed(attempt, launch)
-        added = self._tokens_of(attempt, range(attempt.size, attempt.wanted))
-        full = manifests.secret(launch, attempt.uid, packed, added, epoch)
         wanted = attempt.wanted
-        await self._connection.patch(
-            kinds.SECRETS, attempt.name, {"data": full["data"]}, namespace=space, as_=Head
-        )
+        tokens = self._tokens_of(attempt, range(wanted))
+        secret = manifests.secret(launch, attempt.uid, packed, tokens, epoch)
+        # Made anew: who may change a Secret may read it, and our account reads none. Workers that
+        # run keep what they have; those that come wait for it.
+        await self._delete(kinds.SECRETS, attempt.name)
+        await self._create(kinds.SECRETS, secret, space)
         if attempt.size == 1:
             await asyncio.gather(*self._create_gang(launch, attempt.uid, epoch))
         change = manifests.growing(launch, attempt.placements[:wanted], epoch)
@@ -132,10 +133,7 @@ class Maker:
 
     async def delete_job(self, name: str) -> None:
         """Delete a Job with all it owns; one that is gone is no error."""
-        try:
-            await self._connection.delete(kinds.JOBS, name, namespace=self._settings.namespace)
-        except NotFound:
-            return
+        await self._delete(kinds.JOBS, name)
 
     async def delete_jobs(self, job: str) -> None:
         """Delete the Jobs of all attempts of a job. Errors: KubeFailure, KubeUnavailable."""
@@ -144,14 +142,15 @@ class Maker:
         )
 
     async def has_secret(self, name: str) -> bool:
-        """Tell whether an attempt's Secret was made."""
+        """Tell whether an attempt's Secret was made, without a right to read it."""
+        body = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}}
         try:
-            await self._connection.get(
-                kinds.SECRETS, name, namespace=self._settings.namespace, as_=Head
+            await self._connection.create(
+                kinds.SECRETS, body, namespace=self._settings.namespace, as_=Head, dry_run=True
             )
-        except NotFound:
-            return False
-        return True
+        except AlreadyExists:
+            return True
+        return False
 
     async def _create_job(self, attempt: Attempt, body: manifests.Manifest) -> str:
         space = self._settings.namespace
@@ -173,6 +172,12 @@ class Maker:
         try:
             await self._connection.create(kind, body, namespace=space, as_=Head)
         except AlreadyExists:
+            return
+
+    async def _delete(self, kind: kinds.Kind, name: str) -> None:
+        try:
+            await self._connection.delete(kind, name, namespace=self._settings.namespace)
+        except NotFound:
             return
 
     def _packed(self, attempt: Attempt, launch: Launch) -> bytes:
