@@ -12,13 +12,15 @@ Order of a commit: the files are written aside and flushed to disk, their hashes
 replaced, and only then older ones are removed. A process killed between any two of these steps
 leaves the previous checkpoint or the new one. ``latest`` reads no pointer: it takes the
 newest folder whose files have the sizes and hashes of its manifest.
+
+Where ranks that save together have no folder in common, each lays its part into the checkpoint of
+the same number in its own folder, with a manifest of its own. The folders are joined for the next
+attempt; there a checkpoint counts when all parts of one commit are in it.
 """
 
 from __future__ import annotations
 
 import contextlib
-import hashlib
-import json
 import os
 import shutil
 import sys
@@ -26,11 +28,10 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Optional
 
-from benchpool.checkpoint import notices, votes
+from benchpool.checkpoint import manifests, notices, votes
 
-MANIFEST = "benchpool.json"
 POINTER = "latest"
 WRITING = ".writing-"
 WAIT_FOR_RANKS_S = 600.0
@@ -50,7 +51,7 @@ def latest() -> Path | None:
     if folder is None:
         return None
     for path in reversed(_kept(folder)):
-        fault = _fault(path)
+        fault = manifests.fault(path)
         if fault is None:
             return path
         print(f"benchpool: checkpoint {path.name} is damaged ({fault})", file=sys.stderr)
@@ -63,7 +64,8 @@ def commit(step: int | None = None, *, keep: int = 2, together: bool = False) ->
 
     When the block raises, nothing changes. With several ranks only rank 0's folder counts (the
     others get one that is thrown away), so every rank may call it; with ``together`` all ranks
-    save into the same folder, and it counts when all have left the block.
+    save into one checkpoint, each under file names of its own, and it counts when all have left the
+    block.
 
     Args:
         step: Where training stands; kept in the manifest.
@@ -83,7 +85,12 @@ def commit(step: int | None = None, *, keep: int = 2, together: bool = False) ->
         return
     folder.mkdir(parents=True, exist_ok=True)
     with notices.Held():
-        yield from _alone(folder, step, keep) if alone else _shared(folder, step, keep)
+        if alone:
+            yield from _alone(folder, step, keep)
+        elif votes.apart():
+            yield from _part(folder, step, keep)
+        else:
+            yield from _shared(folder, step, keep)
 
 
 def _alone(folder: Path, step: int | None, keep: int) -> Iterator[Path]:
@@ -107,8 +114,8 @@ def _shared(folder: Path, step: int | None, keep: int) -> Iterator[Path]:
     done = folder / f".done-{_attempt()}-{_together}"
     aside.mkdir(exist_ok=True)
     yield aside
-    for path in _files(aside):
-        _flush(path)
+    for path in manifests.files(aside):
+        manifests.flush(path)
     done.mkdir(exist_ok=True)
     (done / str(votes.rank())).touch()
     if votes.rank() == 0:
@@ -119,7 +126,47 @@ def _shared(folder: Path, step: int | None, keep: int) -> Iterator[Path]:
         _wait(lambda: not done.exists(), lambda: "rank 0 to complete it")
 
 
+def _part(folder: Path, step: int | None, keep: int) -> Iterator[Path]:
+    """Each rank lays its part into its own folder, under the number that all of them count to."""
+    global _together, _base
+    if _base is None:
+        _base = _newest_at_start(folder)
+    _together += 1
+    number, rank = _base + _together, votes.rank()
+    aside = folder / f"{WRITING}all-{_attempt()}-{number}-{rank}"
+    shutil.rmtree(aside, ignore_errors=True)
+    aside.mkdir()
+    yield aside
+    about = {"step": step, "attempt": _attempt(), "commit": number}
+    ranks = {"rank": rank, "ranks": votes.world_size()}
+    name = manifests.PART.format(rank=rank)
+    manifests.write(aside, name, {**about, **ranks})
+    final = folder / f"{number:08d}"
+    for path in [*manifests.files(aside), aside / name]:  # the manifest last: it makes it count
+        target = final / path.relative_to(aside)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        os.replace(path, target)
+    shutil.rmtree(aside)
+    manifests.flush(final)
+    manifests.flush(folder)
+    _point(folder, final.name)
+    _remove_older(folder, max(keep, 2))  # another rank may be one behind
+
+
+def _newest_at_start(folder: Path) -> int:
+    """Return the newest number before this attempt: the same for all, as all found the same."""
+    known = folder / f".before-{_attempt()}"
+    if not known.exists():
+        aside = folder / f".before-{os.getpid()}.half"
+        aside.write_text(str(_next_number(folder) - 1))
+        with contextlib.suppress(FileExistsError):  # another rank of this worker was first
+            os.link(aside, known)
+        aside.unlink()
+    return int(known.read_text())
+
+
 _together = 0
+_base: Optional[int] = None  # noqa: UP045 (Python 3.9)
 
 
 def _attempt() -> str:
@@ -127,41 +174,20 @@ def _attempt() -> str:
 
 
 def _publish(folder: Path, aside: Path, number: int, step: int | None, keep: int) -> None:
-    _write_manifest(aside, step)
+    manifests.write(aside, manifests.WHOLE, {"step": step, "attempt": _attempt()})
     final = folder / f"{number:08d}"
     os.rename(aside, final)
-    _flush(folder)
+    manifests.flush(folder)
     _point(folder, final.name)
     _remove_older(folder, keep)
-
-
-def _write_manifest(aside: Path, step: int | None) -> None:
-    files = {}
-    for path in _files(aside):
-        _flush(path)
-        name = path.relative_to(aside).as_posix()
-        files[name] = {"size": path.stat().st_size, "sha256": _digest(path)}
-    for inner in [path for path in aside.rglob("*") if path.is_dir() and not path.is_symlink()]:
-        _flush(inner)
-    manifest = {
-        "version": 1,
-        "step": step,
-        "attempt": _attempt(),
-        "saved": time.time(),
-        "files": files,
-    }
-    path = aside / MANIFEST
-    path.write_text(json.dumps(manifest, indent=1), "utf-8")
-    _flush(path)
-    _flush(aside)
 
 
 def _point(folder: Path, name: str) -> None:
     aside = folder / f".{POINTER}-{os.getpid()}"
     aside.write_text(name + "\n", "utf-8")
-    _flush(aside)
+    manifests.flush(aside)
     os.replace(aside, folder / POINTER)
-    _flush(folder)
+    manifests.flush(folder)
 
 
 def _remove_older(folder: Path, keep: int) -> None:
@@ -186,48 +212,6 @@ def _kept(folder: Path) -> list[Path]:
 def _next_number(folder: Path) -> int:
     kept = _kept(folder)
     return int(kept[-1].name) + 1 if kept else 1
-
-
-def _fault(checkpoint: Path) -> str | None:
-    """Say in what a checkpoint differs from its manifest; None when it is whole."""
-    try:
-        manifest: Any = json.loads((checkpoint / MANIFEST).read_text("utf-8"))
-        files: dict[str, dict[str, Any]] = manifest["files"]
-        for name, said in files.items():
-            path = checkpoint / name
-            size = path.stat().st_size
-            if size != said["size"]:
-                return f"{name} has {size} of {said['size']} bytes"
-            if _digest(path) != said["sha256"]:
-                return f"{name} has another content than was saved"
-    except FileNotFoundError as missing:
-        return f"{Path(str(missing.filename)).name} is missing"
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as bad:
-        return f"{MANIFEST} cannot be read: {bad}"
-    return None
-
-
-def _files(folder: Path) -> list[Path]:
-    found = [path for path in folder.rglob("*") if path.is_file() and path.name != MANIFEST]
-    return sorted(found)
-
-
-def _digest(path: Path) -> str:
-    digest = hashlib.sha256()
-    with path.open("rb") as file:
-        while True:
-            piece = file.read(1 << 20)
-            if not piece:
-                return digest.hexdigest()
-            digest.update(piece)
-
-
-def _flush(path: Path) -> None:
-    number = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(number)
-    finally:
-        os.close(number)
 
 
 def _missing(done: Path) -> Any:

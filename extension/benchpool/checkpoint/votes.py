@@ -1,6 +1,7 @@
 """One answer to "should I stop?" for all ranks of a job.
 
-Ranks that stop at different steps wait for each other for ever. Three cases:
+A rank is a process that a launcher has given its ``RANK``; without one each worker is a rank. Ranks
+that stop at different steps wait for each other for ever. Four cases:
 
 - one process: its own notice;
 - a process group of ``torch.distributed``: any rank that was told stops all (a maximum over the
@@ -8,22 +9,32 @@ Ranks that stop at different steps wait for each other for ever. Three cases:
 - several processes without one: rank 0 decides. It writes "stop at call k + 1" into the shared
   folder during its call k. Ranks that meet at least once between two calls, as every data-parallel
   step does, cannot have passed call k + 1 by then, so all stop there. Ranks that never
-  meet stop as soon as they see it.
+  meet stop as soon as they see it;
+- the same without a shared folder (pods without a common volume): rank 0 stops when it is told,
+  for what it has saved is what counts; the others two calls and some seconds later, if they have
+  not failed by then for want of rank 0.
 """
 
 from __future__ import annotations
 
 import os
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
 from benchpool.checkpoint import notices
 
+SHARED = "BENCHPOOL_CHECKPOINT_SHARED"
+BEHIND_CALLS = 2
+BEHIND_S = 5.0
+"""So far behind rank 0 the others stop when they cannot see that it has."""
+
 stopping = False
 """True once this process was answered that it should stop."""
 
 _calls = 0
+_told_at: tuple[int, float] | None = None
 
 
 def should_stop() -> bool:
@@ -39,6 +50,8 @@ def should_stop() -> bool:
     group, folder = _process_group(), notices.directory()
     if group is not None:
         told = _any_rank(group, told)
+    elif world_size() > 1 and apart():
+        told = told and (rank() == 0 or _is_behind(_calls))
     elif world_size() > 1 and folder is not None:
         told = _chief_decides(folder, told, _calls)
     stopping = stopping or told
@@ -46,14 +59,24 @@ def should_stop() -> bool:
 
 
 def world_size() -> int:
-    """Return how many processes the job has, as the environment says."""
-    return _number("WORLD_SIZE", 1)
+    """Return how many ranks the job has."""
+    group = _process_group()
+    if group is not None:
+        return int(group.get_world_size())
+    return _number("WORLD_SIZE" if "RANK" in os.environ else "NNODES", 1)
 
 
 def rank() -> int:
     """Return which of them this is."""
     group = _process_group()
-    return int(group.get_rank()) if group is not None else _number("RANK", 0)
+    if group is not None:
+        return int(group.get_rank())
+    return _number("RANK" if "RANK" in os.environ else "NODE_RANK", 0)
+
+
+def apart() -> bool:
+    """Say whether workers have checkpoint folders of their own, joined for the next attempt."""
+    return os.environ.get(SHARED) == "no"
 
 
 def _number(name: str, default: int) -> int:
@@ -74,6 +97,12 @@ def _any_rank(group: Any, told: bool) -> bool:
     flag = torch.tensor([int(told)], device=device)
     group.all_reduce(flag, op=group.ReduceOp.MAX)
     return bool(flag.item())
+
+
+def _is_behind(call: int) -> bool:
+    global _told_at
+    first, at = _told_at = _told_at or (call, time.monotonic())
+    return call - first >= BEHIND_CALLS and time.monotonic() - at >= BEHIND_S
 
 
 def _chief_decides(folder: Path, told: bool, call: int) -> bool:

@@ -122,6 +122,17 @@ def test_a_gang_finds_the_same_words_as_on_a_workstation(
         assert master == expected
 
 
+def test_a_gang_is_told_when_its_workers_have_checkpoint_folders_of_their_own() -> None:
+    on_two = [("n0", (0,)), ("n1", (0,))]
+    for gang, apart in (
+        (launches(on_two), True),
+        (launches(on_two, claim="home-susan", claim_path="/home/susan"), False),
+        (launches(on_two[:1]), False),
+    ):
+        found = environment.environment(order_of(gang[0]), {})
+        assert ("BENCHPOOL_CHECKPOINT_SHARED" in found) == apart
+
+
 def test_nothing_of_the_pod_reaches_the_command_unless_it_is_the_images() -> None:
     (launch,) = launches([("n0", (0,))])
     image = {

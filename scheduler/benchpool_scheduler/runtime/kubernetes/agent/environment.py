@@ -36,6 +36,8 @@ def environment(order: Order, image: Mapping[str, str]) -> dict[str, str]:
         "CUDA_VISIBLE_DEVICES": devices(image, order.gpus),
         "CUDA_DEVICE_ORDER": "PCI_BUS_ID",
         **rendezvous(order),
+        # Folders that are carried are one for each worker; see benchpool.checkpoint.votes.
+        **({"BENCHPOOL_CHECKPOINT_SHARED": "no"} if order.carries and order.workers > 1 else {}),
     }
 
 
