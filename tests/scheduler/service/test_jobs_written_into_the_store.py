@@ -10,14 +10,15 @@ import msgspec
 import pytest
 
 from benchpool_scheduler import contract
-from benchpool_scheduler.contract import JobSubmission, State
+from benchpool_scheduler.contract import JobSubmission, LeaseRequest, State
 from benchpool_scheduler.errors import NotFound
-from benchpool_scheduler.hub import StaticDirectory
+from benchpool_scheduler.hub import HubServer, StaticDirectory
 from benchpool_scheduler.runtime import EndedBy, WorkerId
 from benchpool_scheduler.service import Pool
 from benchpool_scheduler.store.inbound import (
     JobGone,
     JobWritten,
+    LeaseGone,
     SuspendWritten,
     WorkersWritten,
     Written,
@@ -26,6 +27,7 @@ from benchpool_scheduler.store.records import Note
 from benchpool_scheduler.store.sqlite import SqliteStore
 from benchpool_scheduler.testing.pools import (
     ADMIN,
+    HUB,
     PATIENCE_S,
     SUSAN,
     decided,
@@ -47,6 +49,7 @@ class SharedStore(SqliteStore):
         super().__init__(folder)
         self.inbox: asyncio.Queue[Written] = asyncio.Queue()
         self.refused: dict[str, Note] = {}
+        self.restored: list[str] = []
         self.answered = asyncio.Event()
 
     async def written(self) -> AsyncIterator[Written]:
@@ -57,14 +60,19 @@ class SharedStore(SqliteStore):
         self.refused[job] = reason
         self.answered.set()
 
+    async def restore(self, lease: str) -> None:
+        self.restored.append(lease)
+        self.answered.set()
+
 
 class Site:
     def __init__(self, folder: Path) -> None:
         self.store = SharedStore(folder / "scheduler")
         self.runtime = ScriptedRuntime(devices(9))
         self.told: list[contract.Job] = []
+        self.hub = StaticDirectory()
         self.pool = Pool(
-            self.store, self.runtime, story(), state=folder, directory=StaticDirectory(),
+            self.store, self.runtime, story(), state=folder, directory=self.hub,
             announce=self.told.extend,
         )  # fmt: skip
 
@@ -212,3 +220,21 @@ async def test_a_gang_that_runs_as_a_whole_stays_whole_and_one_that_waits_is_sca
     assert (job.workers, job.min_workers) == (1, 1)
     first = site.pool.job(ADMIN, FIRST).job
     assert (first.workers, first.state) == (2, State.RUNNING)
+
+
+async def test_a_lease_whose_object_was_deleted_stays_while_its_server_may_be_there(
+    site: Site,
+) -> None:
+    lease = await site.pool.reserve(HUB, LeaseRequest("susan", "", "1", 1))
+    for servers in (None, (HubServer("susan", "", ready=False),)):  # not known yet; starting
+        site.hub.known_servers = servers
+        site.store.inbox.put_nowait(LeaseGone(lease.id))
+        async with asyncio.timeout(PATIENCE_S):
+            await site.store.answered.wait()
+        site.store.answered.clear()
+    assert site.store.restored == [lease.id, lease.id]
+    site.hub.known_servers = (HubServer("susan", "other"),)
+    site.store.inbox.put_nowait(LeaseGone(lease.id))
+    site.write(FIRST, sleeper())
+    await site.has(FIRST)
+    assert (site.pool.leases(ADMIN), len(site.store.restored)) == ([], 2)
