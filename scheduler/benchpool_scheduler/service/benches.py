@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from benchpool_scheduler.core.build import keep_free
 from benchpool_scheduler.runtime import DeviceState
 from benchpool_scheduler.service import people
+from benchpool_scheduler.service.inventory import WHOLE
 from benchpool_scheduler.service.ledger import Ledger
 from benchpool_scheduler.service.site import Site
 
@@ -33,12 +34,15 @@ def reserve(site: Site) -> int:
 
 
 def kept(ledger: Ledger, site: Site) -> int:
-    """Return how many GPUs train must leave free for benches now: set aside and not leased."""
+    """Return how many GPUs train must leave free for benches now: set aside and not leased.
+
+    A slice that a bench holds counts as the GPU of its own that it is (R1).
+    """
     return max(0, reserve(site) - len(ledger.leased))
 
 
 def kept_by_node(ledger: Ledger, site: Site) -> Mapping[str, int]:
-    """Return how many GPUs nodes keep free, filled node by node; the others keep none."""
+    """Return how many whole GPUs nodes keep free, filled node by node; the others keep none."""
     left = kept(ledger, site)
     found: dict[str, int] = {}
     inventory = site.inventory
@@ -57,8 +61,8 @@ def kept_by_node(ledger: Ledger, site: Site) -> Mapping[str, int]:
 
 
 def _usable(ledger: Ledger, site: Site, node: str) -> int:
-    """Return how many GPUs of a node work and are not leased."""
-    devices = site.inventory.nodes.get(node, ())
+    """Return how many whole GPUs of a node work and are not leased: slices are not kept."""
+    devices = (d for d in site.inventory.nodes.get(node, ()) if d.resource == WHOLE)
     return sum(d.state is DeviceState.USABLE and d.uuid not in ledger.leased for d in devices)
 
 

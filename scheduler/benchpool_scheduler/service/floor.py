@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from benchpool_scheduler.contract import GpuState
 from benchpool_scheduler.runtime import Device, DeviceState
 from benchpool_scheduler.service import benches
-from benchpool_scheduler.service.inventory import Inventory
+from benchpool_scheduler.service.inventory import WHOLE, Inventory
 from benchpool_scheduler.service.ledger import Ledger
 from benchpool_scheduler.service.people import People
 from benchpool_scheduler.service.site import Site
@@ -134,7 +134,7 @@ class Floor:
         kept = self._kept.get(node, 0)
         for device in reversed(inventory.nodes.get(node, ())):
             state = self._state(device)
-            if state is GpuState.FREE and kept > 0:
+            if state is GpuState.FREE and kept > 0 and device.resource == WHOLE:
                 kept -= 1
                 state = GpuState.BUILD_FREE
             self._set(device.uuid, state)

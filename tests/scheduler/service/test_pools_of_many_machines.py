@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from benchpool_scheduler.contract import JobSubmission, LeaseRequest, State
+from benchpool_scheduler.contract import GpuState, JobSubmission, LeaseRequest, State
 from benchpool_scheduler.errors import InvalidInput
 from benchpool_scheduler.runtime import Device, DeviceState, EndedBy, NodeFacts, WorkerId
 from benchpool_scheduler.service import Pool
@@ -202,17 +202,21 @@ def unready(nodes: Sequence[NodeFacts], name: str) -> tuple[NodeFacts, ...]:
 
 # --------------------------------------------------------------------------- slices of GPUs
 
+SMALL = "A100-MIG-1g.10gb"
+MIG = "nvidia.com/mig-1g.10gb"
+
+
+def slices_of(node: str) -> tuple[Device, ...]:
+    return tuple(
+        Device(f"{node}/mig-1g.10gb/{index}", index, SMALL, node, 10240, False, resource=MIG)
+        for index in range(7)
+    )
+
 
 async def test_slices_are_gpus_of_their_own_for_those_who_name_them(
     tmp_path: Path, runtime: ScriptedRuntime
 ) -> None:
-    small = "A100-MIG-1g.10gb"
-    slices = tuple(
-        Device(
-            f"b1/mig-1g.10gb/{i}", i, small, "b1", 10240, False, resource="nvidia.com/mig-1g.10gb"
-        )
-        for i in range(7)
-    )
+    small, slices = SMALL, slices_of("b1")
     runtime.gpus = (*machine("b1", gpus=3), *slices, *machine("w1", "T4", 1))
     async with opened(make_pool(tmp_path, configuration=ROOM, runtime=runtime)) as pool:
         job = await pool.submit(SUSAN, sleeper(workers=4, min_workers=1))
@@ -229,6 +233,36 @@ async def test_slices_are_gpus_of_their_own_for_those_who_name_them(
             await pool.submit(SUSAN, sleeper(gpus=8, gpu_models=[small]))
         with pytest.raises(InvalidInput, match="4 GPUs for a worker can never run"):
             await pool.submit(SUSAN, sleeper(gpus=4, cpus=1))
+
+
+async def test_benches_keep_whole_gpus_and_a_slice_that_one_holds_lowers_that(
+    tmp_path: Path, runtime: ScriptedRuntime
+) -> None:
+    benches = story(
+        """
+version: 1
+build: {users: {susan: 2, joe: 1}}
+projects:
+  - {name: susan, quota: unlimited, members: [susan]}
+"""
+    )
+    runtime.gpus = (*slices_of("a1"), *machine("b1"), *slices_of("b1"))
+    async with opened(make_pool(tmp_path, configuration=benches, runtime=runtime)) as pool:
+        assert kept(pool) == ["b1/1", "b1/2", "b1/3"]
+        request = LeaseRequest("susan", "", "1", 2, gpu_models=[SMALL], resource=MIG)
+        lease = await pool.reserve(HUB, request)
+        assert kept(pool) == ["b1/3"]
+        job = await pool.submit(SUSAN, sleeper(gpus=3, gpu_models=["A100"]))
+        await reached(pool, job.id, State.RUNNING)
+        await pool.release(HUB, lease.id)
+        assert kept(pool) == ["b1/3"]  # the others come back when jobs leave
+        other = await pool.submit(SUSAN, sleeper(gpus=4, gpu_models=[SMALL]))
+        await reached(pool, other.id, State.RUNNING)
+
+
+def kept(pool: Pool) -> list[str]:
+    gpus = pool.status(ADMIN).gpus
+    return [gpu.uuid for gpu in gpus if gpu.state is GpuState.BUILD_FREE]
 
 
 # --------------------------------------------------------------------------- nodes that refuse
