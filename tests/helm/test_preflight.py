@@ -64,6 +64,7 @@ def look(preflight: ModuleType, answers: Mapping[str, Any], **more: Any) -> list
         "release": "benchpool",
         "namespace": "benchpool",
         "storage_classes": [""],
+        "shared": [],
         "prefixes": ["nvidia.com/"],
         "require_gpus": False,
     }
@@ -78,6 +79,13 @@ def test_a_cluster_that_has_everything_is_well(preflight: ModuleType) -> None:
 
 
 DEFINITION = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/trainingjobs.benchpool.io"
+DISKS = {
+    "metadata": {
+        "name": "disks",
+        "annotations": {"storageclass.kubernetes.io/is-default-class": "true"},
+    },
+    "provisioner": "ebs.csi.aws.com",
+}
 CASES: dict[str, tuple[dict[str, Any], dict[str, Any], str, str]] = {
     "an old version": (
         {"/version": {"major": "1", "minor": "29+", "gitVersion": "v1.29.0"}},
@@ -119,6 +127,12 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any], str, str]] = {
         {"storage_classes": ["slow"]},
         "stop",
         "There is no storage class slow; there are: fast.",
+    ),
+    "a volume for many nodes from disks of one": (
+        {"/apis/storage.k8s.io/v1/storageclasses": {"items": [DISKS]}},
+        {"shared": [["scheduler.storage", ""]]},
+        "note",
+        "scheduler.storage is to be ReadWriteMany, and storage class disks (ebs.csi.aws.com)",
     ),
     "no namespace": ({}, {"makes_workspace": False}, "stop", "create it first"),
     "a namespace without the label": (
@@ -173,6 +187,7 @@ def test_its_account_may_read_what_it_looks_at(
             "release": "benchpool",
             "namespace": "benchpool",
             "storage_classes": [""],
+            "shared": [["scheduler.storage", ""]],
             "prefixes": ["nvidia.com/"],
             "require_gpus": True,
         }

@@ -38,6 +38,7 @@ class Wanted:
     release: str
     namespace: str
     storage_classes: tuple[str, ...]
+    shared: tuple[tuple[str, str], ...]
     prefixes: tuple[str, ...]
     require_gpus: bool
 
@@ -49,6 +50,7 @@ def findings(read: Read, wanted: Wanted) -> Iterable[Finding]:
     yield gpus(read, wanted)
     yield from models(read, wanted)
     yield from storage(read, wanted)
+    yield from shared(read, wanted)
     yield from namespace(read, wanted)
     yield from definitions(read, wanted)
     yield from runtimes(read)
@@ -116,12 +118,7 @@ def storage(read: Read, wanted: Wanted) -> Iterable[Finding]:
     """Claims for homes will be filled."""
     classes = (read("/apis/storage.k8s.io/v1/storageclasses") or {}).get("items", ())
     names = {one["metadata"]["name"] for one in classes}
-    default = [
-        one["metadata"]["name"]
-        for one in classes
-        if one["metadata"].get("annotations", {}).get("storageclass.kubernetes.io/is-default-class")
-        == "true"
-    ]
+    default = [one["metadata"]["name"] for one in classes if is_default(one)]
     for name in sorted(set(wanted.storage_classes)):
         if name and name not in names:
             yield Finding("stop", f"There is no storage class {name}; there are: {known(names)}.")
@@ -133,6 +130,41 @@ def storage(read: Read, wanted: Wanted) -> Iterable[Finding]:
             )
         else:
             yield Finding("ok", f"Storage class {name or default[0]}.")
+
+
+DISKS = (
+    "ebs.csi.aws.com",
+    "pd.csi.storage.gke.io",
+    "disk.csi.azure.com",
+    "cinder.csi.openstack.org",
+    "csi.vsphere.vmware.com",
+    "rbd.csi.ceph.com",
+    "rancher.io/local-path",
+    "topolvm.io",
+    "kubernetes.io/no-provisioner",
+)
+"""Provisioners whose volumes are disks: with a file system on it, one node mounts such a volume."""
+
+
+def shared(read: Read, wanted: Wanted) -> Iterable[Finding]:
+    """Volumes for several nodes come from a class that can make such."""
+    classes = (read("/apis/storage.k8s.io/v1/storageclasses") or {}).get("items", ())
+    for what, name in wanted.shared:
+        for one in classes:
+            chosen = one["metadata"]["name"] == name if name else is_default(one)
+            if chosen and one.get("provisioner") in DISKS:
+                yield Finding(
+                    "note",
+                    f"{what} is to be ReadWriteMany, and storage class {one['metadata']['name']} "
+                    f"({one['provisioner']}) usually makes disks for one node: if the claim stays "
+                    "pending, name a class of a shared file system (NFS, CephFS, EFS, Filestore).",
+                )
+
+
+def is_default(one: Mapping[str, Any]) -> bool:
+    """Whether claims that name no class get this one."""
+    marks = one["metadata"].get("annotations", {})
+    return bool(marks.get("storageclass.kubernetes.io/is-default-class") == "true")
 
 
 def known(names: Iterable[str]) -> str:
@@ -233,7 +265,8 @@ def report(found: Iterable[Finding]) -> int:
 def wanted_of(given: Mapping[str, Any]) -> Wanted:
     """What the chart says."""
     lists: dict[str, Any] = {key: tuple(given[key]) for key in ("storage_classes", "prefixes")}
-    return Wanted(**{**given, **lists})
+    several = tuple((str(what), str(name)) for what, name in given["shared"])
+    return Wanted(**{**given, **lists, "shared": several})
 
 
 if __name__ == "__main__":

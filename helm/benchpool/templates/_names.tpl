@@ -108,6 +108,43 @@ affinity: {{- toYaml . | nindent 2 }}
 {{- end }}
 {{- end }}
 
+{{/*
+"true" where all replicas of the scheduler belong on one node: they share a volume that one node may
+mount. Then none of them is protected from disruption: one that has come to another node waits there
+for the volume until the last has left the first, so that a drain must be allowed to move them all.
+*/}}
+{{- define "benchpool.oneNode" -}}
+{{- $scheduler := .Values.scheduler -}}
+{{- if gt (int $scheduler.replicas) 1 -}}
+{{- if eq $scheduler.storage.accessMode "ReadWriteOncePod" -}}
+{{- fail (printf "scheduler.storage.accessMode is ReadWriteOncePod, which lets one pod mount the volume, and scheduler.replicas is %d: set replicas to 1, or accessMode to ReadWriteOnce (all replicas on one node) or ReadWriteMany (on several)." (int $scheduler.replicas)) -}}
+{{- end -}}
+{{- if eq $scheduler.storage.accessMode "ReadWriteOnce" -}}true{{- end -}}
+{{- end -}}
+{{- end }}
+
+{{/*
+The scheduler's affinity: the site's own, and with it that replicas belong together or apart. It is a
+wish in both cases. As a must, all replicas of a drained node would wait for five minutes: Kubernetes
+looks for a place while the old ones are still ending there, and not again when they have gone.
+*/}}
+{{- define "benchpool.schedulerAffinity" -}}
+{{- $affinity := deepCopy .Values.scheduler.affinity -}}
+{{- $preferred := "preferredDuringSchedulingIgnoredDuringExecution" -}}
+{{- $labels := include "benchpool.selector" (list . "scheduler") | fromYaml -}}
+{{- $term := dict "topologyKey" "kubernetes.io/hostname" "labelSelector" (dict "matchLabels" $labels) -}}
+{{- $wish := dict "weight" 100 "podAffinityTerm" $term -}}
+{{- $kind := ternary "podAffinity" "podAntiAffinity" (eq (include "benchpool.oneNode" .) "true") -}}
+{{- $pods := get $affinity $kind | default dict -}}
+{{- $_ := set $pods $preferred (append (get $pods $preferred | default list) $wish) -}}
+{{- $_ := set $affinity $kind $pods -}}
+{{ toYaml $affinity }}
+{{- end }}
+
+{{- define "benchpool.schedulerClaim" -}}
+{{ .Values.scheduler.storage.claim | default (printf "%s-scheduler" (include "benchpool.fullname" .)) }}
+{{- end }}
+
 {{- define "benchpool.pullSecrets" -}}
 {{- with .Values.images.pullSecrets }}
 imagePullSecrets:
