@@ -27,13 +27,12 @@ class Witness:
     """All versions of all objects of one collection, oldest first.
 
     Attributes:
-        seen: Each version as it was; of a deleted object the last.
-        gone: The uids of deleted objects.
+        seen: Each version as it was; one that was deleted comes once more, with ``gone``.
     """
 
     def __init__(self, access: Access, path: str) -> None:
         self.seen: list[Object] = []
-        self.gone: set[str] = set()
+        self._known: dict[str, Object] = {}
         self._access, self._path = access, path
         self._changed = threading.Condition()
         self._over = threading.Event()
@@ -86,11 +85,11 @@ class Witness:
 
     def _list(self, client: httpx.Client) -> str:
         listing = client.get(self._path).raise_for_status().json()
+        there = {one["metadata"]["uid"] for one in listing["items"]}
+        for uid in set(self._known) - there:
+            self._add(self._known[uid], gone=True)
         for one in listing["items"]:
             self._add(one)
-        with self._changed:
-            there = {one["metadata"]["uid"] for one in listing["items"]}
-            self.gone |= {one["metadata"]["uid"] for one in self.seen} - there
         return str(listing["metadata"]["resourceVersion"])
 
     def _follow(self, client: httpx.Client, version: str) -> None:
@@ -106,13 +105,18 @@ class Witness:
                     self._add(event["object"], gone=event["type"] == "DELETED")
 
     def _add(self, one: Object, gone: bool = False) -> None:
-        key = ("uid", "resourceVersion")
+        uid = one["metadata"]["uid"]
         with self._changed:
-            known = {tuple(seen["metadata"][part] for part in key) for seen in self.seen}
-            if tuple(one["metadata"][part] for part in key) not in known:
-                self.seen.append(one)
+            known = self._known.get(uid)
             if gone:
-                self.gone.add(one["metadata"]["uid"])
+                self._known.pop(uid, None)
+                self.seen.append(one | {"gone": True})
+            elif (
+                known is None
+                or known["metadata"]["resourceVersion"] != one["metadata"]["resourceVersion"]
+            ):
+                self._known[uid] = one
+                self.seen.append(one)
             self._changed.notify_all()
 
 
