@@ -1,0 +1,67 @@
+"""People who send short jobs, one after the other, whatever becomes of the service meanwhile."""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import msgspec
+
+from benchpool_scheduler.client import Client
+from benchpool_scheduler.contract import JobSubmission
+from benchpool_scheduler.errors import BenchpoolError
+
+
+@dataclass
+class Sender:
+    """One person with a client of much patience, on a thread of its own.
+
+    Every submission has a key of its own and is tried again, with that key, until it is accepted.
+
+    Args:
+        make: Returns the next submission.
+        pause_s: Seconds between two submissions, from and to.
+
+    Attributes:
+        sent: By key, the id of each job that was accepted.
+        refused: What was answered otherwise; no outage is among it.
+    """
+
+    name: str
+    client: Client
+    make: Callable[[random.Random], JobSubmission]
+    chance: random.Random
+    pause_s: tuple[float, float]
+    sent: dict[str, str] = field(default_factory=dict)
+    refused: list[str] = field(default_factory=list)
+    _enough: threading.Event = field(default_factory=threading.Event)
+    _thread: threading.Thread | None = None
+
+    def start(self) -> None:
+        """Begin to send."""
+        self._thread = threading.Thread(target=self._send, name=self.name, daemon=True)
+        self._thread.start()
+
+    def end(self, seconds: float) -> None:
+        """Send no more; what is on its way is still brought to its end.
+
+        Raises:
+            TimeoutError: The last submission was not answered in time.
+        """
+        self._enough.set()
+        if self._thread is not None:
+            self._thread.join(seconds)
+            if self._thread.is_alive():
+                raise TimeoutError(f"the last submission of {self.name} took over {seconds:g} s")
+
+    def _send(self) -> None:
+        while not self._enough.is_set():
+            key = f"{self.name}-{len(self.sent) + len(self.refused)}"
+            submission = msgspec.structs.replace(self.make(self.chance), key=key, name=key)
+            try:
+                self.sent[key] = self.client.submit(submission).id
+            except BenchpoolError as refused:
+                self.refused.append(f"{key}: {type(refused).__name__}: {refused}")
+            self._enough.wait(self.chance.uniform(*self.pause_s))

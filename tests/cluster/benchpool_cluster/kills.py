@@ -1,0 +1,108 @@
+"""Kills at random moments, and what the API server says of the jobs afterwards."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from benchpool_cluster.placements import Life, attempts, doubled
+
+Object = dict[str, Any]
+ENDED = ("succeeded", "failed", "cancelled")
+
+
+def storm(
+    kill: Callable[[str], bool],
+    settle: Callable[[], None],
+    kinds: Sequence[str],
+    chance: random.Random,
+    *,
+    count: int,
+    gap_s: tuple[float, float],
+) -> Counter[str]:
+    """Kill something of one kind or another at random moments; return how often each.
+
+    Every other time, by chance, all that was killed before is back at first: on a busy machine
+    nothing would ever come to work otherwise.
+
+    Args:
+        kill: Kills one of a kind, and says whether there was one alive.
+        settle: Returns when everything is back.
+        count: Of kills that met something.
+        gap_s: Seconds between two kills, from and to.
+    """
+    done: Counter[str] = Counter()
+    while done.total() < count:
+        if chance.random() < 0.5:
+            settle()
+        time.sleep(chance.uniform(*gap_s))  # any moment will do: that is what is tested
+        kind = chance.choice(kinds)
+        done[kind] += kill(kind)
+    return done
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of all jobs.
+
+    Attributes:
+        accepted: By key, the id of each job that somebody was told is accepted.
+        states: By id, of all jobs of the API server. ``preemptions``: how many each had.
+    """
+
+    accepted: Mapping[str, str]
+    states: Mapping[str, str]
+    preemptions: Mapping[str, int]
+    lives: Sequence[Life]
+
+    @classmethod
+    def of(
+        cls, accepted: Mapping[str, str], jobs: Iterable[Object], lives: Sequence[Life]
+    ) -> Outcome:
+        """Read it from TrainingJobs and the record of their pods."""
+        said = {one["metadata"]["name"]: one.get("status", {}) for one in jobs}
+        states = {name: str(status.get("state", "")) for name, status in said.items()}
+        preemptions = {name: len(status.get("preemptions", [])) for name, status in said.items()}
+        return cls(accepted, states, preemptions, lives)
+
+    @property
+    def lost(self) -> dict[str, str]:
+        """Accepted jobs that did not succeed, with their state; empty for one that is not there."""
+        found = {key: self.states.get(job, "") for key, job in self.accepted.items()}
+        return {key: state for key, state in found.items() if state != "succeeded"}
+
+    @property
+    def doubled(self) -> list[str]:
+        """What ran twice."""
+        return doubled(self.lives)
+
+    @property
+    def made_twice(self) -> list[str]:
+        """Jobs that nobody was told of: a key that was taken for another one's."""
+        return sorted(set(self.states) - set(self.accepted.values()))
+
+    @property
+    def begun_again(self) -> dict[str, int]:
+        """Jobs with more attempts than their pauses for others explain, and how many."""
+        begun = attempts(self.lives)
+        return {job: n for job, n in begun.items() if n > 1 + self.preemptions.get(job, 0)}
+
+    def __str__(self) -> str:
+        """All of it as a sentence with numbers."""
+        return (
+            f"{len(self.accepted)} jobs accepted, {attempts(self.lives).total()} attempts, "
+            f"{len(self.lives)} pods, {sum(self.preemptions.values())} preemptions; "
+            f"{len(self.lost)} lost, {len(self.doubled) + len(self.made_twice)} doubled, "
+            f"{len(self.begun_again)} begun again for no reason"
+        )
+
+    def hold(self) -> None:
+        """Fail unless every accepted job ran to its end once."""
+        assert self.lost == {}
+        assert self.doubled == []
+        assert self.made_twice == []
+        assert self.begun_again == {}

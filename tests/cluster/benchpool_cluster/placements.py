@@ -1,0 +1,203 @@
+"""Which pods of workers were given a node, in the API server's own order, and what that says.
+
+``Record`` follows the pods of a namespace by a watch, so that none is missed however short it
+lives; the findings are pure. The order of two events is that in which the API server tells them,
+which is the order in which they were written.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import threading
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import httpx
+
+from benchpool_cluster.access import Access
+from benchpool_cluster.processes import NotReady, until
+
+JOB, ATTEMPT = "benchpool.io/job", "benchpool.io/attempt"
+INDEX = "batch.kubernetes.io/job-completion-index"
+OVER = ("Succeeded", "Failed")
+CHUNK_S = 20
+"""For how long the API server answers one watch; a stream that is silent for longer is dead."""
+
+
+@dataclass(frozen=True, slots=True)
+class Life:
+    """A pod that was given a node.
+
+    Attributes:
+        worker: Number of the worker in its gang, from 0.
+        begun: Number of the event that told of its node. ``over``: of that by which it had ended
+            or was gone; None while it may run.
+        phase: How it was last.
+    """
+
+    job: str
+    attempt: int
+    worker: int
+    pod: str
+    node: str
+    begun: int
+    over: int | None = None
+    phase: str = ""
+
+    def meets(self, other: Life) -> bool:
+        """Say whether both had a node at the same time."""
+        first, second = sorted((self, other), key=lambda life: life.begun)
+        return first.over is None or first.over > second.begun
+
+
+def doubled(lives: Iterable[Life]) -> list[str]:
+    """Say what ran twice: a worker in two pods at once, two attempts of a job at once, or a job
+    of which two attempts ended well.
+
+    >>> first = Life("j", 1, 0, "p", "n", begun=1, over=5, phase="Succeeded")
+    >>> doubled([first, Life("j", 1, 1, "q", "n", begun=2)])
+    []
+    >>> doubled([first, Life("j", 2, 0, "r", "m", begun=4)])
+    ['job j: p (attempt 1, worker 0, on n) and r (attempt 2, worker 0, on m) ran at the same time']
+    """
+    by_job: dict[str, list[Life]] = defaultdict(list)
+    for life in lives:
+        by_job[life.job].append(life)
+    return [text for job, group in by_job.items() for text in _doubled(job, group)]
+
+
+def attempts(lives: Iterable[Life]) -> Counter[str]:
+    """Return how many attempts of each job were given nodes."""
+    return Counter(job for job, _ in {(life.job, life.attempt) for life in lives})
+
+
+def _doubled(job: str, lives: list[Life]) -> Iterator[str]:
+    for one, other in itertools.combinations(lives, 2):
+        two = one.worker == other.worker or one.attempt != other.attempt
+        if two and one.meets(other):
+            yield f"job {job}: {_named(one)} and {_named(other)} ran at the same time"
+    phases: dict[int, set[str]] = defaultdict(set)
+    for life in lives:
+        phases[life.attempt].add(life.phase)
+    well = sorted(attempt for attempt, seen in phases.items() if seen == {"Succeeded"})
+    if len(well) > 1:
+        yield f"job {job}: the attempts {well} all ended well"
+
+
+def _named(life: Life) -> str:
+    return f"{life.pod} (attempt {life.attempt}, worker {life.worker}, on {life.node})"
+
+
+@dataclass
+class Record:
+    """All workers' pods of a namespace, from now on.
+
+    Attributes:
+        seen: Called with each pod that an event tells of, on the record's own thread.
+    """
+
+    access: Access
+    namespace: str
+    seen: Callable[[dict[str, Any]], None] = lambda pod: None
+    _lives: dict[str, Life] = field(default_factory=dict)
+    _events: int = 0
+    _version: str = ""
+    _ending: threading.Event = field(default_factory=threading.Event)
+    _thread: threading.Thread | None = None
+    _missed: str = ""
+
+    def __enter__(self) -> Record:
+        items = self.access.get(f"{self._path}?labelSelector={JOB}")
+        self._version = items["metadata"]["resourceVersion"]
+        for pod in items["items"]:
+            self._take("ADDED", pod)
+        self._thread = threading.Thread(target=self._follow, name="placements", daemon=True)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ending.set()
+        assert self._thread is not None
+        self._thread.join(2 * CHUNK_S)
+
+    @property
+    def lives(self) -> list[Life]:
+        """All pods that were given a node until now.
+
+        Raises:
+            NotReady: The record has a gap, so that it proves nothing.
+        """
+        if self._missed:
+            raise NotReady(f"the watch on {self.namespace} missed events: {self._missed}")
+        return list(self._lives.values())
+
+    def complete(self, seconds: float = 60) -> list[Life]:
+        """Wait until the record has reached what the API server holds now, and return it."""
+        wanted = self.access.get(f"{self._path}?labelSelector={JOB}")["items"]
+        now = {pod["metadata"]["uid"]: pod["status"].get("phase") for pod in wanted if _node(pod)}
+
+        def there() -> bool:
+            known = {key: life.phase for key, life in list(self._lives.items())}
+            return bool(self._missed) or all(known.get(key) == now[key] for key in now)
+
+        if not until(there, seconds):
+            raise NotReady(f"the record of {self.namespace} is behind for more than {seconds:g} s")
+        return self.lives
+
+    @property
+    def _path(self) -> str:
+        return f"/api/v1/namespaces/{self.namespace}/pods"
+
+    def _follow(self) -> None:
+        while not self._ending.is_set():
+            try:
+                self._watch()
+            except (httpx.HTTPError, json.JSONDecodeError):
+                self._ending.wait(0.2)  # the API server is away
+
+    def _watch(self) -> None:
+        query = f"watch=1&labelSelector={JOB}&allowWatchBookmarks=true&timeoutSeconds={CHUNK_S}"
+        path = f"{self._path}?{query}&resourceVersion={self._version}"
+        with self.access.client() as client, client.stream("GET", path) as answer:
+            for line in answer.raise_for_status().iter_lines():
+                event = json.loads(line)
+                if event["type"] == "ERROR":
+                    self._missed = str(event["object"].get("message"))
+                    self._ending.set()
+                    return
+                self._version = event["object"]["metadata"]["resourceVersion"]
+                if event["type"] != "BOOKMARK":
+                    self._take(event["type"], event["object"])
+                if self._ending.is_set():
+                    return
+
+    def _take(self, kind: str, pod: dict[str, Any]) -> None:
+        self._events += 1
+        about, phase = pod["metadata"], pod["status"].get("phase", "")
+        known = self._lives.get(about["uid"]) or self._begun(pod)
+        if known is not None:
+            ended = kind == "DELETED" or phase in OVER
+            over = self._events if ended and known.over is None else known.over
+            self._lives[about["uid"]] = replace(known, over=over, phase=phase)
+        if kind != "DELETED":
+            self.seen(pod)
+
+    def _begun(self, pod: dict[str, Any]) -> Life | None:
+        labels = pod["metadata"]["labels"]
+        if not _node(pod):
+            return None
+        return Life(
+            job=labels[JOB],
+            attempt=int(labels[ATTEMPT]),
+            worker=int(labels.get(INDEX, 0)),
+            pod=pod["metadata"]["name"],
+            node=_node(pod),
+            begun=self._events,
+        )
+
+
+def _node(pod: dict[str, Any]) -> str:
+    return str(pod["spec"].get("nodeName", ""))
