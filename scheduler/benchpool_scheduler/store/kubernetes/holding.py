@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from benchpool_scheduler.core.states import JobState
 from benchpool_scheduler.resources.jobs import TrainingJobSpec
+from benchpool_scheduler.store.kubernetes.edits import EditRefused
 from benchpool_scheduler.store.kubernetes.translation import Image, Told
 from benchpool_scheduler.store.records import (
     AddJob,
@@ -22,6 +23,7 @@ from benchpool_scheduler.store.records import (
     AttemptRecord,
     Change,
     Conflict,
+    Contents,
     DropJob,
     DropLease,
     JobRecord,
@@ -49,6 +51,7 @@ class Held:
         revision: Grows with each change here; ``written``: the one that the API server has.
         suspend: The value of ``spec.suspend`` that was told last; ``workers`` likewise.
         gone: The object was deleted; there is nothing to write to any more.
+        edited: The object says otherwise now; ``refused`` is the last edit that was put back.
     """
 
     image: Image
@@ -62,6 +65,8 @@ class Held:
     suspend: bool = False
     workers: int = 0
     gone: bool = False
+    edited: bool = False
+    refused: EditRefused | None = None
     told: Told = field(default_factory=Told)
 
     @property
@@ -126,6 +131,19 @@ class Holding:
         self.leases[lease.id] = lease
         self._spawns[lease.user, lease.server, lease.spawn] = lease.id
         self._gpus.update(dict.fromkeys(lease.gpus, lease.id))
+
+    def contents(self, used: tuple[UseRecord, ...]) -> Contents:
+        """Return all that is held, and past use."""
+        images = [held.image for held in self.jobs.values()]
+        return Contents(
+            jobs=tuple(image.job for image in images),
+            attempts=tuple(it for image in images for it in image.attempts),
+            preemptions=tuple(
+                sorted((it for image in images for it in image.preemptions), key=lambda it: it.at)
+            ),
+            leases=tuple(self.leases.values()),
+            use=used,
+        )
 
     # ------------------------------------------------------------------ changing
 

@@ -26,6 +26,7 @@ from benchpool_scheduler.store.inbound import (
     WorkersWritten,
     Written,
 )
+from benchpool_scheduler.store.kubernetes import edits
 from benchpool_scheduler.store.kubernetes.holding import Held
 from benchpool_scheduler.store.kubernetes.identifiers import id_of
 from benchpool_scheduler.store.kubernetes.rebuilding import as_image
@@ -116,10 +117,20 @@ class Seen(Struct, frozen=True):
     revision: int
     refused: bool
     offer: Offer | None = None
+    edited: bytes = b""
+
+    @property
+    def spec(self) -> bytes:
+        """Its spec as JSON, where it may be another one than was accepted."""
+        return self.edited or (b"" if self.offer is None else self.offer.spec)
 
 
-def seen(read: Read) -> Seen | None:
-    """Trim a job for the cache; one that is being deleted is gone."""
+def seen(read: Read, held: Held | None = None) -> Seen | None:
+    """Trim a job for the cache; one that is being deleted is gone.
+
+    Args:
+        held: The job as it was accepted, if it was.
+    """
     about = read.metadata
     if about.deletion_timestamp is not None:
         return None
@@ -149,6 +160,7 @@ def seen(read: Read) -> Seen | None:
         read.status.revision,
         read.refused,
         offer,
+        bytes(read.spec) if held and (about.generation or 0) > held.generation else b"",
     )
 
 
@@ -176,7 +188,10 @@ def hear(it: Seen, held: Held | None, offers: dict[str, Offer]) -> Iterator[Writ
     if held is not None:
         if it.uid != held.uid:
             return  # being made at this moment, or an object of the same name before it
-        if it.revision == held.written:
+        if it.spec and it.generation > held.generation and edits.changed(held.spec, it.spec):
+            held.edited = True  # put back with the next write
+            held.revision += 1
+        elif it.revision == held.written:
             # Our own last write, or an edit after it: the version to write on top of.
             held.version = it.version
         held.generation = max(held.generation, it.generation)

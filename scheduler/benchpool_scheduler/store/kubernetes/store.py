@@ -36,7 +36,7 @@ from benchpool_scheduler.resources.submissions import (
     as_spec,
     as_submission,
 )
-from benchpool_scheduler.store.inbound import JobWritten, LeaseGone, Written
+from benchpool_scheduler.store.inbound import JobGone, JobWritten, LeaseGone, Written
 from benchpool_scheduler.store.kubernetes import hearing, inbound, leases, use
 from benchpool_scheduler.store.kubernetes.holding import Held, Holding, Touched
 from benchpool_scheduler.store.kubernetes.inbound import NO_BUNDLE, NO_USER, Offer, Read, Seen
@@ -93,6 +93,7 @@ class KubernetesStore:
         self._leases: Reflector[LeaseRecord] = leases.reflector(connection, namespace)
         self._opening: list[Read] | None = []
         self._offers: dict[str, Offer] = {}
+        self._asked: dict[str, Offer] = {}
         self._inbox: asyncio.Queue[Written] = asyncio.Queue()
         self._tasks: list[asyncio.Task[None]] = []
 
@@ -109,7 +110,7 @@ class KubernetesStore:
             self._restore(read)
         for lease in sorted(self._leases.items.values(), key=lambda it: (it.since, it.id)):
             self._holding.put_lease(lease)
-        contents = self._contents(await use.read(self._connection))
+        contents = self._holding.contents(await use.read(self._connection))
         self._tasks = [
             self._begin(hearing.listen(self._reflector, changes, self._take_in)),
             self._begin(hearing.listen(self._leases, of_leases, self._take_in_lease)),
@@ -117,18 +118,6 @@ class KubernetesStore:
             self._begin(self._uploads.read_lists()),
         ]
         return contents
-
-    def _contents(self, used: tuple[Any, ...]) -> Contents:
-        images = [held.image for held in self._holding.jobs.values()]
-        return Contents(
-            jobs=tuple(image.job for image in images),
-            attempts=tuple(it for image in images for it in image.attempts),
-            preemptions=tuple(
-                sorted((it for image in images for it in image.preemptions), key=lambda it: it.at)
-            ),
-            leases=tuple(self._holding.leases.values()),
-            use=used,
-        )
 
     def _restore(self, read: Read) -> None:
         """Take a job as it was found: an accepted one is held, others are told to the service."""
@@ -212,11 +201,9 @@ class KubernetesStore:
     async def _add(self, change: AddJob) -> None:
         job = change.job
         held = self._holding.jobs[job.id]
-        offer = self._offers.pop(job.id, None)
+        offer = self._asked.pop(job.id, None)
         if offer is not None:
-            held.name, held.uid, held.version = offer.name, offer.uid, offer.version
-            held.generation, held.spec, held.suspend = offer.generation, offer.spec, offer.suspend
-            held.workers = offer.workers
+            self._take_up(held, offer)
         else:
             try:
                 await self._make(held, change)
@@ -229,6 +216,19 @@ class KubernetesStore:
         else:
             # That it was accepted is known by the annotation, or is found again in the same way.
             self._writer.later(held, AT_LEISURE)
+
+    def _take_up(self, held: Held, offer: Offer) -> None:
+        """Hold a job as it was told; what was written meanwhile is heard as if it came now."""
+        self._offers.pop(offer.id, None)
+        held.name, held.uid, held.version = offer.name, offer.uid, offer.version
+        held.generation, held.spec, held.suspend = offer.generation, offer.spec, offer.suspend
+        held.workers = offer.workers
+        now = self._reflector.items.get((self._namespace, offer.name))
+        if now is None or now.uid != offer.uid:
+            held.gone = True
+            self._tell([JobGone(offer.id)])
+        elif now.generation > offer.generation:
+            self._hear(now, held)
 
     async def _make(self, held: Held, change: AddJob) -> None:
         job = change.job
@@ -298,10 +298,14 @@ class KubernetesStore:
         """Yield what others wrote, from what was there at ``open`` on."""
         while True:
             one = await self._inbox.get()
-            offer = self._offers.get(one.id) if isinstance(one, JobWritten) else None
-            if offer is None:
+            if not isinstance(one, JobWritten):
                 yield one
-            elif (filled := await self._fill(offer)) is not None:
+                continue
+            offer = self._offers.get(one.id)
+            if offer is None:
+                continue  # answered, or gone again
+            self._asked[one.id] = offer
+            if (filled := await self._fill(offer)) is not None:
                 yield filled
 
     async def _fill(self, offer: Offer) -> JobWritten | None:
@@ -323,9 +327,9 @@ class KubernetesStore:
 
     async def refuse(self, job: str, reason: Note) -> None:
         """Say at the object why a job was not accepted. Errors: NotLeading."""
-        offer = self._offers.get(job)
-        if offer is None:
-            return
+        offer = self._asked.pop(job, None)
+        if offer is None or self._offers.get(job) is not offer:
+            return  # it was edited meanwhile, and is told again
 
         async def once() -> None:
             about = ObjectMeta(offer.name, resource_version=offer.version)
@@ -356,7 +360,7 @@ class KubernetesStore:
             # Pages come in large buffers; what is kept must not keep them.
             spec = msgspec.Raw(bytes(read.spec))
             self._opening.append(msgspec.structs.replace(read, spec=spec))
-        return inbound.seen(read)
+        return inbound.seen(read, self._holding.jobs.get(read.id))
 
     def _take_in_lease(self, lease: LeaseRecord, gone: bool) -> None:
         # What is given back is not held any more before its object is deleted.
@@ -383,7 +387,7 @@ class KubernetesStore:
         if late:  # the last word of a leader that is no more; ours is what holds
             log.warning("job %s was written by the former leader %d", it.name, it.epoch)
             held.revision = max(held.revision, it.revision) + 1
-        if late or news:
+        if late or news or held.edited:
             self._writer.later(held, SOON)
 
     def _tell(self, news: Iterable[Written]) -> None:

@@ -29,6 +29,7 @@ from benchpool_scheduler.resources.jobs import (
     WishStatus,
     WorkerStatus,
 )
+from benchpool_scheduler.store.kubernetes.edits import EditRefused
 from benchpool_scheduler.store.records import (
     AttemptRecord,
     JobProgress,
@@ -110,8 +111,9 @@ def as_status(
     revision: int = 0,
     generation: int = 0,
     suspend: bool = False,
+    refused: EditRefused | None = None,
 ) -> TrainingJobStatus:
-    """Return the status that says all this."""
+    """Return the status that says all this; ``refused`` is an edit that was put back."""
     job, newest = image.job, image.newest
     waits = job.state is JobState.QUEUED
     reason = told.reason if waits and told.reason is not None else job.note
@@ -137,7 +139,10 @@ def as_status(
         progress=_progress(job.progress),
         attempts=tuple(_attempt(it) for it in newest_attempts(image.attempts)),
         preemptions=tuple(_preemption(it) for it in image.preemptions[-MOST:]),
-        conditions=conditions(image, reason, generation),
+        conditions=(
+            *conditions(image, reason, generation),
+            *(() if refused is None else (_edit_refused(refused, generation),)),
+        ),
         accepted_workers=job.workers,
         accepted_least=job.min_workers,
         suspend=suspend,
@@ -201,6 +206,11 @@ def refusal(note: Note, since: float, generation: int) -> TrainingJobStatus:
     return TrainingJobStatus(
         reason=_reason(note), conditions=(condition,), observed_generation=generation
     )
+
+
+def _edit_refused(it: EditRefused, generation: int) -> Condition:
+    text, at = _clip(it.text, TEXT), _rfc3339(it.at)
+    return Condition("EditRefused", "True", "AcceptedBefore", text, at, generation)
 
 
 def _word(code: str) -> str:

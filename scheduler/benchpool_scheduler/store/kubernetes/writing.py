@@ -8,7 +8,8 @@ in between, and the object is read back:
 - its status has the very revision that was to be written: an earlier try has been applied though
   its answer was lost.
 - anything else, e.g. a user's own edit of the spec, or the last write of a leader that is no more:
-  the present version is taken, and the write is made again.
+  the present version is taken, and the write is made again. What an edit changed of what was
+  accepted is put back before (``edits``), so that a status never stands beside another job.
 
 While the API server is away, what is to be written waits and is tried again for ever, and
 ``report`` says so: a commit that has begun is finished, or the process ends.
@@ -45,6 +46,7 @@ from benchpool_scheduler.kube import (
 )
 from benchpool_scheduler.resources.declaring import ObjectMeta, envelope
 from benchpool_scheduler.resources.jobs import TRAINING_JOBS
+from benchpool_scheduler.store.kubernetes import edits
 from benchpool_scheduler.store.kubernetes.holding import Held
 from benchpool_scheduler.store.kubernetes.translation import Image, as_status, without_history
 
@@ -95,6 +97,14 @@ class _Written(Struct, frozen=True):
     """What is read of an object that was written."""
 
     metadata: ObjectMeta
+    status: _Stamp = _Stamp()
+
+
+class _Found(Struct, frozen=True):
+    """What is read of an object that somebody else has written."""
+
+    metadata: ObjectMeta
+    spec: msgspec.Raw
     status: _Stamp = _Stamp()
 
 
@@ -156,6 +166,10 @@ class Writer:
 
     async def _write(self, held: Held) -> None:
         revision = held.revision
+        if held.edited:
+            await self._look_again(held, revision)
+            if held.gone or held.edited:
+                return
         try:
             await self._put(held, held.image, revision)
         except Invalid as refused:
@@ -175,6 +189,7 @@ class Writer:
             revision=revision,
             generation=held.generation,
             suspend=held.suspend,
+            refused=held.refused,
         )
         about = ObjectMeta(held.name, resource_version=held.version)
         try:
@@ -196,8 +211,8 @@ class Writer:
 
     async def _look_again(self, held: Held, revision: int) -> None:
         try:
-            found: _Written = await self._connection.get(
-                JOBS, held.name, namespace=self._namespace, as_=_Written
+            found: _Found = await self._connection.get(
+                JOBS, held.name, namespace=self._namespace, as_=_Found
             )
         except NotFound:
             held.gone = True
@@ -212,10 +227,31 @@ class Writer:
                 f"{self._epoch} no more and ends."
             )
         held.version = found.metadata.resource_version or ""
+        if held.edited or (found.metadata.generation or 0) != held.generation:
+            await self._put_back(held, found)
         if (stamp.epoch, stamp.revision) == (self._epoch, revision):
             held.written = max(held.written, revision)
         elif stamp.revision > held.written:
             log.warning("job %s was written by leader %s; written anew", held.name, stamp.epoch)
+
+    async def _put_back(self, held: Held, found: _Found) -> None:
+        about, fields = found.metadata, edits.changed(held.spec, bytes(found.spec))
+        held.edited = bool(fields)
+        if fields:
+            try:
+                about = await edits.put_back(
+                    self._connection, self._namespace, held.name, held.spec, held.version
+                )
+            except (NotFound, Conflict):
+                return  # looked at again
+            except (Invalid, Forbidden) as failed:
+                log.error("the edit of job %s cannot be put back: %s", held.name, failed.text)
+            else:
+                held.refused = edits.refused(fields)
+                log.warning("job %s: %s", held.name, held.refused.text)
+            held.edited = False
+        held.version = about.resource_version or ""
+        held.generation = max(held.generation, about.generation or 0)
 
     async def create(self, held: Held, body: dict[str, Any]) -> None:
         """Make the object of a new job. Errors: InvalidInput when the API server refuses it."""

@@ -1,0 +1,72 @@
+"""Edits of jobs that were accepted before: what must stay as it was accepted is put back.
+
+An admission policy refuses such edits by itself once the status says that a job is accepted. This
+is for those that come between the acceptance and that first status, and where there is no policy.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from benchpool_scheduler.kube import Connection
+from benchpool_scheduler.resources.declaring import ObjectMeta
+from benchpool_scheduler.resources.jobs import FIXED, TRAINING_JOBS, TrainingJobSpec
+
+JOBS = TRAINING_JOBS.kind
+_NAMES = dict(
+    zip(TrainingJobSpec.__struct_encode_fields__, TrainingJobSpec.__struct_fields__, strict=True)
+)
+
+
+class EditRefused(Struct, frozen=True):
+    """An edit that was put back: a sentence, and when (seconds since the epoch)."""
+
+    text: str
+    at: float
+
+
+def changed(accepted: bytes, now: bytes) -> tuple[str, ...]:
+    """Return the fields that were to stay and are otherwise now; both are specs as JSON.
+
+    >>> changed(b'{"gpus": 1, "command": ["true"]}', b'{"command": ["true"], "suspend": true}')
+    ()
+    >>> changed(b'{"gpus": 1, "command": ["true"]}', b'{"gpus": 2, "command": ["false"]}')
+    ('command', 'gpus')
+    """
+    one = msgspec.json.decode(accepted, type=TrainingJobSpec)
+    two = msgspec.json.decode(now, type=TrainingJobSpec)
+    return tuple(it for it in FIXED if getattr(one, _NAMES[it]) != getattr(two, _NAMES[it]))
+
+
+def refused(fields: Sequence[str]) -> EditRefused:
+    """Return what is said of an edit of these fields."""
+    names = [f"spec.{name}" for name in fields]
+    listed = names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+    was, stays = ("was", "It stays") if len(names) == 1 else ("were", "They stay")
+    text = (
+        f"{listed} {was} changed after the job had been accepted, and put back. {stays} as "
+        "accepted; delete the job and create another."
+    )
+    return EditRefused(text, time.time())
+
+
+async def put_back(
+    connection: Connection, namespace: str, name: str, accepted: bytes, version: str
+) -> ObjectMeta:
+    """Make an object say what was accepted; what may change at any time stays as it is.
+
+    Args:
+        version: The resource version that was edited. Errors: Conflict for another one, NotFound.
+    """
+    body: dict[str, Any] = await connection.get(JOBS, name, namespace=namespace)
+    was: dict[str, Any] = msgspec.json.decode(accepted)
+    free = {key: value for key, value in body["spec"].items() if key not in FIXED}
+    body["spec"] = free | {key: value for key, value in was.items() if key in FIXED}
+    body["metadata"]["resourceVersion"] = version
+    answer = await connection.replace(JOBS, name, body, namespace=namespace)
+    return msgspec.convert(answer["metadata"], ObjectMeta)

@@ -1,0 +1,191 @@
+"""A job that people edit while it is accepted: taken as it is then, or put back with a sentence."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+import pytest
+from msgspec.structs import replace
+
+from benchpool_scheduler.contract import JobSubmission, ScriptEntry
+from benchpool_scheduler.core.states import JobState
+from benchpool_scheduler.kube import Connection, NotFound
+from benchpool_scheduler.resources.jobs import TRAINING_JOBS
+from benchpool_scheduler.store.inbound import JobGone, JobWritten, SuspendWritten, Written
+from benchpool_scheduler.store.kubernetes import KubernetesStore
+from benchpool_scheduler.store.kubernetes.holding import Held
+from benchpool_scheduler.store.kubernetes.writing import Lane
+from benchpool_scheduler.store.records import AddJob, JobRecord, Note, SaveJob
+
+pytestmark = pytest.mark.kubernetes
+JOBS = TRAINING_JOBS.kind
+MakeStore = Callable[..., KubernetesStore]
+PUT_BACK = (
+    "spec.gpus was changed after the job had been accepted, and put back. It stays as accepted; "
+    "delete the job and create another."
+)
+
+
+class Desk:
+    """A namespace in which somebody writes one job."""
+
+    def __init__(self, connection: Connection, namespace: str, store: KubernetesStore) -> None:
+        self.connection, self.namespace, self.store = connection, namespace, store
+        self.news = store.written()
+
+    async def send(self, **spec: Any) -> JobWritten:
+        """Create the job and wait until it is told."""
+        full = {"script": {"path": "train.py"}, "user": "susan", "gpus": 1} | spec
+        body = {"apiVersion": JOBS.api_version, "kind": JOBS.kind, "metadata": {"name": "one"}}
+        await self.connection.create(JOBS, {**body, "spec": full}, namespace=self.namespace)
+        told = await self.told()
+        assert isinstance(told, JobWritten)
+        return told
+
+    async def told(self) -> Written:
+        """Return what the store tells next."""
+        async with asyncio.timeout(10):
+            return await anext(self.news)
+
+    async def edit(self, **spec: Any) -> None:
+        """Change the spec."""
+        await self.connection.patch(JOBS, "one", {"spec": spec}, namespace=self.namespace)
+
+    async def until(self, holds: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
+        """Return the object when something holds of it."""
+        async with asyncio.timeout(10):
+            while not holds(found := await self.found()):
+                await asyncio.sleep(0.05)
+        return found
+
+    async def found(self) -> dict[str, Any]:
+        """Return the object."""
+        got: dict[str, Any] = await self.connection.get(JOBS, "one", namespace=self.namespace)
+        return got
+
+
+@pytest.fixture
+async def desk(make_store: MakeStore, connection: Connection, namespace: str) -> Desk:
+    """A store that has begun."""
+    store = make_store()
+    await store.open()
+    return Desk(connection, namespace, store)
+
+
+def record_of(told: JobWritten) -> JobRecord:
+    submission = msgspec.json.decode(told.submission, type=JobSubmission)
+    state = JobState.QUEUED
+    return JobRecord(told.id, "one", "vision", "susan", state, 1.0, 1.0, gpus=submission.gpus)
+
+
+def accepted(job: dict[str, Any]) -> bool:
+    return "id" in job.get("status", {})
+
+
+def refusal(job: dict[str, Any]) -> str | None:
+    conditions = job["status"]["conditions"]
+    return next((str(it["message"]) for it in conditions if it["type"] == "EditRefused"), None)
+
+
+async def seen(desk: Desk, generation: int) -> None:
+    """Wait until the store has heard of an edit."""
+    async with asyncio.timeout(10):
+        items = desk.store._reflector.items
+        while items[desk.namespace, "one"].generation < generation:
+            await asyncio.sleep(0.01)
+
+
+async def test_an_edit_before_the_acceptance_is_put_back_with_a_sentence(desk: Desk) -> None:
+    told = await desk.send()
+    await desk.edit(gpus=4, priority=7)
+    await seen(desk, 2)
+    await desk.store.commit(AddJob(record_of(told), told.submission))
+    job = await desk.until(accepted)
+    assert (job["spec"]["gpus"], job["spec"]["priority"]) == (1, 7)
+    assert refusal(job) == PUT_BACK
+    assert job["status"]["observedGeneration"] == job["metadata"]["generation"]
+
+
+async def test_an_edit_after_the_acceptance_and_before_the_status_is_put_back(
+    desk: Desk, make_store: MakeStore
+) -> None:
+    told = await desk.send()
+    kept: list[tuple[Held, Lane]] = []
+    later = desk.store._writer.later
+    desk.store._writer.later = lambda *one: kept.append(one)  # type: ignore[method-assign]
+    await desk.store.commit(AddJob(record_of(told), told.submission))
+    await desk.edit(gpus=4)
+    await seen(desk, 2)
+    assert not accepted(await desk.found())
+    for one in kept:
+        later(*one)
+    job = await desk.until(accepted)
+    assert (job["spec"]["gpus"], refusal(job)) == (1, PUT_BACK)
+    again = make_store()
+    (found,) = (await again.open()).jobs
+    assert found.gpus == 1
+
+
+async def test_an_edit_that_nobody_has_heard_of_yet_is_put_back(desk: Desk) -> None:
+    told = await desk.send()
+    desk.store._tasks[0].cancel()  # the one that listens
+    record = record_of(told)
+    await desk.edit(gpus=4, suspend=False)
+    await desk.store.commit(AddJob(record, told.submission))
+    note = Note("paused-by-user", "It was paused.")
+    await desk.store.commit(SaveJob(replace(record, state=JobState.PAUSED, note=note)))
+    job = await desk.found()
+    assert (job["spec"]["gpus"], job["status"]["state"], refusal(job)) == (1, "paused", PUT_BACK)
+
+
+async def test_an_edit_while_a_job_is_being_refused_is_looked_at_anew(desk: Desk) -> None:
+    told = await desk.send(project="no-such")
+    await desk.edit(project="vision")
+    await seen(desk, 2)
+    await desk.store.refuse(told.id, Note("no-such-project", "There is no project 'no-such'."))
+    second = await desk.told()
+    assert isinstance(second, JobWritten)
+    assert msgspec.json.decode(second.submission, type=JobSubmission).project == "vision"
+    await desk.store.commit(AddJob(record_of(second), second.submission))
+    job = await desk.until(accepted)
+    assert refusal(job) is None
+    assert [it["status"] for it in job["status"]["conditions"] if it["type"] == "Accepted"] == [
+        "True"
+    ]
+
+
+async def test_a_job_that_was_deleted_before_its_acceptance_is_not_made_again(desk: Desk) -> None:
+    told = await desk.send()
+    await desk.connection.delete(JOBS, "one", namespace=desk.namespace)
+    async with asyncio.timeout(10):
+        while (desk.namespace, "one") in desk.store._reflector.items:
+            await asyncio.sleep(0.01)
+    await desk.store.commit(AddJob(record_of(told), told.submission))
+    assert await desk.told() == JobGone(told.id)
+    assert (await desk.connection.list(JOBS, namespace=desk.namespace)).items == ()
+    with pytest.raises(NotFound):
+        await desk.found()
+
+
+async def test_what_may_change_is_heard_and_nothing_is_put_back(desk: Desk) -> None:
+    submission = JobSubmission(
+        entry=ScriptEntry("train.py"),
+        gpus=2,
+        cpus=1.5,
+        memory_gib=3,
+        time_limit_s=60,
+        env={"A": "1"},
+        gpu_models=["A100"],
+    )
+    record = JobRecord("o" * 26, "one", "vision", "susan", JobState.QUEUED, 1.0, 1.0, gpus=2)
+    await desk.store.commit(AddJob(record, msgspec.json.encode(submission)))
+    space = desk.namespace
+    await desk.connection.patch(JOBS, record.id, {"spec": {"suspend": True}}, namespace=space)
+    assert await desk.told() == SuspendWritten(record.id, True)
+    await desk.store.commit(SaveJob(replace(record, state=JobState.PAUSED)))
+    job = await desk.connection.get(JOBS, record.id, namespace=space)
+    assert refusal(job) is None
+    assert (job["spec"]["suspend"], job["status"]["suspend"]) == (True, True)
