@@ -19,6 +19,7 @@ EVERYWHERE = {
         "pods": READ,
         "persistentvolumes": READ,
         "persistentvolumeclaims": READ,
+        "resourceclaims.resource.k8s.io": READ,
         "projects.benchpool.io": READ | WRITE,
         "nodepools.benchpool.io": READ | WRITE,
         "poolsettings.benchpool.io": READ | WRITE,

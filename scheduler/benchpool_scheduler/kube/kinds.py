@@ -23,6 +23,7 @@ CLAIMS = Kind("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim")
 VOLUMES = Kind("", "v1", "persistentvolumes", "PersistentVolume", namespaced=False)
 JOBS = Kind("batch", "v1", "jobs", "Job")
 NETWORK_POLICIES = Kind("networking.k8s.io", "v1", "networkpolicies", "NetworkPolicy")
+DEVICE_CLAIMS = Kind("resource.k8s.io", "v1", "resourceclaims", "ResourceClaim")
 LEASES = Kind("coordination.k8s.io", "v1", "leases", "Lease")
 STORAGE_CLASSES = Kind("storage.k8s.io", "v1", "storageclasses", "StorageClass", namespaced=False)
 DEFINITIONS = Kind(

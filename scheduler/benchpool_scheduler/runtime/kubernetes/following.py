@@ -5,19 +5,22 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Iterable
+from itertools import chain
 from typing import Any
 
 from benchpool_scheduler import contract_kubernetes as names
 from benchpool_scheduler.kube import (
     Changed,
     Connection,
+    Forbidden,
     Listed,
+    NotFound,
     Reflector,
     Vanished,
     kinds,
 )
 from benchpool_scheduler.runtime import Pinned
-from benchpool_scheduler.runtime.kubernetes import images, seen, volumes
+from benchpool_scheduler.runtime.kubernetes import device_claims, images, seen, volumes
 
 log = logging.getLogger(__name__)
 
@@ -73,6 +76,12 @@ class Following:
             as_=images.Pod,
             keep=images.keep_image,
         )
+        self._device_claims: Reflector[seen.PodUse] = Reflector(
+            connection,
+            kinds.DEVICE_CLAIMS,
+            as_=device_claims.DeviceClaim,
+            keep=device_claims.keep_claim,
+        )
         self._every: tuple[Reflector[Any], ...] = (
             self._ours,
             self._others,
@@ -80,6 +89,7 @@ class Following:
             self._claims,
             self._volumes,
             self._notebooks,
+            self._device_claims,
         )
         self._missing = len(self._every)
         self._listed = asyncio.Event()
@@ -113,7 +123,7 @@ class Following:
     @property
     def others(self) -> Iterable[seen.PodUse]:
         """What other pods take."""
-        return self._others.items.values()
+        return chain(self._others.items.values(), self._device_claims.items.values())
 
     @property
     def nodes(self) -> Iterable[seen.NodeSeen]:
@@ -146,14 +156,28 @@ class Following:
         return images.pin(image, user, self._notebooks.items.values())
 
     async def _follow(self, reflector: Reflector[Any]) -> None:
+        try:
+            await self._listen(reflector)
+        except (NotFound, Forbidden) as failed:
+            if reflector is not self._device_claims:
+                raise
+            # Before Kubernetes 1.34 there is no such kind, or it may be switched off.
+            log.info("GPUs that pods hold by device claims are not counted: %s", failed)
+            self._heard()
+            await asyncio.Event().wait()
+
+    def _heard(self) -> None:
+        self._missing -= 1
+        if not self._missing:
+            self._listed.set()
+
+    async def _listen(self, reflector: Reflector[Any]) -> None:
         once = False
         async for change in reflector.changes():
             if isinstance(change, Listed):
                 if not once:
                     once = True
-                    self._missing -= 1
-                    if not self._missing:
-                        self._listed.set()
+                    self._heard()
                 continue
             if isinstance(change, Changed) and change.item == change.before:
                 continue

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from benchpool_cluster import kwok_nodes
@@ -54,6 +56,42 @@ async def test_foreign_pods_take_slots_that_are_not_ours(stand: Stand) -> None:
     assert (await facts_of(stand, a)).cpus == 60.0
     await stand.connection.delete(kinds.PODS, name, namespace=stand.settings.namespace)
     await stand.until_devices("uuuu" + "uuuuuuuu")
+
+
+async def test_gpus_that_others_hold_by_device_claims_are_not_ours(stand: Stand) -> None:
+    a, *_ = stand.nodes
+    request = {"name": "gpu", "exactly": {"deviceClassName": "gpu.nvidia.com", "count": 2}}
+    claim = {
+        "metadata": {"name": random_name("claim")},
+        "spec": {"devices": {"requests": [request]}},
+    }
+    space = stand.settings.namespace
+    made = await stand.connection.create(kinds.DEVICE_CLAIMS, claim, namespace=space)
+    name = made["metadata"]["name"]
+    shared = {"request": "gpu", "driver": "gpu.nvidia.com", "pool": a}
+    only = {"key": "metadata.name", "operator": "In", "values": [a]}
+    made["status"] = {
+        "allocation": {
+            "devices": {"results": [{**shared, "device": f"gpu-{index}"} for index in (0, 1)]},
+            "nodeSelector": {"nodeSelectorTerms": [{"matchFields": [only]}]},
+        }
+    }
+    await stand.connection.replace(
+        kinds.DEVICE_CLAIMS, name, made, namespace=space, subresource="status"
+    )
+    await stand.until_devices("uuff" + "uuuuuuuu")
+    await stand.connection.delete(kinds.DEVICE_CLAIMS, name, namespace=space)
+    await stand.until_devices("u" * 12)
+
+
+async def test_a_cluster_without_device_claims_is_followed_all_the_same(stand: Stand) -> None:
+    kind = kinds.DEVICE_CLAIMS
+    kinds.DEVICE_CLAIMS = replace(kind, version="v0")
+    try:
+        other = await stand.beside()
+    finally:
+        kinds.DEVICE_CLAIMS = kind
+    assert "".join(device.state[0] for device in await other.devices()) == "u" * 12
 
 
 async def test_a_cordoned_or_tainted_node_is_not_ready_and_says_why(
