@@ -371,14 +371,24 @@ class NodeRequirement(Struct, frozen=True, forbid_unknown_fields=True):
     values: list[str] = []
 
 
+class Toleration(Struct, frozen=True, forbid_unknown_fields=True):
+    """A taint of machines that a server bears, as Kubernetes says it; empty means any."""
+
+    key: Annotated[str, Meta(max_length=317)] = ""
+    operator: Literal["Equal", "Exists"] = "Equal"
+    value: str = ""
+    effect: Literal["", "NoSchedule", "PreferNoSchedule", "NoExecute"] = ""
+
+
 class LeaseRequest(Struct, frozen=True, forbid_unknown_fields=True):
     """The spawner asks for build GPUs (R2); ``spawn`` makes a repeat harmless.
 
     ``groups`` maps each group of the user to its group property ``benchpool.build_quota``
     (null when the group has none). On Kubernetes ``resource`` is what the GPUs are counted as
     (null for whole GPUs), and ``claim`` in ``namespace`` is the volume claim of the user's home:
-    only nodes where that volume can be used are chosen, with all labels of ``node_selector``, and
-    meeting one of the alternatives of ``node_affinity``, where there are any.
+    only nodes where that volume can be used are chosen, with all labels of ``node_selector``,
+    meeting one of the alternatives of ``node_affinity``, where there are any, and whose taints are
+    all borne by ``tolerations`` (null bears what jobs bear).
     """
 
     user: Name
@@ -392,6 +402,7 @@ class LeaseRequest(Struct, frozen=True, forbid_unknown_fields=True):
     namespace: Annotated[str, Meta(min_length=1, max_length=63)] | None = None
     node_selector: dict[str, str] = {}
     node_affinity: Annotated[list[list[NodeRequirement]], Meta(max_length=64)] = []
+    tolerations: Annotated[list[Toleration], Meta(max_length=64)] | None = None
 
 
 class Lease(Struct, frozen=True):

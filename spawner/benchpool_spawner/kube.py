@@ -24,6 +24,7 @@ from traitlets import Integer, List, Unicode, default
 from benchpool_scheduler.contract_kubernetes import GPU_RESOURCE, LEASE
 from benchpool_scheduler.errors import BenchpoolError
 from benchpool_spawner import form, kube_pods, kube_profiles, kube_words, options, refusal
+from benchpool_spawner.kube_nodes import Nodes, check_nodes, nodes_of
 from benchpool_spawner.kube_requests import (
     Settings,
     Wish,
@@ -89,6 +90,7 @@ class BenchpoolKubeSpawner(QuotaMixin, KubeSpawner):  # type: ignore[misc]
         return 60.0  # so long another replica of the scheduler may need to take over
 
     _wish: Wish = Wish()
+    _nodes: Nodes | None = None
     _profile_loaded: bool = False
     _last_told: kube_words.Told | None = None
 
@@ -152,7 +154,8 @@ class BenchpoolKubeSpawner(QuotaMixin, KubeSpawner):  # type: ignore[misc]
     async def run_pre_spawn_hook(self) -> None:
         """Run the administrator's hook, see what the pod will ask for, and reserve that."""
         self._begin()
-        self._wish, self._profile_loaded, self._last_told = Wish(), False, None
+        self._wish, self._nodes = Wish(), None
+        self._profile_loaded, self._last_told = False, None
         raw = self._raw_options()
         asked = self._parsed(options.parse, options.ours(raw))
         # KubeSpawner's own hook, past the mixin: what it changes counts.
@@ -167,7 +170,7 @@ class BenchpoolKubeSpawner(QuotaMixin, KubeSpawner):  # type: ignore[misc]
                 Settings(self.gpus, self.gpu_resource, tuple(self.gpu_models)),
                 gpu_requests(draft, self.gpu_resources),
             )
-            nodes = kube_pods.required_nodes(self)
+            nodes = nodes_of(draft.get("spec") or {}, leased=True)
         except BenchpoolError as error:
             raise self._refused(refusal.from_error(error)) from error
         await self._reserve_for(
@@ -177,11 +180,10 @@ class BenchpoolKubeSpawner(QuotaMixin, KubeSpawner):  # type: ignore[misc]
             resource=wish.resource,
             claim=kube_pods.home_claim(self),
             namespace=self.namespace,
-            node_selector=dict(self.node_selector),
-            node_affinity=nodes,
+            **nodes.as_request(),
         )
         if self._lease_gpus:
-            self._wish = wish
+            self._wish, self._nodes = wish, nodes
         if not self.profile_list:
             # The admin page shows this key as the server's profile.
             shown = options.ServerOptions(len(self._lease_gpus), wish.models)
@@ -248,6 +250,8 @@ class BenchpoolKubeSpawner(QuotaMixin, KubeSpawner):  # type: ignore[misc]
         as_sent = self.api.api_client.sanitize_for_serialization(pod)
         try:
             check_pod(as_sent, self._wish, self._leased, self.gpu_resources)
+            if self._leased is not None and self._nodes is not None:
+                check_nodes(as_sent["spec"], self._nodes)
         except BenchpoolError as error:
             raise self._refused(refusal.from_error(error)) from error
         try:

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import msgspec
-from kubernetes_asyncio.client import V1PodSchedulingGate, V1ResourceRequirements
+from kubernetes_asyncio.client import V1PodSchedulingGate, V1ResourceRequirements, V1Toleration
 
-from benchpool_scheduler.contract import NodeRequirement
 from benchpool_scheduler.contract_kubernetes import (
     ADMISSION_GATE,
     LEASE,
@@ -16,12 +14,12 @@ from benchpool_scheduler.contract_kubernetes import (
     ROLE_NOTEBOOK,
     USER,
 )
-from benchpool_scheduler.errors import InvalidInput
+from benchpool_spawner.kube_nodes import GPU_TOLERATION
 from benchpool_spawner.kube_requests import NOTEBOOK, Wish, is_gpu
 
 
 def draft(spawner: Any) -> dict[str, Any]:
-    """Return what a spawner's pod will say of GPUs, as far as its settings tell."""
+    """Return what a spawner's pod will say of GPUs and nodes, as far as its settings tell."""
     notebook = {
         "name": NOTEBOOK,
         "resources": {
@@ -30,16 +28,34 @@ def draft(spawner: Any) -> dict[str, Any]:
         },
     }
     spec: dict[str, Any] = {
+        **_placement(spawner),
         # As KubeSpawner does: what is extra takes the place of what was there.
         "containers": [
             {**notebook, **(spawner.extra_container_config or {})},
             *_listed(spawner, "extra_containers"),
         ],
         "initContainers": _listed(spawner, "init_containers"),
-        **(spawner.extra_pod_config or {}),
+        **{_SPELT.get(key, key): it for key, it in (spawner.extra_pod_config or {}).items()},
     }
     sent: dict[str, Any] = spawner.api.api_client.sanitize_for_serialization({"spec": spec})
     return sent
+
+
+_SPELT = {"node_selector": "nodeSelector"}
+"""What ``extra_pod_config`` may also be spelt, where it matters here."""
+
+
+def _placement(spawner: Any) -> dict[str, Any]:
+    """Return what KubeSpawner's own settings say of nodes, as it writes it into the pod."""
+    found: dict[str, Any] = {
+        "nodeSelector": spawner.node_selector,
+        "tolerations": _listed(spawner, "tolerations"),
+    }
+    required = _listed(spawner, "node_affinity_required")
+    if required:
+        terms = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": required}}
+        found["affinity"] = {"nodeAffinity": terms}
+    return found
 
 
 def home_claim(spawner: Any) -> str | None:
@@ -63,31 +79,10 @@ def jobs_share_home(spawner: Any) -> bool:
     return not (of_server and spawner.user.settings.get("allow_named_servers"))
 
 
-def required_nodes(spawner: Any) -> list[list[NodeRequirement]]:
-    """Return which nodes the pod's required affinity allows: alternatives of requirements.
-
-    Raises:
-        InvalidInput: A requirement is none of Kubernetes'.
-    """
-    terms = spawner._sorted_dict_values(spawner.node_affinity_required) or ()
-    sent = spawner.api.api_client.sanitize_for_serialization(list(terms))
-    try:
-        return [
-            msgspec.convert(
-                [*(term.get("matchExpressions") or ()), *(term.get("matchFields") or ())],
-                list[NodeRequirement],
-            )
-            for term in sent
-        ]
-    except (msgspec.ValidationError, AttributeError) as wrong:
-        raise InvalidInput(
-            f"node_affinity_required cannot be read ({wrong}): an administrator has to correct it.",
-            code="gpu-requests",
-        ) from wrong
-
-
 def lease_to(pod: Any, wish: Wish, lease: str | None, user: str, kinds: Sequence[str]) -> None:
-    """Give the pod exactly the GPUs of its lease, and our gate; without a lease none.
+    """Give the pod exactly the GPUs of its lease, our gate, and the way to GPU nodes.
+
+    Without a lease it gets none.
 
     Args:
         pod: A ``V1Pod``; it is changed.
@@ -106,6 +101,7 @@ def lease_to(pod: Any, wish: Wish, lease: str | None, user: str, kinds: Sequence
     if lease is None:
         return
     resources.limits[wish.resource] = wish.gpus
+    pod.spec.tolerations = [*(pod.spec.tolerations or ()), V1Toleration(**GPU_TOLERATION)]
     gates = [g for g in pod.spec.scheduling_gates or () if _gate(g) != ADMISSION_GATE]
     pod.spec.scheduling_gates = [*gates, V1PodSchedulingGate(name=ADMISSION_GATE)]
     labels = {ROLE: ROLE_NOTEBOOK, LEASE: lease}

@@ -12,9 +12,11 @@ import pytest
 from kubespawner import KubeSpawner
 from traitlets.config import Config
 
-from benchpool_scheduler.contract import NodeRequirement
+from benchpool_scheduler.contract import NodeRequirement, Toleration
 from benchpool_scheduler.contract_kubernetes import ADMISSION_GATE, GPU_RESOURCE
+from benchpool_scheduler.errors import InvalidInput
 from benchpool_spawner.kube import BenchpoolKubeSpawner
+from benchpool_spawner.kube_nodes import GPU_TOLERATION, check_nodes, nodes_of
 from benchpool_spawner.kube_requests import Wish
 from benchpool_spawner.steps import Steps
 
@@ -116,6 +118,7 @@ def without_ours(pod: dict[str, Any]) -> dict[str, Any]:
     for part in ("labels", "annotations"):
         about[part] = {k: v for k, v in about[part].items() if not k.startswith("benchpool.io/")}
     spec.pop("schedulingGates", None)
+    spec["tolerations"] = [one for one in spec["tolerations"] if one != GPU_TOLERATION]
     for container in spec["containers"]:
         limits = container.get("resources", {}).get("limits", {})
         limits.pop(GPU_RESOURCE, None)
@@ -159,6 +162,7 @@ async def test_the_pod_is_kubespawners_apart_from_our_additions(profile: str, gp
     ours = await rendered(BenchpoolKubeSpawner, profile, **(lease if gpus else {}))
     gates = ours["spec"].get("schedulingGates")
     assert gates == ([{"name": ADMISSION_GATE}] if gpus else None)
+    assert ours["spec"]["tolerations"].count(GPU_TOLERATION) == (1 if gpus else 0)
     notebook = ours["spec"]["containers"][0]
     assert notebook["resources"]["limits"].get(GPU_RESOURCE) == (2 if gpus else None)
     assert without_ours(ours) == theirs
@@ -167,22 +171,78 @@ async def test_the_pod_is_kubespawners_apart_from_our_additions(profile: str, gp
 @pytest.mark.usefixtures("kubeconfig")
 async def test_the_lease_is_told_home_nodes_and_namespace(monkeypatch: pytest.MonkeyPatch) -> None:
     spawner = BenchpoolKubeSpawner(_mock=True, config=Config(Z2JH))
-    spawner.user.groups, spawner.user.escaped_name = [], "mock-40name"
-    spawner.user_options = {"profile": "small", "gpus": 1}
-    asked: list[tuple[Any, ...]] = []
-
-    async def note(*what: Any, **more: Any) -> None:
-        asked.append((what, more))
-
-    monkeypatch.setattr(spawner, "_reserve_for", note)
-    await spawner.run_pre_spawn_hook()
-    ((what, more),) = asked
+    what, more = await asked_of(spawner, monkeypatch)
     assert what == (1, (), None)
     assert more["claim"] == spawner.pvc_name
     assert more["claim"].startswith("claim-mock")
     assert (more["namespace"], more["resource"]) == ("lab", GPU_RESOURCE)
     assert more["node_selector"] == {"hub.jupyter.org/node-purpose": "user"}
     assert more["node_affinity"] == [[NodeRequirement("disk", "NotIn", ["slow"])]]
+    assert more["tolerations"] == [
+        Toleration("hub.jupyter.org/dedicated", "Equal", "user"),
+        Toleration(GPU_RESOURCE, "Exists", effect="NoSchedule"),
+        Toleration(GPU_RESOURCE, "Exists"),
+    ]
+
+
+async def asked_of(
+    spawner: BenchpoolKubeSpawner, monkeypatch: pytest.MonkeyPatch
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Return what a start with one GPU asks the scheduler for."""
+    spawner.user.groups, spawner.user.escaped_name = [], "mock-40name"
+    spawner.user.settings = {}
+    spawner.user_options = {"profile": "small", "gpus": 1}
+    asked: list[tuple[tuple[Any, ...], dict[str, Any]]] = []
+
+    async def note(*what: Any, **more: Any) -> None:
+        asked.append((what, more))
+
+    monkeypatch.setattr(spawner, "_reserve_for", note)
+    await spawner.run_pre_spawn_hook()
+    (found,) = asked
+    return found
+
+
+ZONED = [{"matchExpressions": [{"key": "zone", "operator": "In", "values": ["a"]}]}]
+REQUIRED = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": ZONED}}
+EXTRA: dict[str, Any] = {
+    "node_selector": {"pool": "big"},
+    "affinity": {"nodeAffinity": REQUIRED},
+    "tolerations": [{"key": "big", "operator": "Exists"}],
+}
+
+
+@pytest.mark.usefixtures("kubeconfig")
+async def test_the_lease_is_told_nodes_of_extra_pod_config_as_the_pod_will_have_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    spawner = BenchpoolKubeSpawner(_mock=True, config=Config(Z2JH), extra_pod_config=EXTRA)
+    _, more = await asked_of(spawner, monkeypatch)
+    assert more["node_selector"] == {"pool": "big"}
+    assert more["node_affinity"] == [[NodeRequirement("zone", "In", ["a"])]]
+    assert more["tolerations"] == [Toleration("big", "Exists"), Toleration(GPU_RESOURCE, "Exists")]
+    for name, value in {"_lease_id": LEASE_ID, "_lease_gpus": ("n/0",), "_wish": Wish(1)}.items():
+        setattr(spawner, name, value)
+    sent = spawner.api.api_client.sanitize_for_serialization(await spawner.get_pod_manifest())
+    told = nodes_of(sent["spec"], leased=True)
+    assert told.as_request() == {name: more[name] for name in told.as_request()}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"nodeSelector": {"pool": "other"}},
+        {"affinity": {"nodeAffinity": REQUIRED}},
+        {"tolerations": []},
+    ],
+)
+def test_a_pod_that_may_go_elsewhere_than_was_told_is_refused(change: dict[str, Any]) -> None:
+    borne = [{"key": "big", "operator": "Exists"}]
+    spec: dict[str, Any] = {"nodeSelector": {"pool": "big"}, "tolerations": borne}
+    told = nodes_of(spec, leased=True)
+    check_nodes(spec | {"tolerations": [*borne, {"operator": "Exists"}]}, told)
+    with pytest.raises(InvalidInput, match=r"modify_pod_hook\?\)\. Set them by node_selector"):
+        check_nodes(spec | change, told)
 
 
 @pytest.mark.usefixtures("kubeconfig")

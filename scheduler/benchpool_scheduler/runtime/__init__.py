@@ -163,6 +163,7 @@ class NodeFacts:
 
     Attributes:
         labels: As the machine has them, by name.
+        taints: Key, value and effect of what keeps pods away that do not bear it.
         cpus: Processor cores that our workers may have together: what it offers without what
             others there have asked for; None for no bound. ``memory_gib`` likewise.
         ready: A worker may be started there; ``note`` says why not. GPUs of a machine that is not
@@ -174,6 +175,7 @@ class NodeFacts:
 
     name: str
     labels: Mapping[str, str] = field(default_factory=dict)
+    taints: tuple[tuple[str, str, str], ...] = ()
     cpus: float | None = None
     memory_gib: float | None = None
     ready: bool = True

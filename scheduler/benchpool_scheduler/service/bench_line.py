@@ -14,7 +14,7 @@ from benchpool_scheduler import contract
 from benchpool_scheduler.core.bench_line import BenchGpu, Offer, Seat, Use, ends_in, seats
 from benchpool_scheduler.core.model import GpuId, JobId, NodeName
 from benchpool_scheduler.core.sentences import count, is_are
-from benchpool_scheduler.runtime import Device, DeviceState
+from benchpool_scheduler.runtime import Device, DeviceState, NodeFacts
 from benchpool_scheduler.service import benches
 from benchpool_scheduler.service.bench_nodes import suits
 from benchpool_scheduler.service.ledger import Ledger
@@ -151,8 +151,7 @@ class Line:
         for name, devices in inventory.nodes.items():
             if name not in inventory.build or (reachable is not None and name not in reachable):
                 continue
-            facts = inventory.facts.get(name)
-            if not suits(request, name, {} if facts is None else facts.labels):
+            if not suits(request, inventory.facts.get(name, NodeFacts(name))):
                 continue
             gpus = [
                 BenchGpu(GpuId(device.uuid), use, rank_of(request, device))

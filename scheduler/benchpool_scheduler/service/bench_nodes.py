@@ -1,4 +1,4 @@
-"""Which machines a server may go to: by the labels that its pod wants, and by its home (R3).
+"""Which machines a server may go to: by the labels that its pod wants and the taints it bears (R3).
 
 The words are those of Kubernetes: a selector names labels and values, an affinity is a list of
 alternatives, each a list of requirements that must all hold.
@@ -6,25 +6,51 @@ alternatives, each a list of requirements that must all hold.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
-from benchpool_scheduler.contract import LeaseRequest, NodeRequirement
+from benchpool_scheduler.contract import LeaseRequest, NodeRequirement, Toleration
+from benchpool_scheduler.runtime import NodeFacts
 
 NAME = "metadata.name"
 """The key by which a requirement speaks of the machine's name."""
 
+Taint = tuple[str, str, str]
 
-def suits(request: LeaseRequest, name: str, labels: Mapping[str, str]) -> bool:
-    """Tell whether a server may go to a machine with these labels.
+
+def suits(request: LeaseRequest, node: NodeFacts) -> bool:
+    """Tell whether a server may go to a machine.
 
     >>> wants = [[NodeRequirement("pool", "In", ["gpu"])], [NodeRequirement("big", "Exists")]]
     >>> request = LeaseRequest("susan", "", "1", 1, node_affinity=wants)
-    >>> [suits(request, "n", labels) for labels in ({"pool": "gpu"}, {"big": ""}, {"pool": "cpu"})]
+    >>> [suits(request, NodeFacts("n", has)) for has in ({"pool": "gpu"}, {"big": ""}, {})]
     [True, True, False]
     """
-    if not request.node_selector.items() <= labels.items():
+    return _has_labels(request, node) and not _unborne(request, node)
+
+
+def why_none(request: LeaseRequest, nodes: Iterable[NodeFacts]) -> str:
+    """Return what keeps a server from all of these machines, as part of a sentence.
+
+    >>> request = LeaseRequest("susan", "", "1", 1, node_selector={"disk": "fast"})
+    >>> why_none(request, [NodeFacts("n", {"disk": "slow"})])
+    'none of them has the label disk=fast'
+    """
+    labelled = [node for node in nodes if _has_labels(request, node)]
+    if labelled:
+        taints = {taint for node in labelled for taint in _unborne(request, node)}
+        words = sorted(f"{key}={value}" if value else key for key, value, _ in taints)
+        return f"it does not bear the taints of those that it wants ({', '.join(words)})"
+    if not request.node_selector:
+        return "none of them meets its required node affinity"
+    wanted = [f"{key}={value}" for key, value in sorted(request.node_selector.items())]
+    more = " and meets its required node affinity" if request.node_affinity else ""
+    return f"none of them has the label{'s' * (len(wanted) > 1)} {', '.join(wanted)}{more}"
+
+
+def _has_labels(request: LeaseRequest, node: NodeFacts) -> bool:
+    if not request.node_selector.items() <= node.labels.items():
         return False
-    known = {**labels, NAME: name}
+    known = {**node.labels, NAME: node.name}
     terms = request.node_affinity
     return not terms or any(all(_holds(one, known) for one in term) for term in terms if term)
 
@@ -50,3 +76,20 @@ def _compares(wanted: NodeRequirement, value: str | None) -> bool:
     except (ValueError, IndexError):
         return False
     return has > limit if wanted.operator == "Gt" else has < limit
+
+
+def _unborne(request: LeaseRequest, node: NodeFacts) -> list[Taint]:
+    if request.tolerations is None:
+        return []
+    return [
+        taint for taint in node.taints if not any(_bears(one, taint) for one in request.tolerations)
+    ]
+
+
+def _bears(toleration: Toleration, taint: Taint) -> bool:
+    key, value, effect = taint
+    if toleration.effect not in ("", effect) or toleration.key not in ("", key):
+        return False
+    if toleration.operator == "Exists":
+        return True
+    return bool(toleration.key) and toleration.value == value

@@ -8,8 +8,10 @@ from collections.abc import Callable, Mapping
 from benchpool_scheduler import contract
 from benchpool_scheduler.core.bench_line import Seat, seat
 from benchpool_scheduler.errors import BenchpoolError, Refused, TooMany, Unavailable
+from benchpool_scheduler.runtime import NodeFacts
 from benchpool_scheduler.service import benches
 from benchpool_scheduler.service.bench_line import Line, Waiting
+from benchpool_scheduler.service.bench_nodes import suits, why_none
 from benchpool_scheduler.service.ledger import Ledger
 from benchpool_scheduler.service.outcome import Outcome
 from benchpool_scheduler.service.site import Site
@@ -52,12 +54,14 @@ class Leases:
     async def reserve(self, request: contract.LeaseRequest) -> LeaseRecord:
         """Hold GPUs for one start of a server; a repeat answers the same lease.
 
-        Errors: Refused ``build-quota``, Unavailable ``build-capacity`` or of the store.
+        Errors: Refused ``build-quota`` or ``build-nodes``, Unavailable ``build-capacity`` or of the
+        store.
         """
         async with self._ledger.turn:
             if (held := self._held_for(request)) is not None:
                 return held
             self._check_quota(request)
+            self._check_nodes(request)
             taken = [gpu.gpu for it in self._line.seats().values() for gpu in it.gpus]
             offer = self._line.offer(request)
             found = seat(request.gpus, offer, taken)
@@ -73,7 +77,7 @@ class Leases:
         """Hold GPUs for one start of a server, or keep its place in line.
 
         The answer is held back for ``hold_s`` while nothing changes. Errors: Refused
-        ``build-quota``, TooMany ``line-full``, Unavailable of the store.
+        ``build-quota`` or ``build-nodes``, TooMany ``line-full``, Unavailable of the store.
         """
         loop = asyncio.get_running_loop()
         until = loop.time() + asked.hold_s
@@ -98,6 +102,7 @@ class Leases:
             if (held := self._held_for(request)) is not None:
                 return held
             self._check_quota(request)
+            self._check_nodes(request)
             since = None if asked.since is None else asked.since.timestamp()
             if not self._line.has(request) and len(self._line.present()) >= MOST_IN_LINE:
                 raise _line_full()
@@ -209,6 +214,21 @@ class Leases:
             code="build-quota",
             field="gpus",
             numbers={"asked": request.gpus, "quota": quota, "held": count, "rule": rule},
+        )
+
+    def _check_nodes(self, request: contract.LeaseRequest) -> None:
+        """Refuse what no machine takes, whoever holds its GPUs. Errors: Refused."""
+        inventory = self._site.inventory
+        nodes = [inventory.facts.get(name, NodeFacts(name)) for name in sorted(inventory.build)]
+        if not nodes or any(suits(request, node) for node in nodes):
+            return
+        number = "The one machine" if len(nodes) == 1 else f"None of the {len(nodes)} machines"
+        verb = "cannot take" if len(nodes) == 1 else "can take"
+        raise Refused(
+            f"{number} with GPUs for benches {verb} this server: {why_none(request, nodes)}. "
+            "Choose another profile, or ask an administrator to correct this one.",
+            code="build-nodes",
+            numbers={"machines": len(nodes)},
         )
 
     def _known_groups(self, user: str) -> Mapping[str, int | None]:

@@ -18,6 +18,7 @@ from benchpool_scheduler.contract import (
     LineRequest,
     NodeRequirement,
     State,
+    Toleration,
 )
 from benchpool_scheduler.errors import InvalidInput, Refused, Unavailable
 from benchpool_scheduler.runtime import Device, NodeFacts
@@ -254,6 +255,58 @@ async def test_only_nodes_that_labels_and_the_home_volume_allow_are_chosen(tmp_p
             held = lease(await pool.wait_in_line(HUB, LineRequest(lease=request)))
             assert held.gpus == [expected]
             await pool.release(HUB, held.id)
+
+
+TAINT = ("big", "", "NoSchedule")
+
+
+async def test_only_nodes_whose_taints_the_server_bears_are_chosen(tmp_path: Path) -> None:
+    runtime = ScriptedRuntime([Device(f"{n}/0", 0, "A", n, None, simulated=True) for n in "ab"])
+    runtime.facts = (NodeFacts("a", taints=(TAINT,)), NodeFacts("b"))
+    async with opened(make_pool(tmp_path, configuration=lending(), runtime=runtime)) as pool:
+        bearing: list[tuple[list[Toleration] | None, set[str]]] = [
+            ([], {"b/0"}),
+            ([Toleration("small", "Exists")], {"b/0"}),
+            ([Toleration("big", "Equal", "", "NoSchedule")], {"a/0", "b/0"}),
+            ([Toleration(operator="Exists")], {"a/0", "b/0"}),
+            (None, {"a/0", "b/0"}),
+        ]
+        for tolerations, expected in bearing:
+            found = set()
+            for number in range(len(expected)):
+                asked = LeaseRequest("zoe", str(number), "1", 1, tolerations=tolerations)
+                found |= set((await pool.reserve(HUB, asked)).gpus)
+            assert found == expected
+            for held in pool.leases(HUB):
+                await pool.release(HUB, held.id)
+
+
+async def test_what_no_machine_takes_is_refused_instead_of_waiting_for_ever(tmp_path: Path) -> None:
+    runtime = ScriptedRuntime([Device(f"{n}/0", 0, "A", n, None, simulated=True) for n in "ab"])
+    runtime.facts = (NodeFacts("a", {"disk": "slow"}), NodeFacts("b", {"big": ""}, taints=(TAINT,)))
+    async with opened(make_pool(tmp_path, configuration=lending(), runtime=runtime)) as pool:
+        for wanted, why in (
+            ({"node_selector": {"disk": "fast"}}, "none of them has the label disk=fast"),
+            (
+                {"node_affinity": [[NodeRequirement("zone", "Exists")]]},
+                "none of them meets its required node affinity",
+            ),
+            (
+                {"node_selector": {"big": ""}, "tolerations": []},
+                "it does not bear the taints of those that it wants (big)",
+            ),
+        ):
+            request = LeaseRequest("zoe", "", "1", 1, **wanted)
+            for asking in (
+                pool.reserve(HUB, request),
+                pool.wait_in_line(HUB, LineRequest(lease=request)),
+            ):
+                with pytest.raises(Refused) as caught:
+                    await asking
+                assert caught.value.code == "build-nodes"
+                assert caught.value.message.startswith(
+                    f"None of the 2 machines with GPUs for benches can take this server: {why}. "
+                )
 
 
 async def test_an_estimate_is_given_once_enough_servers_have_stopped(tmp_path: Path) -> None:

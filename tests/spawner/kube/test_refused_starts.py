@@ -22,6 +22,8 @@ def hook(spawner, pod):
         pod.spec.containers[0].resources.limits["nvidia.com/gpu"] = 4
     if spawner.user_options.get("profile") == "ungated":
         pod.spec.scheduling_gates = None
+    if spawner.user_options.get("profile") == "moved":
+        pod.spec.node_selector = {"pool": "gpu-2"}
     return pod
 
 c.KubeSpawner.modify_pod_hook = hook
@@ -36,6 +38,11 @@ c.KubeSpawner.profile_list = [
      "kubespawner_override": {"gpus": 1, "gpu_resource": "nvidia.com/mig-1g.10gb"}},
     {"display_name": "Selected", "slug": "selected",
      "kubespawner_override": {"gpus": 1, "node_selector": {"pool": "gpu-2"}}},
+    {"display_name": "Extra", "slug": "extra", "kubespawner_override": {
+        "gpus": 1, "extra_pod_config": {"nodeSelector": {"pool": "gpu-2"}}}},
+    {"display_name": "Nowhere", "slug": "nowhere", "kubespawner_override": {
+        "gpus": 1, "extra_pod_config": {"nodeSelector": {"pool": "gpu-9"}}}},
+    {"display_name": "Moved", "slug": "moved", "kubespawner_override": {"gpus": 1}},
     {"display_name": "Staff", "slug": "staff", "allowed_groups": ["staff"]},
     {"display_name": "Side", "slug": "side", "kubespawner_override": {
         "extra_containers": [{"name": "side", "image": "x", **GPU}]}},
@@ -87,6 +94,8 @@ def limits(pod: dict[str, Any]) -> dict[str, str]:
         ("pinned", "names its node (nodeName)"),
         ("by-hook", "The pod asks for 4 nvidia.com/gpu, and no GPU was reserved"),
         ("ungated", "lost its scheduling gate benchpool.io/admission"),
+        ("nowhere", "can take this server: none of them has the label pool=gpu-9"),
+        ("moved", "may go to other nodes than was said when its GPUs were reserved"),
         ("none-such", "No such profile: none-such"),
         ("staff", "No such profile: staff"),
     ],
@@ -152,6 +161,7 @@ def test_of_six_servers_at_once_two_start_on_a_quota_of_two(
         ("cpu", {"gpus": 2}, {GPU_RESOURCE: "2"}, None),
         ("h100", {}, {GPU_RESOURCE: "1"}, "gpu-2"),
         ("selected", {}, {GPU_RESOURCE: "1"}, "gpu-2"),
+        ("extra", {}, {GPU_RESOURCE: "1"}, "gpu-2"),
         ("slice", {}, {"nvidia.com/mig-1g.10gb": "1"}, "gpu-2"),
     ],
 )

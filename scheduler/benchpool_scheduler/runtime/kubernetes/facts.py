@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from benchpool_scheduler.runtime import NodeFacts
 from benchpool_scheduler.runtime.kubernetes.quantities import GIB
 from benchpool_scheduler.runtime.kubernetes.seen import NodeSeen, PodUse
-from benchpool_scheduler.runtime.kubernetes.slots import why_not
+from benchpool_scheduler.runtime.kubernetes.slots import SCHEDULING, why_not
 
 
 def facts(
@@ -29,6 +29,7 @@ def facts(
             NodeFacts(
                 name=node.name,
                 labels=node.labels,
+                taints=tuple(taint for taint in node.taints if taint[2] in SCHEDULING),
                 cpus=_left(node.allocatable.get("cpu"), cpus[node.name]),
                 memory_gib=_left(node.allocatable.get("memory"), memory[node.name], GIB),
                 ready=note is None,
