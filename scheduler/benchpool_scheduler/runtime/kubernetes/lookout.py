@@ -72,9 +72,10 @@ class Lookout:
         seat = None if attempt is None else attempt.seats.get(pod.index)
         ours = pod.namespace == self._settings.namespace
         if attempt is None and ours and ADMISSION_GATE in pod.gates and not gone:
-            # A leader before us was stopped in the middle of a write, and went on after we began.
+            # Of an attempt that ended before we began, whose Job has made another pod for one that
+            # was deleted; or a leader before us was stopped in a write, and went on after we began.
             name = attempt_name(pod.job, pod.attempt)
-            log.warning("%s was made by nobody who leads; it is deleted", name)
+            log.info("%s is not under way, and its pod waits in vain: it is deleted", name)
             self._doing.ask(("unknown", name), partial(self._maker.delete_job, name))
             return
         if attempt is None or seat is None or seat.over:
