@@ -27,6 +27,7 @@ class Release:
     """A release of the chart in a namespace of its own name.
 
     Attributes:
+        name: With `benchpool` in it, so that the chart names its objects so and nothing else.
         folder: Where Helm keeps its own things.
         chart: The folder of the chart.
     """

@@ -48,7 +48,7 @@ HOMES = {"susan": "node-1", "jemma": "node-2"}
 def installed(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """The installed release; take `site`, which leaves nothing behind from test to test."""
     releases.load_images(cluster)
-    name = f"story-{uuid.uuid4().hex[:6]}"
+    name = f"benchpool-{uuid.uuid4().hex[:6]}"
     release = Release(cluster.access, name, tmp_path_factory.mktemp("helm"))
     # Small pods: two nodes of this cluster share one machine. The other node may fail alone.
     notebooks = {"cpu": {"guarantee": 0.05}, "memory": {"guarantee": "128M"}}
