@@ -308,3 +308,34 @@ def test_a_lease_whose_object_is_deleted_comes_back_only_where_its_server_is(
         assert left["metadata"]["uid"] != first["metadata"]["uid"]
         assert left["spec"] == first["spec"]
         replica.kill()
+
+
+def test_a_job_tries_other_nodes_than_the_one_that_did_not_take_it(
+    access: Access, site: Site, nodes: tuple[str, ...]
+) -> None:
+    let_pods_in(access, nodes, 0)  # of which the scheduler knows nothing
+    replica = site.started()
+    client = replica.client("susan")
+    job = client.submit(command(gpus=4))
+
+    def ended() -> dict[str, Any]:
+        attempts = written(access, site, job.id).get("status", {}).get("attempts", [{}])
+        return attempts[0] if "ended" in attempts[0] else {}
+
+    attempt = until(ended)
+    refused = attempt["workers"][0]
+    assert (attempt["endedBy"], refused["endedBy"]) == ("not-taken", "not-taken")
+    assert refused["text"].startswith(f"{refused['node']} cannot take it: ")
+    assert "Too many pods" in refused["text"]
+    let_pods_in(access, nodes, 110)
+    (pod,) = running(access, site, job.id)
+    assert pod["spec"]["nodeName"] != refused["node"]
+    others = [client.submit(command(gpus=4)) for _ in range(2)]
+    held = {running(access, site, other.id)[0]["spec"]["nodeName"] for other in others}
+    assert refused["node"] in held
+
+
+def let_pods_in(access: Access, nodes: tuple[str, ...], count: int) -> None:
+    for node in nodes:
+        status = {"status": {"allocatable": {"pods": str(count)}}}
+        access.patch(f"/api/v1/nodes/{node}/status", status)
