@@ -7,7 +7,7 @@ that people read when it does not hold.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
@@ -33,6 +33,24 @@ class Rule:
     rule: str
     text: str
     field: str = ""
+
+
+RULES = "x-kubernetes-validations"
+
+
+def ruled(by: Iterable[Rule]) -> dict[str, Any]:
+    """Return rules as the API server wants them: the extra of a field, or of a whole schema.
+
+    >>> ruled([Rule("self > 0", "Must be more.")])
+    {'x-kubernetes-validations': [{'rule': 'self > 0', 'message': 'Must be more.'}]}
+    """
+    written: list[dict[str, str]] = []
+    for one in by:
+        rule = {"rule": one.rule, "message": one.text}
+        if one.field:
+            rule["fieldPath"] = one.field
+        written.append(rule)
+    return {RULES: written}
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ from benchpool_scheduler.resources.declaring import (
     Rule,
     Sentence,
     kind,
+    ruled,
 )
 
 ARGUMENTS = Meta(max_length=4096, description="Words after it, as they are: no shell reads them.")
@@ -95,6 +96,18 @@ ONE_ENTRY = Rule(
     " + (has(self.notebook) ? 1 : 0) == 1",
     "Say what to run with exactly one of script, module, command and notebook.",
 )
+ENV = (
+    Rule(
+        "self.all(n, n.matches('^[A-Za-z_][A-Za-z0-9_]*$'))",
+        "env has a name that no variable can have; use letters, digits and _.",
+    ),
+    Rule(
+        "!self.exists(n, n.startsWith('BENCHPOOL_'))",
+        "Variables that begin with BENCHPOOL_ are set by benchpool; name yours differently.",
+    ),
+)
+"""Rules of the field itself cost a write nothing where the field is not there; rules of the spec
+are checked with each write, also of the status."""
 FIXED = (
     *("script", "module", "command", "notebook", "image", "name", "project", "user", "gpus"),
     *("minWorkers", "preemptible", "timeLimitSeconds", "env", "gpuModels", "topology", "spread"),
@@ -116,16 +129,6 @@ class TrainingJobSpec(
             "!has(self.minWorkers) || self.minWorkers <= self.workers",
             "minWorkers is more than workers; choose from 1 to the number of workers.",
             field=".minWorkers",
-        ),
-        Rule(
-            "!has(self.env) || self.env.all(n, n.matches('^[A-Za-z_][A-Za-z0-9_]*$'))",
-            "env has a name that no variable can have; use letters, digits and _.",
-            field=".env",
-        ),
-        Rule(
-            "!has(self.env) || !self.env.exists(n, n.startsWith('BENCHPOOL_'))",
-            "Variables that begin with BENCHPOOL_ are set by benchpool; name yours differently.",
-            field=".env",
         ),
     )
 
@@ -159,7 +162,8 @@ class TrainingJobSpec(
         Annotated[int, Meta(ge=1, le=31_622_400)] | None, _about("It is ended after so long.")
     ] = None
     env: Annotated[
-        dict[str, Argument], _about("Variables of its environment.", max_length=1000)
+        dict[str, Argument],
+        _about("Variables of its environment.", max_length=1000, extra_json_schema=ruled(ENV)),
     ] = {}
     gpu_models: Annotated[
         list[Annotated[str, Meta(min_length=1, max_length=100)]],

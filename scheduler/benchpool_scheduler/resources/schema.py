@@ -9,7 +9,7 @@ import msgspec
 from msgspec import NODEFAULT, UNSET, Struct
 from msgspec import inspect as types
 
-from benchpool_scheduler.resources.declaring import Rule
+from benchpool_scheduler.resources.declaring import Rule, ruled
 
 Schema = dict[str, Any]
 
@@ -29,17 +29,6 @@ def structural(struct: type[Struct]) -> Schema:
     return _struct(found)
 
 
-def rules(of: tuple[Rule, ...]) -> list[Schema]:
-    """Return rules as the API server wants them."""
-    written: list[Schema] = []
-    for one in of:
-        rule: Schema = {"rule": one.rule, "message": one.text}
-        if one.field:
-            rule["fieldPath"] = one.field
-        written.append(rule)
-    return written
-
-
 def description(struct: type[Struct]) -> str:
     """Return the docstring of a Struct as one paragraph."""
     return " ".join(inspect.cleandoc(struct.__doc__ or "").replace("``", "").split())
@@ -57,9 +46,7 @@ def _struct(found: types.StructType) -> Schema:
     if required:
         schema["required"] = required
     own: tuple[Rule, ...] = getattr(found.cls, "rules", ())
-    if own:
-        schema["x-kubernetes-validations"] = rules(own)
-    return schema
+    return schema | ruled(own) if own else schema
 
 
 def _default(field: types.Field, struct: type[Struct]) -> Any:
