@@ -348,7 +348,10 @@ class Health(Struct, frozen=True):
 
 
 class Status(Struct, frozen=True):
-    """Answer of ``status``: the pool in one object, with its sentence."""
+    """Answer of ``status``: the pool in one object, with its sentence.
+
+    ``bench_line`` servers wait in line for a bench.
+    """
 
     text: str
     simulated: bool
@@ -358,6 +361,7 @@ class Status(Struct, frozen=True):
     queue_length: int
     running: int
     health: Health
+    bench_line: int = 0
 
 
 # --------------------------------------------------------------------------- leases
@@ -443,6 +447,16 @@ class LinePlace(Struct, frozen=True):
     estimated_start: EstimatedStart | None
 
 
+class InLine(Struct, frozen=True):
+    """A server that waits in line for its build GPUs, as those see it who may see its bench."""
+
+    user: str
+    server: str
+    gpus: int
+    gpu_models: list[str]
+    place: LinePlace
+
+
 class LineAnswer(Struct, frozen=True):
     """Exactly one of both: the lease, or the place in line for it."""
 
@@ -504,6 +518,7 @@ class PoolNow(Struct, frozen=True):
     counts: dict[GpuState, int]
     queue_length: int
     running: int
+    bench_line: int = 0
 
 
 class ErrorBody(Struct, frozen=True):

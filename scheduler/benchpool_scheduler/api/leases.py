@@ -16,6 +16,11 @@ async def wait_in_line(request: Request) -> Answer:
     return Answer(answer, status=202 if answer.lease is None else 201)
 
 
+async def list_line(request: Request) -> Answer:
+    """Answer who waits in line for a bench, as far as the caller may see it."""
+    return Answer(request.pool.line(request.caller))
+
+
 async def release(request: Request) -> Answer:
     """Give a lease back; one that is gone already is no error."""
     await request.pool.release(request.caller, request.path["lease"])

@@ -215,6 +215,14 @@ def _leases() -> tuple[Route, ...]:
         ),
         _route(
             "GET",
+            "leases/line",
+            "line",
+            "List who waits in line for build GPUs",
+            leases.list_line,
+            returns=list[contract.InLine],
+        ),
+        _route(
+            "GET",
             "leases",
             "leases",
             "List leases",

@@ -9,6 +9,7 @@ from benchpool_scheduler.cli import words
 from benchpool_scheduler.cli.screen import Cell, Column, Screen
 from benchpool_scheduler.contract import (
     ConfigurationChange,
+    InLine,
     Job,
     JobDetail,
     ProjectQuota,
@@ -35,6 +36,16 @@ ATTEMPT_COLUMNS = (
     Column("ENDED BY"),
     Column("GPUS", align="right"),
     Column("NODES", rest=True),
+)
+
+LINE_COLUMNS = (
+    Column("PLACE", align="right"),
+    Column("USER", width=16),
+    Column("SERVER", width=16),
+    Column("GPUS", align="right"),
+    Column("WAITS", align="right"),
+    Column("STARTS"),
+    Column("REASON", rest=True),
 )
 
 PROJECT_COLUMNS = (
@@ -109,6 +120,29 @@ def quota(screen: Screen, answer: Quota) -> None:
         projects(screen, answer.projects)
 
 
+def line(screen: Screen, waiting: Sequence[InLine]) -> None:
+    """Show who waits in line for a bench."""
+    if not waiting:
+        screen.line("Nobody that you may see waits for a bench.")
+        return
+    now = datetime.now(UTC)
+    screen.table(
+        LINE_COLUMNS,
+        [
+            (
+                str(one.place.position),
+                one.user,
+                one.server or "(default)",
+                " ".join([str(one.gpus), *one.gpu_models]),
+                words.duration((now - one.place.since).total_seconds()),
+                words.estimate(one.place.estimated_start, now),
+                one.place.reason.text,
+            )
+            for one in waiting
+        ],
+    )
+
+
 def projects(screen: Screen, listed: Sequence[ProjectQuota]) -> None:
     """Show projects with what they have and deserve."""
     screen.table(
@@ -135,6 +169,10 @@ def status(screen: Screen, answer: Status, own: Sequence[Job]) -> None:
     screen.facts(
         (str(count), words.GPU_WORDS[state]) for state, count in answer.counts.items() if count
     )
+    if answer.bench_line:
+        number = answer.bench_line
+        who = "1 server waits" if number == 1 else f"{number} servers wait"
+        screen.line(f"{who} in line for a bench: `benchpool line` says for what.")
     for problem in answer.health.problems:
         screen.line(f"! {words.clean(problem)}")
     if answer.projects:

@@ -27,6 +27,7 @@ from benchpool_scheduler.client.streams import (
 from benchpool_scheduler.contract import (
     ENDED,
     ConfigurationChange,
+    InLine,
     Job,
     JobDetail,
     JobSubmission,
@@ -253,6 +254,10 @@ class AsyncClient:
     async def wait_in_line(self, request: LineRequest) -> LineAnswer:
         """Reserve build GPUs for a server, or keep its place in line for them."""
         return await self.send(calls.wait_in_line(request))
+
+    async def line(self) -> list[InLine]:
+        """List who waits in line for build GPUs, the next one first."""
+        return await self.send(calls.line())
 
     async def release(self, id_: str) -> None:
         """Give a lease back, or leave the line."""

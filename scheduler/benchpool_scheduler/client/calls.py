@@ -21,6 +21,7 @@ import msgspec
 
 from benchpool_scheduler.contract import (
     ConfigurationChange,
+    InLine,
     Job,
     JobDetail,
     JobSubmission,
@@ -203,6 +204,11 @@ def wait_in_line(request: LineRequest) -> Call[LineAnswer]:
     """Reserve build GPUs for a server, or keep its place in line for them."""
     call = _post("leases/line", LineAnswer, request, repeatable=True)
     return replace(call, takes_s=request.hold_s + USUAL_S)
+
+
+def line() -> Call[list[InLine]]:
+    """List who waits in line for build GPUs, the next one first."""
+    return _get("leases/line", list[InLine])
 
 
 def release(id_: str) -> Call[None]:

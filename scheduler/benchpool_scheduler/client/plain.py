@@ -26,6 +26,7 @@ from benchpool_scheduler.client.streams import (
 from benchpool_scheduler.contract import (
     ENDED,
     ConfigurationChange,
+    InLine,
     Job,
     JobDetail,
     JobSubmission,
@@ -250,6 +251,10 @@ class Client:
     def wait_in_line(self, request: LineRequest) -> LineAnswer:
         """Reserve build GPUs for a server, or keep its place in line for them."""
         return self.send(calls.wait_in_line(request))
+
+    def line(self) -> list[InLine]:
+        """List who waits in line for build GPUs, the next one first."""
+        return self.send(calls.line())
 
     def release(self, id_: str) -> None:
         """Give a lease back, or leave the line."""

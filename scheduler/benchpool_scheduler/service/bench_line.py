@@ -111,7 +111,8 @@ class Line:
         for server, waiting in list(self._places.items()):
             if now - waiting.asked > FORGOTTEN_S:
                 del self._places[server]
-        here = (it for it in self._places.values() if now - it.asked <= ABSENT_S)
+        here = [it for it in self._places.values() if now - it.asked <= ABSENT_S]
+        self.site.bench_line = len(here)
         return sorted(here, key=lambda it: (it.since, it.id))
 
     def keeps(self, place: str) -> bool:

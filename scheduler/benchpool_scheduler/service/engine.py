@@ -252,6 +252,7 @@ class Engine:
             "counts": {state.value: count for state, count in counts.items()},
             "queue_length": status.waiting(),
             "running": status.running(),
+            "bench_line": self.site.bench_line,
         }
         return msgspec.json.encode(body)
 

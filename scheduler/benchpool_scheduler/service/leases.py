@@ -120,6 +120,20 @@ class Leases:
         self._want_pass()
         return found
 
+    def line(self) -> list[contract.InLine]:
+        """Return who waits in line, the next one first, and what each is told."""
+        seated = self._line.seats()
+        return [
+            contract.InLine(
+                user=it.request.user,
+                server=it.request.server,
+                gpus=it.request.gpus,
+                gpu_models=list(it.request.gpu_models),
+                place=self._line.place(it, seated),
+            )
+            for it in self._line.present()
+        ]
+
     async def serve(self) -> None:
         """Give GPUs that have become free to those in line; the caller has the ledger's turn."""
         served = False

@@ -367,6 +367,11 @@ class Pool(Administration):
             if rights.may_use_lease(caller, lease) and user in (None, lease.user)
         ]
 
+    def line(self, caller: Caller) -> list[contract.InLine]:
+        """Return the servers in line for a bench that the caller may see, the next one first."""
+        waiting = self._engine.leases.line()
+        return [it for it in waiting if rights.may_see_bench(caller, it.user)]
+
     # ------------------------------------------------------------------ objects
 
     def missing_objects(self, caller: Caller, hashes: Iterable[str]) -> list[str]:

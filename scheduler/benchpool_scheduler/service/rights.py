@@ -70,7 +70,12 @@ def may_use_of(caller: Caller, user: str, project: str, configuration: Configura
 
 def may_use_lease(caller: Caller, lease: LeaseRecord) -> bool:
     """Tell whether the caller may see a lease."""
-    return _belongs(caller, lease.user)
+    return may_see_bench(caller, lease.user)
+
+
+def may_see_bench(caller: Caller, user: str) -> bool:
+    """Tell whether the caller may see what a user has on the bench, and waits for."""
+    return _belongs(caller, user)
 
 
 def _belongs(caller: Caller, user: str) -> bool:

@@ -46,7 +46,7 @@ class Site:
         configuration: The one in force.
         state: The state folder.
         devices: All GPUs as the runtime last saw them. ``nodes``: what it then knew of machines.
-        called: GPUs that servers in line wait for, by node.
+        called: GPUs that servers in line wait for, by node. ``bench_line``: how many wait.
         problems: Sentences of health by their topic.
         past: What was used above quota (R7).
         images: Jobs may name the image they run in.
@@ -68,6 +68,7 @@ class Site:
     devices: tuple[Device, ...] = ()
     nodes: tuple[NodeFacts, ...] = ()
     called: Mapping[str, int] = field(default_factory=dict)
+    bench_line: int = 0
     problems: dict[str, str] = field(default_factory=dict)
     past: PastUse = field(default_factory=PastUse)
     _inventory: Inventory | None = field(default=None, init=False, repr=False)

@@ -57,6 +57,7 @@ class PoolViews:
                 last_pass_ms=round(self._outcome.last_pass_s * 1000, 3),
                 problems=problems,
             ),
+            bench_line=self._site.bench_line,
         )
 
     def waiting(self) -> int:

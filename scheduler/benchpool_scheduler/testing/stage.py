@@ -90,6 +90,7 @@ class StagedPool:
     gpus: list[contract.Gpu] = field(default_factory=list)
     projects: list[contract.ProjectQuota] = field(default_factory=list)
     held_leases: list[contract.Lease] = field(default_factory=list)
+    waiting: list[contract.InLine] = field(default_factory=list)
     build_quotas: Mapping[str, int] = field(default_factory=dict)
     attempts: dict[str, list[contract.Attempt]] = field(default_factory=dict)
     logs: dict[str, bytes] = field(default_factory=dict)
@@ -168,7 +169,12 @@ class StagedPool:
             queue_length=states.count(State.QUEUED),
             running=sum(one in (State.STARTING, State.RUNNING, State.PAUSING) for one in states),
             health=contract.Health(not self.problems, 1204, 3.1, self.problems),
+            bench_line=len(self.waiting),
         )
+
+    def line(self, caller: Caller) -> list[contract.InLine]:
+        """Return who of those in line the caller may see."""
+        return [one for one in self.waiting if caller.admin or one.user == caller.name]
 
     def leases(self, caller: Caller, user: str | None = None) -> list[contract.Lease]:
         """Return the leases that the caller may see."""

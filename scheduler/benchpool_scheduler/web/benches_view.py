@@ -1,4 +1,4 @@
-"""The benches: who holds which GPU on which server since when, and what is free of the quota."""
+"""The benches: who holds which GPU on which server since when, what is free, and who waits."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from benchpool_scheduler.contract import BuildQuota, Gpu, Lease, Quota
+from benchpool_scheduler.contract import BuildQuota, Gpu, InLine, Lease, Quota
 from benchpool_scheduler.web.pool_view import gpu_places, server_name
-from benchpool_scheduler.web.words import Moment, count, moment
+from benchpool_scheduler.web.words import Moment, count, estimate, moment, ordinal
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +30,37 @@ class BenchRow:
     free: int
     rule: str
     held: tuple[HeldRow, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingRow:
+    """A server in line for its GPUs; ``place`` is ``2nd of 5``."""
+
+    key: str
+    user: str
+    server: str
+    gpus: str
+    place: str
+    reason: str
+    starts: str
+    since: Moment
+
+
+def line_view(waiting: Sequence[InLine], now: datetime) -> tuple[WaitingRow, ...]:
+    """Return a row per server in line, the next one first."""
+    return tuple(
+        WaitingRow(
+            key=one.place.id,
+            user=one.user,
+            server=server_name(one.server),
+            gpus=" or ".join([count(one.gpus, "GPU"), *one.gpu_models]).replace(" or ", " ", 1),
+            place=f"{ordinal(one.place.position)} of {one.place.length}",
+            reason=one.place.reason.text,
+            starts=estimate(one.place.estimated_start, now),
+            since=moment(one.place.since, now),
+        )
+        for one in waiting
+    )
 
 
 def benches_view(

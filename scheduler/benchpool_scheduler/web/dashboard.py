@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from benchpool_scheduler.contract import Attempt, Health, Job, Quota, State, Status
 from benchpool_scheduler.errors import NotFound
 from benchpool_scheduler.service import Caller, Pool
-from benchpool_scheduler.web.benches_view import benches_view
+from benchpool_scheduler.web.benches_view import benches_view, line_view
 from benchpool_scheduler.web.flash import flash
 from benchpool_scheduler.web.job_rows import ENDED_SHOWN, JobsView, Reader, jobs_view
 from benchpool_scheduler.web.pages import PageHandler
@@ -40,6 +40,8 @@ class DashboardHandler(PageHandler):
             pool=pool_view(status, {job.id: job for job in seen}),
             jobs=jobs,
             benches=benches_view(leases, quotas(pool, caller, users), status.gpus, now),
+            line=line_view(pool.line(caller), now),
+            line_sentence=line_sentence(status),
             projects=projects_view(status.projects),
             queue_sentence=queue_sentence(jobs, status),
             running_sentence=running_sentence(jobs, status),
@@ -84,6 +86,12 @@ def queue_sentence(jobs: JobsView, status: Status) -> str:
 def running_sentence(jobs: JobsView, status: Status) -> str:
     """Return how many jobs run, and how many of them the reader sees."""
     return _of_all(len(jobs.running), status.running, "running")
+
+
+def line_sentence(status: Status) -> str:
+    """Return how many servers wait for a bench, all that there are."""
+    waits = "waits" if status.bench_line == 1 else "wait"
+    return f"{count(status.bench_line, 'server')} {waits} for a bench"
 
 
 def health_sentence(health: Health) -> str:

@@ -46,6 +46,7 @@ EXPECTED: Mapping[tuple[str, str], Mapping[str, int]] = {
     ("GET", "status"): ALL,
     ("POST", "leases"): OPERATORS | {"root": 201, "hub": 201},
     ("POST", "leases/line"): OPERATORS | {"root": 201, "hub": 201},
+    ("GET", "leases/line"): ALL,
     ("GET", "leases"): OPERATORS,
     ("DELETE", "leases/{lease}"): OPERATORS | {"root": 204, "hub": 204},
     ("POST", "objects/missing"): ALL,

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from benchpool_scheduler import cli
+from benchpool_scheduler.contract import LeaseRequest, LineRequest
 from benchpool_scheduler.testing.serving import CONFIGURATION, Served
 
 Benchpool = Callable[..., Any]
@@ -41,6 +42,26 @@ def test_tables_fit_80_columns_and_have_no_colour_when_piped(
         table = [line for line in said.out.splitlines() if "Reason" not in line]
         if verb != ["show", waiting]:
             assert max(len(line) for line in table) <= 80, said.out
+
+
+def test_the_line_for_benches_is_listed(benchpool: Benchpool, service: Served) -> None:
+    assert benchpool("line").out == "Nobody that you may see waits for a bench.\n"
+    with service.client("hub") as hub:
+        held = hub.reserve(LeaseRequest("zoe", "", "1", 5, groups={"large": 5}))
+        for user in ("joe", "susan"):
+            asked = LeaseRequest(user, "paper", "1", 1, groups={"small": 1})
+            assert hub.wait_in_line(LineRequest(asked)).place is not None
+    said = benchpool("line").out
+    assert [row.split()[:4] for row in said.splitlines()] == [
+        ["PLACE", "USER", "SERVER", "GPUS"],
+        ["2", "susan", "paper", "1"],
+    ]
+    assert "1 GPU is not free" in said
+    assert "2 servers wait in line for a bench: `benchpool line`" in benchpool("status").out
+    (own,) = benchpool("line", "--json").json
+    assert (own["user"], own["place"]["position"]) == ("susan", 2)
+    with service.client("hub") as hub:
+        hub.release(held.id)
 
 
 def test_long_names_are_cut_in_the_middle(benchpool: Benchpool, waiting: str) -> None:

@@ -21,10 +21,12 @@ from benchpool_scheduler.contract import (
     Toleration,
 )
 from benchpool_scheduler.errors import InvalidInput, Refused, Unavailable
+from benchpool_scheduler.hub import StaticDirectory
 from benchpool_scheduler.runtime import Device, NodeFacts
 from benchpool_scheduler.runtime.local import LocalRuntime, simulated
-from benchpool_scheduler.service import Pool
+from benchpool_scheduler.service import Caller, Pool
 from benchpool_scheduler.service.bench_line import ABSENT_S, FORGOTTEN_S
+from benchpool_scheduler.service.leases import GONE_S
 from benchpool_scheduler.testing.clocks import FakeClock
 from benchpool_scheduler.testing.pools import (
     ADMIN,
@@ -159,6 +161,55 @@ async def test_after_a_restart_everybody_has_the_same_place(tmp_path: Path) -> N
         assert place(await pool.wait_in_line(HUB, back)).position == 1
         back = LineRequest(lease=line("zoe").lease, since=zoe.since)
         assert place(await pool.wait_in_line(HUB, back)).position == 2
+
+
+async def test_gpus_given_to_a_start_that_the_hub_forgot_are_given_back(tmp_path: Path) -> None:
+    clock, directory = FakeClock(), StaticDirectory(known_servers=())
+    pool = make_pool(
+        tmp_path,
+        configuration=lending(),
+        directory=directory,
+        clock=clock,
+        runtime=ScriptedRuntime(devices(2)),
+    )
+    async with opened(pool):
+        held = lease(await pool.wait_in_line(HUB, line("susan", gpus=2)))
+        place(await pool.wait_in_line(HUB, line("jemma")))
+        # The Hub is killed: it forgets that start, and comes back without it.
+        await pool.release(HUB, held.id)
+        async with asyncio.timeout(10):
+            while not pool.leases(HUB):
+                await asyncio.sleep(0.01)
+        for passed in (0.0, GONE_S + 1):
+            assert [one.user for one in pool.leases(HUB)] == ["jemma"]
+            clock.pass_s(passed)
+            await pool._engine.upkeep.ask_hub()
+        assert pool.leases(HUB) == []
+
+
+async def test_administrators_see_who_waits_for_a_bench_and_others_themselves(
+    tmp_path: Path,
+) -> None:
+    runtime = ScriptedRuntime(devices(2))
+    async with opened(make_pool(tmp_path, configuration=lending(), runtime=runtime)) as pool:
+        assert pool.line(ADMIN) == []
+        held = lease(await pool.wait_in_line(HUB, line("susan", gpus=2)))
+        for user in ("jemma", "zoe"):
+            place(await pool.wait_in_line(HUB, line(user, server="big")))
+        everybody = pool.line(ADMIN)
+        assert [(it.user, it.server, it.gpus, it.place.position) for it in everybody] == [
+            ("jemma", "big", 1, 1),
+            ("zoe", "big", 1, 2),
+        ]
+        assert everybody[0].place.reason.code == "benches-full"
+        assert [it.user for it in pool.line(Caller("zoe"))] == ["zoe"]
+        assert pool.line(JOE) == []
+        assert pool.status(JOE).bench_line == 2
+        await pool.release(HUB, held.id)
+        async with asyncio.timeout(10):
+            while pool.status(JOE).bench_line:
+                await asyncio.sleep(0.01)
+        assert pool.line(ADMIN) == []
 
 
 async def test_who_does_not_ask_any_more_is_passed_over_and_then_forgotten(

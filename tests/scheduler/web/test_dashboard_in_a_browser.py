@@ -12,8 +12,11 @@ from playwright.async_api import Page, expect
 
 from benchpool_scheduler.contract import (
     Attempt,
+    EstimatedStart,
     GpuState,
+    InLine,
     Lease,
+    LinePlace,
     Preemption,
     Progress,
     ProjectQuota,
@@ -58,6 +61,13 @@ def full_stage(staged: StagedPool) -> None:
     staged.gpus[2] = gpu(2, GpuState.BUILD_HELD, user="joe", server="paper")
     staged.held_leases = [Lease("a" * 26, "joe", "paper", "s", [staged.gpus[2].uuid], NOW)]
     staged.build_quotas = {"joe": 2, "susan": 1}
+    why = reason("2 GPUs are not free: 0 on one machine now, 2 GPUs held by 1 other server.")
+    soon = EstimatedStart(NOW, NOW + timedelta(minutes=12), None)
+    since = NOW - timedelta(minutes=4)
+    staged.waiting = [
+        InLine("susan", "", 1, [], LinePlace("b" * 26, 1, 2, since, why, soon)),
+        InLine("joe", "large", 2, ["H100"], LinePlace("c" * 26, 2, 2, NOW, why, None)),
+    ]
     staged.projects = [
         ProjectQuota("susan", 2, 3, 4, None, 2),
         ProjectQuota("joe", 2, 2, 1, 4, 0),

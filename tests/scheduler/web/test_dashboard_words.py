@@ -15,18 +15,21 @@ from benchpool_scheduler.contract import (
     Container,
     EstimatedStart,
     GpuState,
+    InLine,
     JobDetail,
     Lease,
+    LinePlace,
     Preemption,
     Progress,
     ProjectQuota,
+    Reason,
     State,
 )
 from benchpool_scheduler.service import Caller
 from benchpool_scheduler.testing.stage import NOW, StagedPool, gpu, job, reason
 from benchpool_scheduler.web import log_text, words
 from benchpool_scheduler.web import pool_view as pool_view_module
-from benchpool_scheduler.web.benches_view import benches_view
+from benchpool_scheduler.web.benches_view import benches_view, line_view
 from benchpool_scheduler.web.job_rows import ENDED_SHOWN, Reader, actions, jobs_view
 from benchpool_scheduler.web.job_view import job_view
 from benchpool_scheduler.web.log_text import plain, tail
@@ -252,6 +255,23 @@ def test_a_jobs_page_says_its_image_and_home_on_a_cluster_only() -> None:
 
 
 # --------------------------------------------------------------------------- benches, projects
+
+
+def test_the_line_says_who_waits_for_what_since_when_and_until_when() -> None:
+    why = Reason("benches-full", "2 GPUs are not free: 0 on one machine now.", {}, "Wait.")
+    soon = EstimatedStart(NOW, NOW + minutes(12), None)
+    first = LinePlace("x", 1, 3, NOW - minutes(4), why, soon)
+    third = LinePlace("y", 3, 3, NOW, why, None)
+    waiting = [
+        InLine("joe", "paper", 2, ["A100", "H100"], first),
+        InLine("zoe", "", 1, [], third),
+    ]
+    one, other = line_view(waiting, NOW)
+    assert (one.user, one.server, one.gpus) == ("joe", "server “paper”", "2 GPUs A100 or H100")
+    assert (one.place, one.since.relative) == ("1st of 3", "4 min ago")
+    assert (one.starts, one.reason) == ("in about 12 min", why.text)
+    assert (other.server, other.gpus, other.place) == ("default server", "1 GPU", "3rd of 3")
+    assert other.starts == "not known yet"
 
 
 def test_a_bench_says_who_holds_what_since_when_and_what_is_free() -> None:
