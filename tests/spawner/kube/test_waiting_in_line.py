@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+import signal
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
+from benchpool_cluster.access import Access
 from benchpool_scheduler.contract import CommandEntry, JobSubmission
 from benchpool_scheduler.testing.kube_hub import KubeHub
 from benchpool_scheduler.testing.serving import PEOPLE
@@ -117,6 +119,56 @@ def test_a_scheduler_that_is_restarted_keeps_the_places(hub: KubeHub, scheduler:
     for user in ("gil", "hal"):
         hub.stop_server(user)
         hub.wait_gone(user)
+
+
+@pytest.mark.usefixtures("full")
+def test_a_hub_that_is_killed_and_comes_back_gives_the_same_places_to_who_asks_again(
+    hub: KubeHub, scheduler: Any
+) -> None:
+    for user in ("kay", "leo"):
+        hub.add_user(user)
+        hub.ask_server(user, gpus=2)
+        waiting(hub, user)
+    hub.stop(signal.SIGKILL)
+    hub.start()
+    for user in ("leo", "kay"):  # the second comes back first
+        assert hub.server(user) is None
+        hub.ask_server(user, gpus=2)
+        waiting(hub, user)
+    assert waiting(hub, "kay")["queue"]["position"] == 1
+    hub.until(lambda: _last_place(hub, "leo") == (2, 2), 30)
+    hub.stop_server("king", "s0")
+    for user in ("kay", "leo"):
+        hub.wait_ready(user)
+        assert [len(gpus) for gpus in scheduler.leases(user)] == [2]
+        hub.stop_server(user)
+        hub.wait_gone(user)
+
+
+@pytest.mark.usefixtures("full")
+def test_gpus_that_came_free_while_the_hub_was_away_go_to_who_waited_and_starts_again(
+    hub: KubeHub, scheduler: Any, access: Access
+) -> None:
+    hub.add_user("max")
+    hub.ask_server("max", gpus=2)
+    waiting(hub, "max")
+    hub.stop(signal.SIGKILL)
+    path = f"/api/v1/namespaces/{hub.namespace}/pods"
+    for pod in access.get(path)["items"]:
+        if pod["metadata"]["annotations"].get("hub.jupyter.org/servername") == "s0":
+            access.delete(f"{path}/{pod['metadata']['name']}")
+    service, root = scheduler.service, PEOPLE["root"]
+    freed = next(one for one in service.pool.leases(root, "king") if one.server == "s0")
+    service.do(service.pool.release(PEOPLE["hub"], freed.id))
+    # Its turn has come, and nobody is there to hear of it.
+    hub.until(lambda: scheduler.leases("max") != [])
+    hub.start()
+    hub.ask_server("max", gpus=2)
+    hub.wait_ready("max")
+    assert [len(gpus) for gpus in scheduler.leases("max")] == [2]
+    hub.stop_server("max")
+    hub.wait_gone("max")
+    hub.until(lambda: scheduler.leases("max") == [])
 
 
 def _last_place(hub: KubeHub, user: str) -> tuple[int, int]:
