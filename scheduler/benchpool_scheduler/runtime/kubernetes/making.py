@@ -14,7 +14,6 @@ from benchpool_scheduler.kube import (
     AlreadyExists,
     Conflict,
     Connection,
-    Invalid,
     NotFound,
     Precondition,
     kinds,
@@ -22,7 +21,7 @@ from benchpool_scheduler.kube import (
 from benchpool_scheduler.runtime import Launch, WorkerId
 from benchpool_scheduler.runtime.kubernetes import manifests, orders
 from benchpool_scheduler.runtime.kubernetes.book import Attempt
-from benchpool_scheduler.runtime.kubernetes.seen import Meta, PodSeen
+from benchpool_scheduler.runtime.kubernetes.seen import Meta, Pod, PodSeen, keep_pod
 from benchpool_scheduler.runtime.kubernetes.settings import ClusterSettings
 from benchpool_scheduler.runtime.kubernetes.tokens import Tokens
 
@@ -96,27 +95,39 @@ class Maker:
 
         Errors: KubeFailure, KubeUnavailable.
         """
-        epoch = self._epoch()
-        if pod.epoch > epoch:
-            log.error("pod %s was written by a later leader (%d)", pod.name, pod.epoch)
-            return False
+        now: PodSeen | None = pod
+        while now is not None and now.uid == pod.uid and names.ADMISSION_GATE in now.gates:
+            epoch = self._epoch()
+            if now.epoch > epoch:
+                log.error("pod %s was written by a later leader (%d)", pod.name, now.epoch)
+                return False
+            try:
+                await self._connection.patch(
+                    kinds.PODS,
+                    now.name,
+                    manifests.opening(now, node, slots, epoch),
+                    namespace=now.namespace,
+                    strategic=True,
+                    as_=msgspec.Raw,
+                )
+            except NotFound:
+                return False
+            except Conflict:
+                # Somebody wrote to it since it was seen, or an earlier try of ours has opened it.
+                now = await self._pod_now(now)
+            else:
+                return True
+        log.info("pod %s was not opened: it is another one or open already", pod.name)
+        return False
+
+    async def _pod_now(self, pod: PodSeen) -> PodSeen | None:
         try:
-            await self._connection.patch(
-                kinds.PODS,
-                pod.name,
-                manifests.opening(pod, node, slots, epoch),
-                namespace=pod.namespace,
-                as_=msgspec.Raw,
+            found = await self._connection.get(
+                kinds.PODS, pod.name, namespace=pod.namespace, as_=Pod
             )
-        except (NotFound, Conflict):
-            return False
-        except Invalid as refused:
-            if refused.causes or "error in our request" not in refused.text:
-                raise
-            # A test that failed: somebody opened it before, or an earlier try of ours did.
-            log.info("pod %s was not opened: %s", pod.name, refused)
-            return False
-        return True
+        except NotFound:
+            return None
+        return keep_pod(found)
 
     async def delete_pod(self, pod: PodSeen, grace_s: int) -> None:
         """Delete this very pod; one that is gone is no error. Errors: KubeUnavailable, ..."""

@@ -296,31 +296,26 @@ def placements(text: str) -> list[tuple[str, tuple[str, ...]]]:
     return found
 
 
-def opening(pod: PodSeen, node: str, slots: Sequence[str], epoch: int) -> list[Manifest]:
-    """Return the one JSON patch that pins a pod to a node and opens its gate.
+def opening(pod: PodSeen, node: str, slots: Sequence[str], epoch: int) -> Manifest:
+    """Return the one strategic merge patch that pins a pod to a node and opens its gate.
 
-    By ``matchFields`` the kube-scheduler looks at that one node only. A second patch fails its
-    ``test`` and changes nothing. Errors: ValueError when our gate is open already.
+    By ``matchFields`` the kube-scheduler looks at that one node only. It is for the pod as it was
+    seen: a second patch meets another version and changes nothing. Errors: ValueError when our
+    gate is open already.
     """
-    gate = pod.gates.index(names.ADMISSION_GATE)
-    said = {names.SLOTS: ",".join(slots), names.EPOCH: str(epoch)}
-    operations: list[Manifest] = [
-        {"op": "test", "path": "/metadata/uid", "value": pod.uid},
-        {
-            "op": "test",
-            "path": f"/spec/schedulingGates/{gate}/name",
-            "value": names.ADMISSION_GATE,
+    if names.ADMISSION_GATE not in pod.gates:
+        raise ValueError(f"{names.ADMISSION_GATE} is not in {pod.gates}")
+    return {
+        "metadata": {
+            "uid": pod.uid,
+            "resourceVersion": pod.version,
+            "annotations": {names.SLOTS: ",".join(slots), names.EPOCH: str(epoch)},
         },
-        {"op": "remove", "path": f"/spec/schedulingGates/{gate}"},
-        {"op": "add", "path": "/spec/affinity", "value": pinned(pod.affinity, node)},
-    ]
-    if not pod.annotated:
-        operations.append({"op": "add", "path": "/metadata/annotations", "value": said})
-        return operations
-    return operations + [
-        {"op": "add", "path": f"/metadata/annotations/{name.replace('/', '~1')}", "value": value}
-        for name, value in said.items()
-    ]
+        "spec": {
+            "schedulingGates": [{"$patch": "delete", "name": names.ADMISSION_GATE}],
+            "affinity": pinned(pod.affinity, node),
+        },
+    }
 
 
 def pinned(affinity: Mapping[str, Any] | None, node: str) -> Manifest:

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from msgspec import Struct
@@ -28,6 +28,7 @@ class Meta(Struct, frozen=True, rename="camel"):
     name: str = ""
     namespace: str = ""
     uid: str = ""
+    resource_version: str = ""
     labels: dict[str, str] = {}
     annotations: dict[str, str] = {}
     deletion_timestamp: str | None = None
@@ -185,7 +186,8 @@ class PodSeen:
         ended: How the worker's container ended; ``begun`` whether it ever began.
         setup: How an init container failed.
         affinity: What was asked for before it was pinned; kept while it is behind a gate.
-        annotated: It has annotations. ``epoch``: of the leader that wrote it last.
+        epoch: Of the leader that wrote it last.
+        version: Its resource version; pods that differ in nothing else are alike.
     """
 
     name: str
@@ -211,8 +213,8 @@ class PodSeen:
     ended: Terminated | None
     setup: Terminated | None
     affinity: Mapping[str, Any] | None = None
-    annotated: bool = True
     epoch: int = 0
+    version: str = field(default="", compare=False)
 
     @property
     def over(self) -> bool:
@@ -252,8 +254,8 @@ def keep_pod(pod: Pod) -> PodSeen:
         ended=state.terminated,
         setup=_failed_setup(status.init_container_statuses),
         affinity=pod.spec.affinity if pod.spec.scheduling_gates else None,
-        annotated=bool(meta.annotations),
         epoch=_number(meta.annotations.get(names.EPOCH, "0")),
+        version=meta.resource_version,
     )
 
 

@@ -76,6 +76,21 @@ async def test_a_lease_that_comes_after_its_pod_opens_it_too(stand: Stand) -> No
     await stand.until_devices("u" * 12)
 
 
+async def test_a_pod_that_was_written_to_meanwhile_is_opened_all_the_same_and_once(
+    stand: Stand,
+) -> None:
+    node, space = stand.nodes[0], stand.settings.namespace
+    await stand.connection.create(kinds.PODS, notebook(), namespace=space)
+    await stand.until_seen("jupyter-susan")
+    (seen,) = (pod for pod in stand.runtime.seen_pods if pod.namespace == space)
+    label = {"metadata": {"labels": {"written": "meanwhile"}}}
+    await stand.connection.patch(kinds.PODS, seen.name, label, namespace=space)
+    assert await stand.runtime.maker.open(seen, node, (f"{node}/0",))
+    assert not await stand.runtime.maker.open(seen, stand.nodes[1], (f"{stand.nodes[1]}/0",))
+    pod = await stand.until_pod("jupyter-susan", lambda it: len(_gates(it)) == 1)
+    assert pod["metadata"]["annotations"][names.SLOTS] == f"{node}/0"
+
+
 async def test_a_node_that_cannot_take_a_notebook_gets_no_other_for_a_while(
     stand: Stand, plane: ControlPlane
 ) -> None:

@@ -22,7 +22,7 @@ STATES = st.sampled_from(["no pod", "gated", "opened", "running", "stopping", "o
 def pod(*gates: str) -> PodSeen:
     """Return a pod behind these gates."""
     body = {
-        "metadata": {"name": "p", "uid": "u", "annotations": {"a": "b"}},
+        "metadata": {"name": "p", "uid": "u", "resourceVersion": "7"},
         "spec": {"schedulingGates": [{"name": gate} for gate in gates]},
     }
     return keep_pod(msgspec.convert(body, Pod))
@@ -60,10 +60,10 @@ def test_nothing_opens_while_the_job_is_smaller_than_its_gang() -> None:
 
 
 def test_our_gate_is_found_among_others_and_only_while_it_is_closed() -> None:
-    operations = manifests.opening(pod("other", names.ADMISSION_GATE), "n", ("n/0",), 3)
-    tests = [one for one in operations if one["op"] == "test"]
-    assert [one["path"] for one in tests] == ["/metadata/uid", "/spec/schedulingGates/1/name"]
-    assert {"op": "remove", "path": "/spec/schedulingGates/1"} in operations
+    change = manifests.opening(pod("other", names.ADMISSION_GATE), "n", ("n/0",), 3)
+    assert (change["metadata"]["uid"], change["metadata"]["resourceVersion"]) == ("u", "7")
+    gone = {"$patch": "delete", "name": names.ADMISSION_GATE}
+    assert change["spec"]["schedulingGates"] == [gone]
     with pytest.raises(ValueError, match="not in"):
         manifests.opening(pod("other"), "n", (), 3)
 
@@ -79,10 +79,7 @@ def test_what_a_pod_preferred_and_required_before_stays() -> None:
         },
     }
     wanted = replace(pod(names.ADMISSION_GATE), affinity=before)
-    (change,) = [
-        one for one in manifests.opening(wanted, "n", (), 3) if one["path"] == "/spec/affinity"
-    ]
-    after = change["value"]
+    after = manifests.opening(wanted, "n", (), 3)["spec"]["affinity"]
     assert after["podAntiAffinity"] == {"kept": True}
     of_nodes = after["nodeAffinity"]
     assert of_nodes["preferredDuringSchedulingIgnoredDuringExecution"] == ["kept"]
