@@ -20,7 +20,7 @@ import sys
 import tempfile
 import time
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +48,7 @@ from benchpool_scheduler.core.model import (
     Snapshot,
     Start,
 )
-from benchpool_scheduler.kube import Connection, connect, kinds
+from benchpool_scheduler.kube import Connection, KubeUnavailable, connect, kinds
 from benchpool_scheduler.runtime import Device
 from benchpool_scheduler.runtime.kubernetes import KubernetesRuntime
 from benchpool_scheduler.testing.pods import KWOK, settings_for
@@ -97,8 +97,12 @@ async def clear(connection: Connection, run: str, count: int) -> None:
     async with counting(
         connection, kinds.PODS, "DELETED", namespace=SPACE, labels=f"run={run}"
     ) as gone:
-        await connection.delete_all(kinds.PODS, namespace=SPACE, labels=f"run={run}", grace_s=0)
-        await gone.reach(count)
+        while gone.total < count:
+            with suppress(KubeUnavailable, TimeoutError):  # thousands may take it longer
+                await connection.delete_all(
+                    kinds.PODS, namespace=SPACE, labels=f"run={run}", grace_s=0
+                )
+                await gone.reach(count, patience_s=10)
 
 
 def unbound(connection: Connection, run: str) -> Any:

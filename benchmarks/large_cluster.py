@@ -34,6 +34,7 @@ from benchpool_cluster.processes import Processes
 ROOT = Path(__file__).resolve().parents[1]
 GPUS = 8
 DAY_S = 86_400
+WRITES = ("POST", "PUT", "PATCH", "APPLY", "DELETE")
 VERSION = re.compile(rb'"resourceVersion":"(\d+)"')
 PARTS = ("kube-apiserver", "etcd", "kube-controller-manager", "kube-scheduler", "kwok")
 STAGES = ROOT / "tests/scheduler/runtime/kubernetes/kwok_stages.yaml"
@@ -227,6 +228,12 @@ class Spending:
     def calls(self, most: int = 12) -> list[tuple[str, int]]:
         """Return the calls that the API server answered most often, with how often."""
         return (_calls(self.plane) - self._calls).most_common(most)
+
+    @staticmethod
+    def written(plane: ControlPlane, resource: str) -> int:
+        """Return how often objects of a resource were written so far."""
+        words = ((name.split(), often) for name, often in _calls(plane).items())
+        return sum(n for w, n in words if w[1].startswith(resource) and w[0] in WRITES)
 
     def _seconds(self) -> dict[str, float]:
         running = self.plane.processes

@@ -1,0 +1,300 @@
+"""The whole service on a large cluster: jobs through the Job controller, reclaim, idling.
+
+``python benchmarks/cluster_training.py [--nodes 1000] [--jobs 4000] [--waiting 10000]``: a control
+plane of its own with nodes of 8 GPUs that kwok answers for, and the scheduler as the process that
+the chart runs, with as much of a Hub as it asks for. In this order:
+
+- ``jobs``: so many ``TrainingJob``s of one GPU are created at once, all over quota; each becomes a
+  Job of the Job controller. From the first creation until the last pod runs, as the API server
+  says;
+- ``full``: more of them fill the cluster. Then a gang that takes half of the GPUs comes, within
+  its project's quota: how long until the first job is told to make room, until the last one's pod
+  is told to go, and until the whole gang runs;
+- ``idle``: so many jobs wait, and nothing happens: what the scheduler takes of a processor and of
+  memory;
+- ``restart``: from the start of the process on these objects until it decides rightly: a job whose
+  object came meanwhile, of a project within its quota, is told that it begins.
+
+``--parts`` takes some of them, e.g. ``jobs,idle``. The scheduler is one process; its own times are
+read from outside.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from large_cluster import (
+    GPUS,
+    Spending,
+    add_nodes,
+    counting,
+    cpu_s,
+    large_cluster,
+    memory_mib,
+    start_kwok,
+)
+from tables import Figure, show
+
+from benchpool_scheduler import contract_kubernetes as names
+from benchpool_scheduler.kube import Connection, connect, kinds
+from benchpool_scheduler.resources.jobs import TRAINING_JOBS
+from benchpool_scheduler.testing import kubernetes
+from benchpool_scheduler.testing.replicas import Replica, Site, small_hub
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "cluster"))
+
+from benchpool_cluster.control_plane import ControlPlane
+
+JOBS = TRAINING_JOBS.kind
+SPACE = "jobs"
+PARTS = ("jobs", "full", "idle", "restart")
+QUIET_S, QUIET_FOR_S, IDLE_S = 2.0, 6.0, 60.0
+CONFIGURATION = """\
+version: 1
+projects:
+  - {{name: owner, quota: {quota}, members: [owner]}}
+  - {{name: others, quota: 0, members: [others]}}
+  - {{name: more, quota: 0, members: [more]}}
+policy: {{grace_s: 30, min_runtime_s: 0, preemptions_per_hour: 3600}}
+"""
+PATIENT = {"BENCHPOOL_LEADER_LEASE_S": "60"}
+"""Nobody waits to take over, and the API server may be too busy to hear of the leader in time."""
+WORKERS = f"{names.ROLE}={names.ROLE_WORKER}"
+
+
+class Pool:
+    """A scheduler on a cluster, and who watches both."""
+
+    def __init__(self, plane: ControlPlane, connection: Connection, site: Site, nodes: int) -> None:
+        self.plane = plane
+        self.connection = connection
+        self.site = site
+        self.gpus = nodes * GPUS
+        self.replica: Replica = site.started()
+        self.made = 0
+        self.restarting = False
+
+    @property
+    def pid(self) -> int:
+        """The scheduler's process."""
+        return self.replica.process.pid
+
+    async def alive(self) -> None:
+        """Return never. Errors: AssertionError when the scheduler ends by itself."""
+        while self.restarting or self.replica.process.poll() is None:
+            await asyncio.sleep(1)
+        raise AssertionError(f"the scheduler ended: {self.replica.log.read_text()[-4000:]}")
+
+    async def create(self, count: int, user: str, **spec: Any) -> list[str]:
+        """Create jobs, many at once; return their names."""
+        jobs = [f"{user}-{self.made + number:05d}" for number in range(count)]
+        self.made += count
+        body = {"command": ["python3", "train.py"], "user": user, "project": user, **spec}
+        await asyncio.gather(*(self._create(name, body) for name in jobs))
+        return jobs
+
+    async def _create(self, name: str, spec: dict[str, Any]) -> None:
+        body = {
+            "apiVersion": JOBS.api_version,
+            "kind": JOBS.kind,
+            "metadata": {"name": name},
+            "spec": spec,
+        }
+        await self.connection.create(JOBS, body, namespace=SPACE)
+
+    def running(self) -> Any:
+        """Count worker pods that come to run from now on."""
+        return counting(
+            self.connection, kinds.PODS, "ADDED",
+            namespace=SPACE, labels=WORKERS, fields="status.phase=Running",
+        )  # fmt: skip
+
+    async def told(self, name: str, patience_s: float = 300.0) -> None:
+        """Wait until a job is told that it begins."""
+        async with asyncio.timeout(patience_s):
+            while True:
+                job = await self.connection.get(JOBS, name, namespace=SPACE)
+                if job.get("status", {}).get("attempt"):
+                    return
+                await asyncio.sleep(0.02)
+
+    async def quiet(self, patience_s: float = 900.0) -> float:
+        """Wait until the scheduler has nothing left to say; return how long that took."""
+        began, since, before = time.monotonic(), time.monotonic(), -1
+        async with asyncio.timeout(patience_s):
+            while time.monotonic() - since < QUIET_FOR_S:
+                calls = Spending.written(self.plane, JOBS.plural)
+                if calls != before:
+                    since, before = time.monotonic(), calls
+                await asyncio.sleep(QUIET_S)
+        return since - began
+
+
+# --------------------------------------------------------------------------- parts
+
+
+async def jobs(pool: Pool, count: int) -> list[Figure]:
+    """Let many jobs come at once."""
+    async with pool.running() as running:
+        spending = Spending(pool.plane, {"benchpool": pool.pid})
+        began = time.monotonic()
+        await pool.create(count, "others")
+        created = time.monotonic() - began
+        rate = count / (await running.reach(count) - began)
+        figures = spending.figures(count)
+        calls = spending.calls()
+    for name, often in calls:
+        print(f"{often / count:8.2f} for each job: {name}", file=sys.stderr)
+    return [
+        Figure(f"{count} jobs created", "s", (created,)),
+        Figure("first creation to all running", "jobs/s", (rate,)),
+        *figures,
+    ]
+
+
+async def full(pool: Pool) -> list[Figure]:
+    """Fill the cluster, then let a gang come that may take half of it."""
+    more = pool.gpus - pool.made
+    if more > 0:
+        async with pool.running() as running:
+            await pool.create(more, "others")
+            await running.reach(more)
+    await pool.quiet()
+    workers = pool.gpus // 2 // GPUS
+    victims = workers * GPUS
+    leaving = counting(
+        pool.connection, kinds.PODS, "DELETED",
+        namespace=SPACE, labels=WORKERS, fields="status.phase=Running",
+    )  # fmt: skip
+    wishes = counting(pool.connection, JOBS, "MODIFIED", namespace=SPACE)
+    async with leaving as gone, pool.running() as running, wishes as written:
+        spending = Spending(pool.plane, {"benchpool": pool.pid})
+        began = time.monotonic()
+        (gang,) = await pool.create(1, "owner", gpus=GPUS, workers=workers, preemptible=False)
+        await written.reach(1)
+        planned = time.monotonic() - began
+        told = await gone.reach(victims) - began
+        gang_runs = await running.reach(workers) - began
+        figures = spending.figures(victims)
+        calls = spending.calls()
+    for name, often in calls:
+        print(f"{often / victims:8.2f} for each notice: {name}", file=sys.stderr)
+    await pool.connection.delete(JOBS, gang, namespace=SPACE)
+    return [
+        Figure(f"a gang of {workers} x {GPUS} comes: the first write of the plan", "s", (planned,)),
+        Figure(f"{victims} jobs told to go, and their pods with them", "s", (told,)),
+        Figure("until the gang runs", "s", (gang_runs,)),
+        *figures,
+    ]
+
+
+async def idle(pool: Pool, waiting: int) -> list[Figure]:
+    """Let many jobs wait, and see what that costs."""
+    await pool.quiet()
+    queued = await _waiting(pool)
+    free = pool.gpus - await _running(pool)
+    if queued < waiting:
+        await pool.create(free, "more")
+        await pool.create(waiting - queued, "more", gpus=GPUS)
+    said = await pool.quiet()
+    before, began = cpu_s(pool.pid), time.monotonic()
+    await asyncio.sleep(IDLE_S)
+    part = 100 * (cpu_s(pool.pid) - before) / (time.monotonic() - began)
+    return [
+        Figure(f"{await _waiting(pool)} jobs wait: until each says why", "s", (said,)),
+        Figure("processor while nothing happens", "% of a core", (part,)),
+        Figure("memory", "MiB", (memory_mib(pool.pid),)),
+    ]
+
+
+async def restart(pool: Pool) -> list[Figure]:
+    """Start the scheduler anew."""
+    pool.restarting = True
+    await asyncio.to_thread(pool.replica.end)
+    (name,) = await pool.create(1, "owner")
+    began = time.monotonic()
+    pool.replica = pool.site.start()
+    pool.restarting = False
+    await pool.told(name)
+    first = time.monotonic() - began
+    return [
+        Figure("start of the process to the first decision", "s", (first,)),
+        Figure("processor time until then", "s", (cpu_s(pool.pid),)),
+        Figure("memory then", "MiB", (memory_mib(pool.pid),)),
+    ]
+
+
+async def _waiting(pool: Pool) -> int:
+    return await _states(pool, "queued")
+
+
+async def _running(pool: Pool) -> int:
+    return await _states(pool, "starting", "running")
+
+
+async def _states(pool: Pool, *wanted: str) -> int:
+    listed = await pool.connection.list(JOBS, namespace=SPACE)
+    return sum(job.get("status", {}).get("state") in wanted for job in listed.items)
+
+
+# --------------------------------------------------------------------------- all of it
+
+
+async def measure(plane: ControlPlane, chosen: argparse.Namespace, folder: Path) -> None:
+    """Take the figures and show them part by part."""
+    async with connect(plane.access.kubeconfig, at_once=64) as connection:
+        await kubernetes.define(connection)
+        await connection.create(kinds.NAMESPACES, {"metadata": {"name": SPACE}})
+        await add_nodes(connection, chosen.nodes)
+        start_kwok(plane)
+        text = CONFIGURATION.format(quota=chosen.nodes * GPUS // 2 + 1)
+        with small_hub() as hub:
+            site = Site(hub, plane.access.kubeconfig, SPACE, folder, text, PATIENT)
+            try:
+                pool = await asyncio.to_thread(Pool, plane, connection, site, chosen.nodes)
+                watching = asyncio.create_task(pool.alive())
+                taking = asyncio.create_task(_parts(pool, chosen))
+                await asyncio.wait({watching, taking}, return_when=asyncio.FIRST_COMPLETED)
+                if watching.done():
+                    taking.cancel()
+                    watching.result()
+                watching.cancel()
+                taking.result()
+            finally:
+                site.close()
+
+
+async def _parts(pool: Pool, chosen: argparse.Namespace) -> None:
+    where = f"on {chosen.nodes} nodes"
+    if "jobs" in chosen.parts:
+        show(f"{chosen.jobs} TrainingJobs {where}", await jobs(pool, chosen.jobs))
+    if "full" in chosen.parts:
+        show(f"A gang takes back half of {pool.gpus} GPUs", await full(pool))
+    if "idle" in chosen.parts:
+        show(f"Idle {where}", await idle(pool, chosen.waiting))
+    if "restart" in chosen.parts:
+        show(f"A restart {where}", await restart(pool))
+
+
+def main() -> None:
+    """Measure and print."""
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--nodes", type=int, default=1000)
+    options.add_argument("--jobs", type=int, default=4000)
+    options.add_argument("--waiting", type=int, default=10_000)
+    options.add_argument("--parts", type=lambda text: text.split(","), default=list(PARTS))
+    chosen = options.parse_args()
+    if chosen.jobs > chosen.nodes * GPUS or set(chosen.parts) - set(PARTS):
+        options.error(f"parts are {', '.join(PARTS)}; each node holds {GPUS} jobs")
+    with large_cluster() as plane, tempfile.TemporaryDirectory() as folder:
+        asyncio.run(measure(plane, chosen, Path(folder)))
+
+
+if __name__ == "__main__":
+    main()
