@@ -47,6 +47,7 @@ from benchpool_scheduler.store.kubernetes.translation import (
     is_plain,
     metadata_of,
     refusal,
+    told_in,
     told_of,
 )
 from benchpool_scheduler.store.kubernetes.uploads import Uploads
@@ -129,6 +130,7 @@ class KubernetesStore:
             return
         spec = msgspec.json.decode(read.spec, type=TrainingJobSpec)
         held = inbound.found(read, it, spec)
+        held.told = told_in(read.status)
         self._holding.put(held)
         self._uploads.found(spec)
         self._hear(it, held)

@@ -328,11 +328,28 @@ def is_plain(image: Image) -> bool:
     )
 
 
+def told_in(status: TrainingJobStatus) -> Told:
+    """Return what a status says of a job's waiting, so that a restart need not say it again."""
+    reason, start = status.reason, status.estimated_start
+    if reason is None or reason == status.note:
+        return Told(over_quota=status.over_quota)
+    return Told(
+        Note(reason.code, reason.text, reason.remedy, reason.numbers),
+        None if start is None else seconds(start.earliest),
+        None if start is None else seconds(start.likely),
+        None if start is None else seconds(start.latest),
+        status.over_quota,
+    )
+
+
 def is_news(before: Told, now: Told) -> bool:
-    """Tell whether what is told changed by more than its numbers."""
-    return _gist(before) != _gist(now)
+    """Tell whether what is told changed by more than its numbers.
+
+    An estimate that is not known any more, as after a restart, soon is again.
+    """
+    learned = before.likely is None and now.likely is not None
+    return learned or _gist(before) != _gist(now)
 
 
 def _gist(told: Told) -> tuple[object, ...]:
-    code = None if told.reason is None else told.reason.code
-    return code, told.over_quota, told.likely is None
+    return None if told.reason is None else told.reason.code, told.over_quota

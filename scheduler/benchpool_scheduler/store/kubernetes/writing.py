@@ -21,6 +21,7 @@ import asyncio
 import contextlib
 import logging
 import random
+import time
 from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import dataclass, field
 from functools import partial
@@ -61,16 +62,20 @@ LATEST_S = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Lane:
-    """How what may be written later is written: so many together, then a rest."""
+    """How what may be written later is written: so many together, then a rest.
+
+    Attributes:
+        rest: In times of what the writes took, so that a busy API server has more of it.
+    """
 
     at_once: int
-    rest_s: float
+    rest: float
 
 
 SOON = Lane(8, 0.0)
 """What becomes of jobs: as fast as the API server takes it when it has nothing else of ours."""
-AT_LEISURE = Lane(1, 0.05)
-"""What is said of waiting jobs: 20 a second, which the API server hardly feels."""
+AT_LEISURE = Lane(1, 3.0)
+"""What is said of waiting jobs: a quarter of the time of one who writes one after the other."""
 
 
 @dataclass(slots=True)
@@ -307,14 +312,14 @@ class Writer:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(LATEST_S):
                     await self._calm.wait()
-            taken = waiting.take(lane.at_once)
+            taken, begun = waiting.take(lane.at_once), time.monotonic()
             try:
                 await self.all(self._once(held) for held in taken if held.behind)
             finally:  # also when the store is closed meanwhile
                 for held in taken:
                     if held.behind:
                         self.later(held, lane)
-            await asyncio.sleep(lane.rest_s)
+            await asyncio.sleep(lane.rest * (time.monotonic() - begun))
 
     async def finish(self) -> None:
         """Write at once what is left for later."""

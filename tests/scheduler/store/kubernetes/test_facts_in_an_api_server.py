@@ -167,6 +167,32 @@ async def test_a_job_says_in_kubernetes_what_becomes_of_it(
     assert (over["exitCode"], over.get("workers", 0)) == (0, 0)
 
 
+async def test_what_was_said_of_waiting_jobs_is_not_said_again_after_a_restart(
+    make_store: MakeStore, connection: Connection, namespace: str
+) -> None:
+    store = make_store(epoch=3)
+    await store.open()
+    record = job()
+    await store.commit(add(record))
+    reason = Note("fair-share-reached", "Vision has its share of 4 GPUs.", "Wait.", {"share": 4})
+    store.tell({record.id: Told(reason, T + 10, T + 20, None)})
+    await store.close()
+    again = make_store(epoch=4)
+    await again.open()
+    before = connection.writes
+    other_numbers = Note(reason.code, "Vision has its share of 5 GPUs.", "Wait.", {"share": 5})
+    again.tell({record.id: Told(other_numbers)})
+    await again.close()
+    assert connection.writes == before
+    assert (await status_of(connection, namespace, record.id))["epoch"] == 3
+    anew = make_store(epoch=5)
+    await anew.open()
+    anew.tell({record.id: Told(Note("pool-full", "Full."))})
+    await anew.close()
+    said = await status_of(connection, namespace, record.id)
+    assert (said["reason"]["code"], said["epoch"]) == ("pool-full", 5)
+
+
 async def _until(ask: Callable[[], Any], holds: Callable[[Any], bool], seconds: float = 10) -> None:
     async with asyncio.timeout(seconds):
         while not holds(await ask()):
