@@ -61,10 +61,11 @@ c.KubeSpawner.container_security_context = {
     "capabilities": {"drop": ["ALL"]},
     "seccompProfile": {"type": "RuntimeDefault"},
 }
-c.KubeSpawner.cpu_guarantee = notebooks["cpu"]["guarantee"]
-c.KubeSpawner.cpu_limit = notebooks["cpu"]["limit"]
-c.KubeSpawner.mem_guarantee = notebooks["memory"]["guarantee"]
-c.KubeSpawner.mem_limit = notebooks["memory"]["limit"]
+# Some of Helm's versions leave out what is null.
+c.KubeSpawner.cpu_guarantee = notebooks["cpu"].get("guarantee")
+c.KubeSpawner.cpu_limit = notebooks["cpu"].get("limit")
+c.KubeSpawner.mem_guarantee = notebooks["memory"].get("guarantee")
+c.KubeSpawner.mem_limit = notebooks["memory"].get("limit")
 c.KubeSpawner.node_selector = notebooks["nodeSelector"]
 c.KubeSpawner.tolerations = notebooks["tolerations"]
 c.KubeSpawner.profile_list = notebooks["profiles"]

@@ -1,0 +1,159 @@
+"""The chart's Hub keeps its users in PostgreSQL, where the chart is given a URL of one."""
+
+from __future__ import annotations
+
+import base64
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import platformdirs
+import pytest
+
+from benchpool_cluster import chart
+from benchpool_cluster.processes import until
+from benchpool_scheduler.testing.kube_hub import Notebooks, free_port
+from benchpool_scheduler.workstation import proxy
+
+ROOT = Path(__file__).parents[2]
+SERVERS = sorted(Path("/usr/lib/postgresql").glob("*/bin"))
+INITDB = shutil.which("initdb", path=os.pathsep.join([os.environ["PATH"], *map(str, SERVERS)]))
+pytestmark = [
+    pytest.mark.kubernetes,
+    pytest.mark.skipif(
+        INITDB is None, reason="no PostgreSQL server on this machine: install Debian's postgresql"
+    ),
+]
+NOBODY = "nobody" if os.geteuid() == 0 else None
+"""PostgreSQL does not run as root."""
+
+
+@contextmanager
+def process(argv: list[str], log: Path, **more: Any) -> Iterator[subprocess.Popen[bytes]]:
+    """Run something until the end of the block."""
+    with log.open("ab") as output:
+        started = subprocess.Popen(argv, stdout=output, stderr=output, **more)
+    try:
+        yield started
+    finally:
+        started.terminate()
+        started.wait(30)
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Iterator[str]:
+    """A server of its own on the loopback; the URL of an empty database."""
+    assert INITDB is not None
+    folder, port = tmp_path / "postgresql", free_port()
+    folder.mkdir()
+    for above in (folder, *folder.parents):  # the server's account must reach it
+        if above.owner() == folder.owner() and above != Path("/"):
+            above.chmod(above.stat().st_mode | 0o011)
+    password = folder / "password"
+    password.write_text("of-the-tests")
+    if NOBODY is not None:
+        shutil.chown(folder, NOBODY)
+        shutil.chown(password, NOBODY)
+    data = str(folder / "data")
+    access = ["--auth=scram-sha-256", "--username=hub", f"--pwfile={password}"]
+    made = subprocess.run(
+        [INITDB, "--no-sync", "-D", data, *access], user=NOBODY, capture_output=True, cwd="/"
+    )
+    assert made.returncode == 0, made.stderr
+    server = [str(Path(INITDB).with_name("postgres")), "-D", data, "-h", "127.0.0.1"]
+    argv = [*server, "-p", str(port), "-k", "", "-F"]
+    with process(argv, tmp_path / "postgresql.log", user=NOBODY, cwd="/"):
+        yield f"postgresql+psycopg2://hub:of-the-tests@127.0.0.1:{port}/postgres"
+
+
+def driver() -> Path:
+    """Return where PostgreSQL's driver lies, of the version that the image has; made once."""
+    constraints = (ROOT / "constraints.txt").read_text().splitlines()
+    (pin,) = [line for line in constraints if line.startswith("psycopg2-binary==")]
+    folder = platformdirs.user_cache_path("benchpool") / f"{pin}-{sys.version_info[1]}"
+    if not (folder / "ready").exists():
+        argv = [sys.executable, "-m", "pip", "install", "-q", "--target", str(folder), pin]
+        subprocess.run(argv, check=True, timeout=300)
+        (folder / "ready").touch()
+    return folder
+
+
+HERE = """
+import json, os
+ports = json.loads(os.environ["PORTS"])
+c.JupyterHub.bind_url = f"http://127.0.0.1:{ports[0]}/"
+c.JupyterHub.hub_bind_url = c.JupyterHub.hub_connect_url = f"http://127.0.0.1:{ports[1]}"
+c.ConfigurableHTTPProxy.api_url = f"http://127.0.0.1:{ports[2]}"
+c.ConfigurableHTTPProxy.should_start = True
+c.ConfigurableHTTPProxy.command = json.loads(os.environ["PROXY_COMMAND"])
+"""
+"""What only a cluster has otherwise: addresses, and a proxy that somebody else starts."""
+
+
+@contextmanager
+def hub(folder: Path, url: str) -> Iterator[Callable[..., httpx.Response]]:
+    """Run the Hub as the chart configures it; yield what calls its API."""
+    values = {"hub": {"database": {"url": url}, "extraConfig": {"here": HERE}}}
+    rendered = chart.render(values)
+    for name, text in rendered.the("Secret", "benchpool-hub")["stringData"].items():
+        (folder / name).write_text(text)
+    secrets = rendered.the("Secret", "benchpool-secrets")["data"]
+    scheduler = Notebooks()
+    ports = [free_port() for _ in range(3)]
+    found = proxy.find(os.environ) or proxy.install(os.environ)
+    environment = {
+        **os.environ,
+        "PYTHONPATH": f"{ROOT / 'spawner'}:{ROOT / 'scheduler'}:{driver()}",
+        "BENCHPOOL_HUB_FACTS": str(folder / "hub.json"),
+        # The Hub waits a while for services that do not answer.
+        "BENCHPOOL_SCHEDULER_URL": f"http://127.0.0.1:{scheduler.port}/services/benchpool",
+        "PORTS": str(ports),
+        "PROXY_COMMAND": str(list(found.command)).replace("'", '"'),
+        **_given(rendered.the("Deployment", "benchpool-hub"), secrets),
+    }
+    argv = [sys.executable, "-m", "jupyterhub", "-f", str(ROOT / "hub_config" / "cluster.py")]
+    token = environment["BENCHPOOL_HUB_TOKEN"]
+    log = folder / "hub.log"
+
+    def call(method: str, path: str) -> httpx.Response:
+        headers = {"Authorization": f"token {token}"}
+        return httpx.request(
+            method, f"http://127.0.0.1:{ports[0]}/hub/api/{path}", headers=headers, timeout=30
+        )
+
+    def answers() -> bool:
+        try:
+            return call("GET", "info").is_success
+        except httpx.HTTPError:
+            return False
+
+    try:
+        with process(argv, log, cwd=folder, env=environment):
+            assert until(answers, 60), log.read_text()[-4000:]
+            yield call
+    finally:
+        scheduler.close()
+
+
+def _given(deployment: Mapping[str, Any], secrets: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables that the Hub's container gets from the release's secret."""
+    (container,) = deployment["spec"]["template"]["spec"]["containers"]
+    return {
+        one["name"]: base64.b64decode(secrets[one["valueFrom"]["secretKeyRef"]["key"]]).decode()
+        for one in container["env"]
+        if "valueFrom" in one
+    }
+
+
+def test_users_of_the_charts_hub_are_in_postgresql(tmp_path: Path, database: str) -> None:
+    with hub(tmp_path, database) as call:
+        assert call("POST", "users/susan").status_code == 201
+    with hub(tmp_path, database) as call:
+        assert {user["name"] for user in call("GET", "users").json()} == {"admin", "susan"}
+    assert list(tmp_path.glob("*.sqlite")) == []
