@@ -48,7 +48,7 @@ from benchpool_scheduler.core.model import (
     Snapshot,
     Start,
 )
-from benchpool_scheduler.kube import Connection, KubeUnavailable, connect, kinds
+from benchpool_scheduler.kube import Connection, NotFound, connect, kinds
 from benchpool_scheduler.runtime import Device
 from benchpool_scheduler.runtime.kubernetes import KubernetesRuntime
 from benchpool_scheduler.testing.pods import KWOK, settings_for
@@ -94,15 +94,16 @@ async def create(connection: Connection, run: str, count: int, *, gated: bool) -
 
 async def clear(connection: Connection, run: str, count: int) -> None:
     """Delete the pods of a run, and wait until they are gone."""
+
+    async def delete(number: int) -> None:
+        with suppress(NotFound):
+            await connection.delete(kinds.PODS, f"{run}-{number}", namespace=SPACE, grace_s=0)
+
     async with counting(
         connection, kinds.PODS, "DELETED", namespace=SPACE, labels=f"run={run}"
     ) as gone:
-        while gone.total < count:
-            with suppress(KubeUnavailable, TimeoutError):  # thousands may take it longer
-                await connection.delete_all(
-                    kinds.PODS, namespace=SPACE, labels=f"run={run}", grace_s=0
-                )
-                await gone.reach(count, patience_s=10)
+        await asyncio.gather(*map(delete, range(count)))
+        await gone.reach(count)
 
 
 def unbound(connection: Connection, run: str) -> Any:

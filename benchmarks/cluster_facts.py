@@ -1,11 +1,13 @@
 """The pool's facts in an API server: Kueue's mix as ``TrainingJob``s, and a restart with many jobs.
 
-``python benchmarks/cluster_facts.py [--part 1] [--waiting 10000]``: a control plane of its own,
-without nodes or pods: as in Kueue's own test a job ends by itself after its run time. Figures:
+``python benchmarks/cluster_facts.py [--part 1] [--waiting 10000] [--only mix]``: etcd and an API
+server of its own and nothing else, as in Kueue's own test: no controllers, nodes or pods; a job
+ends by itself after its run time. Figures:
 
 - the baseline mix, each job created in the API server by another client and admitted by the
-  service: admissions per second, mean time from creation to admission by class, and how many
-  writes of ours that took; ``--part 5`` takes a fifth of the jobs;
+  service: admissions per second, mean time from creation to admission by class, how many writes
+  of ours that took, and who spent how much of the processors; ``--part 5`` takes a fifth of the
+  jobs;
 - a restart with ``--waiting`` jobs: until the store has read them, until the first worker is
   started, and what the process occupies then.
 
@@ -26,6 +28,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from large_cluster import Spending, large_cluster
 from tables import Figure, show
 
 from benchpool_scheduler.configuration import load
@@ -49,7 +52,6 @@ from benchpool_scheduler.testing import kubernetes
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "cluster"))
 
 from benchpool_cluster.control_plane import ControlPlane
-from benchpool_cluster.processes import Processes
 
 JOBS = TRAINING_JOBS.kind
 PROJECTS, USERS = 100, 500
@@ -59,7 +61,9 @@ LOOK_S = 0.1
 # --------------------------------------------------------------------------- the mix
 
 
-async def admissions(kubeconfig: Path, mix: Mix, folder: Path) -> list[Figure]:
+async def admissions(
+    kubeconfig: Path, plane: ControlPlane | None, mix: Mix, folder: Path
+) -> list[Figure]:
     """See a mix through."""
     clock = SystemClock()
     runtime = TimedRuntime(units(mix.units), clock)
@@ -75,6 +79,7 @@ async def admissions(kubeconfig: Path, mix: Mix, folder: Path) -> list[Figure]:
         )  # fmt: skip
         await pool.open()
         created: dict[str, tuple[str, float]] = {}
+        spending = None if plane is None else Spending(plane)
         start, begun, worked = clock.now(), time.perf_counter(), time.process_time()
         async with asyncio.TaskGroup() as tasks:
             for project in mix.projects:
@@ -90,6 +95,9 @@ async def admissions(kubeconfig: Path, mix: Mix, folder: Path) -> list[Figure]:
             peak_rss_mib=peak_rss_mib(),
         )  # fmt: skip
         writes = connection.writes
+        spent = [] if spending is None else spending.figures(mix.jobs)
+        for name, often in [] if spending is None else spending.calls(6):
+            print(f"{often / mix.jobs:8.2f} for each job: {name}", file=sys.stderr)
         await pool.close()
     return [
         Figure(f"{mix.jobs} jobs created", "s", (made_s,)),
@@ -99,8 +107,10 @@ async def admissions(kubeconfig: Path, mix: Mix, folder: Path) -> list[Figure]:
             for name, seconds in found.latency_s.items()
         ),
         Figure("our writes for each job", "", (writes / mix.jobs,)),
-        Figure("our processor time for each job", "ms", (1000 * found.cpu_s / mix.jobs,)),
-    ]
+        Figure("our processor time, and the creating client's", "ms each",
+               (1000 * found.cpu_s / mix.jobs,)),
+        *spent,
+    ]  # fmt: skip
 
 
 async def _create(
@@ -200,22 +210,22 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--part", type=int, default=1)
     options.add_argument("--waiting", type=int, default=10_000)
+    options.add_argument("--only", choices=("mix", "restart"))
     options.add_argument("--kubeconfig", type=Path)
     chosen = options.parse_args()
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        plane = ControlPlane(folder / "plane", Processes(folder / "plane" / "run", tied=True))
-        try:
-            if chosen.kubeconfig is None:
-                plane.start()
-            measure(chosen.kubeconfig or plane.access.kubeconfig, chosen, folder)
-        finally:
-            if chosen.kubeconfig is None:
-                for process in plane.processes.names():
-                    plane.processes.kill(process)
+    with tempfile.TemporaryDirectory() as folder:
+        if chosen.kubeconfig is not None:
+            measure(chosen.kubeconfig, None, chosen, Path(folder))
+            return
+        with large_cluster() as plane:
+            for name in ("kube-scheduler", "kube-controller-manager"):
+                plane.processes.kill(name)
+            measure(plane.access.kubeconfig, plane, chosen, Path(folder))
 
 
-def measure(kubeconfig: Path, chosen: argparse.Namespace, folder: Path) -> None:
+def measure(
+    kubeconfig: Path, plane: ControlPlane | None, chosen: argparse.Namespace, folder: Path
+) -> None:
     """Measure on an API server."""
 
     async def define() -> None:
@@ -223,14 +233,17 @@ def measure(kubeconfig: Path, chosen: argparse.Namespace, folder: Path) -> None:
             await kubernetes.define(connection)
 
     asyncio.run(define())
-    namespace = f"many-{secrets.token_hex(4)}"
-    asyncio.run(fill(kubeconfig, namespace, chosen.waiting, folder))
-    figures = asyncio.run(restart(kubeconfig, namespace, folder / "state"))
-    show(f"A restart with {chosen.waiting} waiting jobs", figures)
-    whole = MIXES["baseline"]
-    classes = tuple(replace(it, jobs=it.jobs // chosen.part) for it in whole.classes)
-    figures = asyncio.run(admissions(kubeconfig, replace(whole, classes=classes), folder / "mix"))
-    show("Kueue's baseline mix as TrainingJobs", figures)
+    if chosen.only != "mix":
+        namespace = f"many-{secrets.token_hex(4)}"
+        asyncio.run(fill(kubeconfig, namespace, chosen.waiting, folder))
+        figures = asyncio.run(restart(kubeconfig, namespace, folder / "state"))
+        show(f"A restart with {chosen.waiting} waiting jobs", figures)
+    if chosen.only != "restart":
+        whole = MIXES["baseline"]
+        classes = tuple(replace(it, jobs=it.jobs // chosen.part) for it in whole.classes)
+        mix = replace(whole, classes=classes)
+        figures = asyncio.run(admissions(kubeconfig, plane, mix, folder / "mix"))
+        show("Kueue's baseline mix as TrainingJobs", figures)
 
 
 if __name__ == "__main__":
