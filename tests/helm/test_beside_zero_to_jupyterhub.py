@@ -16,8 +16,8 @@ from benchpool_cluster import chart
 ROOT = Path(__file__).resolve().parents[2]
 OVERLAYS = ROOT / "helm" / "overlays"
 
-# The settings that the overlay sets, as the values of zero-to-jupyterhub 4.1 have them; up to 4.4 its
-# changelog names none of them.
+# The settings that the overlay sets, as the values of zero-to-jupyterhub 4.1 have them; up to 4.4
+# its changelog names none of them.
 KNOWN = {
     "hub.image.name",
     "hub.image.tag",
