@@ -182,6 +182,10 @@ class Pool(Administration):
         """
         return self._engine.jobs.detail(self._find(caller, job))
 
+    def attempts_of(self, caller: Caller, job: str) -> list[contract.Attempt]:
+        """Return the starts of a job alone, for lists of many jobs. Errors: NotFound."""
+        return self._engine.jobs.attempts(self._find(caller, job))
+
     def why(self, caller: Caller, job: str) -> contract.Why:
         """Explain why a job waits (R22). Errors: NotFound."""
         return self._engine.jobs.why(self._find(caller, job))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import UTC, datetime
 
 import msgspec
@@ -74,18 +73,20 @@ class JobViews:
 
     def detail(self, record: JobRecord) -> contract.JobDetail:
         """Return a job and its attempts."""
-        attempts = self._ledger.attempts(record.id)
         return contract.JobDetail(
             job=self.job(record),
-            attempts=[_attempt(attempt) for attempt in attempts],
-            container=self._container(record, attempts),
+            attempts=self.attempts(record),
+            container=self._container(record),
         )
 
-    def _container(
-        self, record: JobRecord, attempts: Sequence[AttemptRecord]
-    ) -> contract.Container | None:
+    def attempts(self, record: JobRecord) -> list[contract.Attempt]:
+        """Return the starts of a job, oldest first."""
+        return [_attempt(attempt) for attempt in self._ledger.attempts(record.id)]
+
+    def _container(self, record: JobRecord) -> contract.Container | None:
         if self._site.containers is None:
             return None
+        attempts = self._ledger.attempts(record.id)
         nodes = [worker.node for worker in attempts[-1].workers] if attempts else ()
         submission = self._ledger.submission(record.id)
         return containers.told(self._site, record.user, submission, nodes)

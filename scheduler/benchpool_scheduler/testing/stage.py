@@ -146,6 +146,10 @@ class StagedPool:
                 return contract.JobDetail(one, self.attempts.get(one.id, []))
         raise NotFound(f"There is no job {job} that you may see: benchpool jobs lists yours.")
 
+    def attempts_of(self, caller: Caller, job: str) -> list[contract.Attempt]:
+        """Return the starts of a job."""
+        return self.job(caller, job).attempts
+
     def why(self, caller: Caller, job: str) -> contract.Why:
         """Explain why a job waits."""
         one = self.job(caller, job).job

@@ -62,7 +62,7 @@ def visible_jobs(pool: Pool, caller: Caller) -> list[Job]:
 
 def attempts_of(pool: Pool, caller: Caller, jobs: Sequence[Job]) -> Mapping[str, Sequence[Attempt]]:
     """Return the starts of each job that has any."""
-    return {job.id: pool.job(caller, job.id).attempts for job in jobs if job.attempt > 0}
+    return {job.id: pool.attempts_of(caller, job.id) for job in jobs if job.attempt > 0}
 
 
 def quotas(pool: Pool, caller: Caller, users: Sequence[str] | set[str]) -> list[Quota]:
