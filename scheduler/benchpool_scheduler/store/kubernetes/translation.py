@@ -170,10 +170,13 @@ def without_history(image: Image) -> Image:
 
 
 def conditions(image: Image, reason: Note | None, generation: int) -> tuple[Condition, ...]:
-    """Return the standard conditions, each with the time since when it is so."""
+    """Return the standard conditions, each with the time since when it is so.
+
+    As with Kubernetes' own Jobs, what has not come about yet is not there: ``Running`` comes with
+    the first attempt, ``Complete`` with the end. The sentence stands at one of them.
+    """
     job, newest = image.job, image.newest
     holds = job.state in HOLDS_GPUS and newest is not None
-    runs = holds and newest is not None and newest.started is not None
     ended_last = newest.ended if newest is not None else None
     why = _word(reason.code) if reason is not None else _word(job.state.value)
     text = _clip(reason.text, TEXT) if reason is not None else ""
@@ -183,18 +186,19 @@ def conditions(image: Image, reason: Note | None, generation: int) -> tuple[Cond
         at = _rfc3339(job.submitted if since is None else since)
         return Condition(name, status, why, text, at, generation)
 
-    decided = newest.decided if newest is not None else None
-    started = newest.started if newest is not None else None
-    return (
-        condition("Accepted", True, job.submitted, "Checked", ""),
-        condition("Admitted", True, decided, "Placed", "")
-        if holds
-        else condition("Admitted", False, ended_last, why, text),
-        condition("Running", True, started, "AllWorkersRun", "")
-        if runs
-        else condition("Running", False, ended_last, why, text),
-        condition("Complete", job.ended is not None, job.ended, _word(job.state.value), text),
-    )
+    found = [condition("Accepted", True, job.submitted, "Checked", "")]
+    if holds and newest is not None:
+        found.append(condition("Admitted", True, newest.decided, "Placed", ""))
+    else:
+        said = text if job.ended is None else ""
+        found.append(condition("Admitted", False, ended_last, why, said))
+    if holds and newest is not None and newest.started is not None:
+        found.append(condition("Running", True, newest.started, "AllWorkersRun", ""))
+    elif newest is not None:
+        found.append(condition("Running", False, ended_last, why, ""))
+    if job.ended is not None:
+        found.append(condition("Complete", True, job.ended, _word(job.state.value), text))
+    return tuple(found)
 
 
 def refusal(note: Note, since: float, generation: int) -> TrainingJobStatus:

@@ -275,3 +275,33 @@ def test_that_workers_run_is_told_again_and_that_they_ended_is_not() -> None:
     assert told_again(image(runs, ended, 5.0)) != told_again(before)
     wish = msgspec.structs.replace(runs, wish=Wish(Intent.PAUSE, 7.0))
     assert told_again(image(wish, running, 5.0)) != told_again(before)
+
+
+def test_conditions_say_what_has_come_about_and_the_sentence_once() -> None:
+    said = Note("pool-full", "All GPUs are in use.")
+    waits = JobRecord(ID, "n", "p", "u", JobState.QUEUED, 1.0, 1.0)
+    run = AttemptRecord(ID, 1, 2.0, (WorkerRecord(0, "n", ("g",)),))
+    ran = msgspec.structs.replace(run, started=3.0, ended=6.0)
+    starting = msgspec.structs.replace(waits, state=JobState.STARTING, attempt=1)
+    failed = msgspec.structs.replace(starting, state=JobState.FAILED, ended=6.0, note=said)
+
+    def found(image: Image, told: Told = Told()) -> list[tuple[str, str, str]]:  # noqa: B008
+        return [(it.type, it.status, it.message) for it in as_status(image, told).conditions]
+
+    accepted = ("Accepted", "True", "")
+    assert found(Image(waits), Told(said)) == [accepted, ("Admitted", "False", said.text)]
+    assert found(Image(starting, (run,))) == [
+        accepted,
+        ("Admitted", "True", ""),
+        ("Running", "False", ""),
+    ]
+    again = msgspec.structs.replace(waits, attempt=1)
+    assert found(Image(again, (ran,)), Told(said))[1:] == [
+        ("Admitted", "False", said.text),
+        ("Running", "False", ""),
+    ]
+    assert found(Image(failed, (ran,)))[1:] == [
+        ("Admitted", "False", ""),
+        ("Running", "False", ""),
+        ("Complete", "True", said.text),
+    ]
