@@ -26,18 +26,18 @@ def storm(
 ) -> Counter[str]:
     """Kill something of one kind or another at random moments; return how often each.
 
-    Every other time, by chance, all that was killed before is back at first: on a busy machine
-    nothing would ever come to work otherwise.
+    Every third time, by chance, the pool is served again at first: on a busy machine nothing would
+    ever come to work otherwise.
 
     Args:
         kill: Kills one of a kind, and says whether there was one alive.
-        settle: Returns when everything is back.
+        settle: Returns when jobs are taken and started again.
         count: Of kills that met something.
         gap_s: Seconds between two kills, from and to.
     """
     done: Counter[str] = Counter()
     while done.total() < count:
-        if chance.random() < 0.5:
+        if chance.random() < 0.33:
             settle()
         time.sleep(chance.uniform(*gap_s))  # any moment will do: that is what is tested
         kind = chance.choice(kinds)

@@ -3,6 +3,9 @@
 ``Record`` follows the pods of a namespace by a watch, so that none is missed however short it
 lives; the findings are pure. The order of two events is that in which the API server tells them,
 which is the order in which they were written.
+
+An API server that was started again tells nothing from before. What it holds then is listed; only a
+pod that was made, bound and gone in the last seconds before it ended would not be seen.
 """
 
 from __future__ import annotations
@@ -23,8 +26,8 @@ from benchpool_cluster.processes import NotReady, until
 JOB, ATTEMPT = "benchpool.io/job", "benchpool.io/attempt"
 INDEX = "batch.kubernetes.io/job-completion-index"
 OVER = ("Succeeded", "Failed")
-CHUNK_S = 20
-"""For how long the API server answers one watch; a stream that is silent for longer is dead."""
+CHUNK_S = 5
+"""For how long the API server answers one watch; it says at the end how far it has come."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +96,7 @@ def _named(life: Life) -> str:
 
 @dataclass
 class Record:
-    """All workers' pods of a namespace, from now on.
+    """All workers' pods of a namespace, from now on; those that have ended before are left out.
 
     Attributes:
         seen: Called with each pod that an event tells of, on the record's own thread.
@@ -103,17 +106,16 @@ class Record:
     namespace: str
     seen: Callable[[dict[str, Any]], None] = lambda pod: None
     _lives: dict[str, Life] = field(default_factory=dict)
+    _before: set[str] = field(default_factory=set)
     _events: int = 0
     _version: str = ""
     _ending: threading.Event = field(default_factory=threading.Event)
     _thread: threading.Thread | None = None
-    _missed: str = ""
 
     def __enter__(self) -> Record:
-        items = self.access.get(f"{self._path}?labelSelector={JOB}")
-        self._version = items["metadata"]["resourceVersion"]
-        for pod in items["items"]:
-            self._take("ADDED", pod)
+        ended = (pod for pod in self._listed() if pod["status"].get("phase") in OVER)
+        self._before = {pod["metadata"]["uid"] for pod in ended}
+        self._list()
         self._thread = threading.Thread(target=self._follow, name="placements", daemon=True)
         self._thread.start()
         return self
@@ -121,27 +123,22 @@ class Record:
     def __exit__(self, *_: object) -> None:
         self._ending.set()
         assert self._thread is not None
-        self._thread.join(2 * CHUNK_S)
+        self._thread.join(4 * CHUNK_S)
 
     @property
     def lives(self) -> list[Life]:
-        """All pods that were given a node until now.
-
-        Raises:
-            NotReady: The record has a gap, so that it proves nothing.
-        """
-        if self._missed:
-            raise NotReady(f"the watch on {self.namespace} missed events: {self._missed}")
+        """All pods that were given a node until now."""
         return list(self._lives.values())
 
     def complete(self, seconds: float = 60) -> list[Life]:
         """Wait until the record has reached what the API server holds now, and return it."""
-        wanted = self.access.get(f"{self._path}?labelSelector={JOB}")["items"]
-        now = {pod["metadata"]["uid"]: pod["status"].get("phase") for pod in wanted if _node(pod)}
+        bound = [pod for pod in self._listed() if _node(pod)]
+        phases = {pod["metadata"]["uid"]: pod["status"].get("phase") for pod in bound}
+        now = {uid: phase for uid, phase in phases.items() if uid not in self._before}
 
         def there() -> bool:
-            known = {key: life.phase for key, life in list(self._lives.items())}
-            return bool(self._missed) or all(known.get(key) == now[key] for key in now)
+            known = {uid: life.phase for uid, life in list(self._lives.items())}
+            return all(known.get(uid) == phase for uid, phase in now.items())
 
         if not until(there, seconds):
             raise NotReady(f"the record of {self.namespace} is behind for more than {seconds:g} s")
@@ -150,6 +147,21 @@ class Record:
     @property
     def _path(self) -> str:
         return f"/api/v1/namespaces/{self.namespace}/pods"
+
+    def _listed(self) -> list[dict[str, Any]]:
+        return list(self.access.get(f"{self._path}?labelSelector={JOB}")["items"])
+
+    def _list(self) -> None:
+        """Take what is there now; what was there before and is not is gone."""
+        listing = self.access.get(f"{self._path}?labelSelector={JOB}")
+        there = {pod["metadata"]["uid"] for pod in listing["items"]}
+        for uid, life in list(self._lives.items()):
+            if uid not in there and life.over is None:
+                self._events += 1
+                self._lives[uid] = replace(life, over=self._events)
+        for pod in listing["items"]:
+            self._take("ADDED", pod)
+        self._version = listing["metadata"]["resourceVersion"]
 
     def _follow(self) -> None:
         while not self._ending.is_set():
@@ -162,19 +174,22 @@ class Record:
         query = f"watch=1&labelSelector={JOB}&allowWatchBookmarks=true&timeoutSeconds={CHUNK_S}"
         path = f"{self._path}?{query}&resourceVersion={self._version}"
         with self.access.client() as client, client.stream("GET", path) as answer:
+            if answer.status_code == 410:  # it was started again, and knows nothing older
+                return self._list()
             for line in answer.raise_for_status().iter_lines():
                 event = json.loads(line)
-                if event["type"] == "ERROR":
-                    self._missed = str(event["object"].get("message"))
-                    self._ending.set()
-                    return
+                if event["type"] == "ERROR":  # the same, said in another way
+                    return self._list()
                 self._version = event["object"]["metadata"]["resourceVersion"]
                 if event["type"] != "BOOKMARK":
                     self._take(event["type"], event["object"])
                 if self._ending.is_set():
-                    return
+                    return None
+        return None
 
     def _take(self, kind: str, pod: dict[str, Any]) -> None:
+        if pod["metadata"]["uid"] in self._before:
+            return
         self._events += 1
         about, phase = pod["metadata"], pod["status"].get("phase", "")
         known = self._lives.get(about["uid"]) or self._begun(pod)

@@ -1,0 +1,160 @@
+"""Parts of the installed release fail while jobs run: no job dies, none is started twice.
+
+Scheduler, hub and API server are killed or stopped as the kernel would do it; what became of the
+jobs is read from the API server.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import httpx
+import pytest
+
+from benchpool_cluster import containers, kwok_nodes, parts
+from benchpool_cluster.placements import Record, attempts, doubled
+from benchpool_cluster.processes import until
+from benchpool_cluster.sharing import Use
+from benchpool_cluster.sites import Site, lives
+from benchpool_cluster.witness import Object
+from benchpool_scheduler.contract import CommandEntry, JobSubmission
+
+pytestmark = [pytest.mark.kubernetes, pytest.mark.timeout(2400)]
+
+LOST_STATUS = 3
+"""By which a scheduler ends that finds itself replaced."""
+AWAY_S = 120
+STEPS = "import sys, time; [time.sleep(0.5) for _ in range(2 * int(sys.argv[1]))]"
+
+
+@pytest.fixture
+def record(site: Site) -> Iterator[Record]:
+    """All pods of workers of one test."""
+    with Record(site.access, site.workspace) as made:
+        yield made
+
+
+def submit(site: Site, user: str, seconds: int) -> str:
+    """Send a job that runs for some seconds, again until it is accepted; return its id."""
+    entry = CommandEntry(["python3", "-c", STEPS, str(seconds)])
+    with site.client(user, patience_s=150) as client:
+        return client.submit(JobSubmission(entry=entry)).id
+
+
+def running(site: Site, job: str) -> Object:
+    """Wait until a job of one worker runs, and return its pod."""
+    site.wait_job(job, "running", 90)
+    (pod,) = site.workers(job)
+    return pod
+
+
+def ran_once(record: Record, *jobs: str) -> None:
+    """Hold that each job had one attempt, and nothing was there twice."""
+    seen = record.complete()
+    assert doubled(seen) == []
+    assert {job: attempts(seen)[job] for job in jobs} == dict.fromkeys(jobs, 1)
+
+
+def test_a_scheduler_that_is_killed_or_replaced_costs_no_job_anything(
+    site: Site, record: Record
+) -> None:
+    first = submit(site, "susan", 60)
+    pod = running(site, first)
+    leader = parts.leader(site)
+    containers.kill(leader)
+    following = parts.leader_after(site, leader)
+    second = submit(site, "joe", 5)
+    running(site, second)
+    site.access.delete(parts.path_of(following), grace_seconds=0)
+    parts.leader_after(site, following)
+    third = submit(site, "jemma", 5)
+    assert lives(running(site, first)) == lives(pod)
+    for job in (first, second, third):
+        site.wait_job(job, "succeeded", 180)
+    ran_once(record, first, second, third)
+    parts.wait_whole(site, "scheduler", 2)
+
+
+def test_a_leader_that_was_stopped_and_goes_on_starts_nothing_twice(
+    site: Site, record: Record
+) -> None:
+    parts.wait_whole(site, "scheduler", 2)
+    before = [submit(site, user, 60) for user in ("susan", "joe")]
+    for job in before:
+        running(site, job)
+    leader = parts.leader(site)
+    with containers.stopped(leader):
+        parts.leader_after(site, leader)
+        between = [submit(site, user, 5) for user in ("jemma", "joe")]
+        for job in between:
+            site.wait_job(job, "succeeded")
+    before_it = parts.restarts(leader)
+    ended = site.access.wait(parts.path_of(leader), lambda it: parts.restarts(it) > before_it)
+    (container,) = ended["status"]["containerStatuses"]
+    assert container["lastState"]["terminated"]["exitCode"] == LOST_STATUS
+    for job in before:
+        site.wait_job(job, "succeeded")
+    ran_once(record, *before, *between)
+    parts.wait_whole(site, "scheduler", 2)
+
+
+def test_a_hub_that_is_killed_takes_neither_notebooks_nor_jobs_with_it(
+    site: Site, record: Record
+) -> None:
+    notebook = site.start_notebook("susan", gpus=1)
+    first = submit(site, "susan", 40)
+    pod = running(site, first)
+    (hub,) = parts.pods_of(site, "hub")
+    containers.kill(hub)
+    second = submit(site, "joe", 5)
+    site.access.wait(parts.path_of(hub), lambda it: parts.restarts(it) > parts.restarts(hub))
+    parts.wait_whole(site, "hub")
+    site.wait_ready()
+    assert lives(site.notebook("susan")) == lives(notebook)
+    assert lives(running(site, first)) == lives(pod)
+    page = httpx.get(
+        f"{site.url}/user/susan/api/status",
+        headers={"Authorization": f"token {site.token('susan')}"},
+        timeout=30,
+        trust_env=False,
+    )
+    assert page.status_code == 200, page.text
+    for job in (first, second):
+        site.wait_job(job, "succeeded")
+    ran_once(record, first, second)
+    site.stop_notebook("susan")
+    leases = f"/apis/benchpool.io/v1/namespaces/{site.workspace}/buildleases"
+    assert until(lambda: not site.access.get(leases)["items"], 30)
+
+
+def test_while_the_api_server_is_away_for_two_minutes_no_job_dies_and_all_converges(
+    site: Site, record: Record, cluster_use: Use
+) -> None:
+    cluster, access = site.cluster, site.access
+    with cluster_use.alone() as ours:
+        if not ours:
+            pytest.skip("somebody else uses the cluster now")
+        notebook = site.start_notebook("jemma", gpus=1)
+        long, short = submit(site, "susan", 180), submit(site, "joe", 30)
+        long_pod, short_pod = running(site, long), running(site, short)
+        cluster.processes.kill("kube-apiserver")
+        try:
+            time.sleep(AWAY_S)  # that it is away for so long is what is tested
+        finally:
+            cluster.plane.restart("kube-apiserver")
+        for node in cluster.nodes:
+            access.wait(f"{kwok_nodes.NODES}/{node.name}", kwok_nodes.is_ready)
+        site.wait_job(short, "succeeded")
+        site.wait_ready()
+        later = submit(site, "joe", 5)
+        assert lives(running(site, long)) == lives(long_pod)
+        assert lives(site.notebook("jemma")) == lives(notebook)
+        for job in (later, long):
+            site.wait_job(job, "succeeded")
+        assert [it["metadata"]["uid"] for it in site.workers(short)] == [
+            short_pod["metadata"]["uid"]
+        ]
+        ran_once(record, long, short, later)
+        for part, count in (("hub", 1), ("proxy", 1), ("scheduler", 2)):
+            parts.wait_whole(site, part, count)
