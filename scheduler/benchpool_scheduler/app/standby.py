@@ -10,10 +10,12 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
 from typing import Any
 
 import httpx
 import msgspec
+from tornado.iostream import StreamClosedError
 from tornado.web import RequestHandler, stream_request_body
 
 from benchpool_scheduler.contract import API_VERSION, Liveness
@@ -88,7 +90,10 @@ class _Elsewhere(RequestHandler):
     async def _serve(self) -> None:
         if self._asking is not None:
             await self._body.put(None)
-            await self._asking
+            await asyncio.wait([self._asking])
+            if not self._asking.cancelled():  # as it is when who asked went away
+                with suppress(StreamClosedError):  # the same, found out in another place
+                    self._asking.result()
 
     get = post = put = delete = patch = head = options = _serve
 

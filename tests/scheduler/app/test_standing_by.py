@@ -10,6 +10,7 @@ from typing import Any
 import httpx
 import pytest
 from tornado.httpserver import HTTPServer
+from tornado.iostream import StreamClosedError
 from tornado.netutil import bind_sockets
 from tornado.web import Application, RequestHandler
 
@@ -165,3 +166,26 @@ async def test_a_connection_that_was_kept_alive_reaches_who_answers_now(
         assert (await http.post(f"{url}{PREFIX}x")).status_code == 503
         answering.application = Application([(r"/.*", Echo)])
         assert (await http.post(f"{url}{PREFIX}x")).status_code == 201
+
+
+class Long(RequestHandler):
+    async def get(self) -> None:
+        with contextlib.suppress(StreamClosedError):
+            for _ in range(8):
+                self.write(BODY)
+                await self.flush()
+
+
+async def test_who_goes_away_before_the_answer_has_come_is_no_fault(
+    http: httpx.AsyncClient, between: httpx.AsyncClient, caplog: pytest.LogCaptureFixture
+) -> None:
+    leading = HTTPServer(Application([(r"/.*", Long)]))
+    known: list[str] = []
+    stands = serving.http_server(front(lambda: ("first", known[0]), between))
+    async with listening(leading, stands) as (leader, url):
+        known.append(leader)
+        for _ in range(3):
+            async with http.stream("GET", f"{url}{PREFIX}api/v1/jobs") as answer:
+                await anext(answer.aiter_raw())
+        assert (await http.get(f"{url}{PREFIX}api/v1/health")).is_success
+    assert [it.message for it in caplog.records if it.levelname == "ERROR"] == []
