@@ -15,16 +15,19 @@ from benchpool_scheduler.runtime.kubernetes.book import Attempt, Book, Seat
 from benchpool_scheduler.runtime.kubernetes.manifests import PLACEMENT, placements
 from benchpool_scheduler.runtime.kubernetes.seen import Condition, Meta, PodSeen
 from benchpool_scheduler.runtime.kubernetes.settings import ClusterSettings
-from benchpool_scheduler.runtime.kubernetes.verdicts import TEXT_LIMIT, Trouble
+from benchpool_scheduler.runtime.kubernetes.verdicts import TEXT_LIMIT, Trouble, seconds
 
 PATIENCE_S = 60.0
 """Pods that are missing for so long, without anybody saying why, will not come."""
+IDLE_PATIENCE_S = 600.0
+"""A Job controller that has thousands of Jobs to begin may take so long to come to one."""
 
 
-class JobStatus(Struct, frozen=True):
-    """``status`` of a Job."""
+class JobStatus(Struct, frozen=True, rename="camel"):
+    """``status`` of a Job; ``startTime`` is set when the Job controller first looks at it."""
 
     conditions: list[Condition] = []
+    start_time: str | None = None
 
 
 class Job(Struct, frozen=True):
@@ -122,6 +125,13 @@ async def why_missing(
         return Trouble("job", text, 0.0, EndedBy.LOST)
     if job.over or job.metadata.deletion_timestamp:
         return Trouble("job", "its Job has ended without it", 0.0, EndedBy.LOST)
+    waited = now - attempt.since
+    began = seconds(job.status.start_time)
+    if began is None:
+        if waited < IDLE_PATIENCE_S:
+            return None
+        text = f"the cluster has not begun its Job within {IDLE_PATIENCE_S:g} s"
+        return Trouble("missing", text, 0.0, EndedBy.LOST)
     events = await connection.list(
         kinds.EVENTS,
         namespace=settings.namespace,
@@ -134,7 +144,7 @@ async def why_missing(
         text = f"the cluster refuses its pod: {said}"[:TEXT_LIMIT]
         by = EndedBy.LOST if quota else EndedBy.COULD_NOT_START
         return Trouble("refused", text, 0.0, by)
-    if now - attempt.since > PATIENCE_S:
+    if min(waited, time.time() - began) > PATIENCE_S:
         text = f"the cluster has made no pod for it within {PATIENCE_S:g} s"
         return Trouble("missing", text, 0.0, EndedBy.LOST)
     return None

@@ -25,7 +25,10 @@ log = logging.getLogger(__name__)
 
 TICK_S = 1.0
 MISSING_S = 15.0
-"""A pod that should be there is looked for after this."""
+"""A pod that should be there is looked for after this; while others still come, much later."""
+WHILE_OTHERS_COME = 4
+MOST_LOOKS = 5
+"""So many are looked for in one turn: the API server keeps no index of events."""
 AGENT_SLACK_S = 60.0
 """An agent that heard a notice may take so much longer than the grace to send what it has."""
 QUICK_S = 5
@@ -65,6 +68,7 @@ class Lookout:
         self._take_up = take_up
         self._why_not = why_not
         self._watched: set[WorkerId] = set()
+        self._came = -math.inf
 
     def pod_changed(self, pod: PodSeen, gone: bool) -> None:
         """Take a worker's pod as it is now, or was last."""
@@ -82,6 +86,8 @@ class Lookout:
             return
         if seat.pod is not None and seat.pod.uid != pod.uid:
             return  # a second pod of one worker stays behind its gate
+        if seat.pod is None:
+            self._came = time.monotonic()
         seat.pod, seat.gone = pod, gone
         self._look_at(attempt, seat)
 
@@ -173,11 +179,14 @@ class Lookout:
                 self._watched.discard(worker)
             else:
                 self._look_in_time(seat, now)
+        patience_s = MISSING_S * (WHILE_OTHERS_COME if now - self._came < MISSING_S else 1)
+        looks = MOST_LOOKS
         for attempt in list(self._book.attempts.values()):
             if attempt.over_since is not None:
                 if now - attempt.over_since > self._settings.keep_ended_s:
                     self._ask(attempt, self.remove)
-            elif attempt.uid and now - attempt.looked > MISSING_S and attempt.missing():
+            elif looks and attempt.uid and now - attempt.looked > patience_s and attempt.missing():
+                looks -= 1
                 attempt.looked = now
                 self._ask(attempt, self._look_for)
 

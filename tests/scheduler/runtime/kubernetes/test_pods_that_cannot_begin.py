@@ -6,8 +6,12 @@ import pytest
 
 from benchpool_cluster import kwok_nodes
 from benchpool_cluster.control_plane import ControlPlane
+from benchpool_scheduler.kube import kinds
 from benchpool_scheduler.runtime import EndedBy
+from benchpool_scheduler.runtime.kubernetes import finding
+from benchpool_scheduler.runtime.kubernetes.book import Attempt
 from benchpool_scheduler.runtime.kubernetes.refusals import SEVERAL
+from benchpool_scheduler.runtime.kubernetes.verdicts import Trouble
 from benchpool_scheduler.testing.pods import Stand, launches, pause
 
 pytestmark = pytest.mark.kubernetes
@@ -84,3 +88,21 @@ async def test_a_gang_that_is_stopped_before_its_pods_run_ends_at_once(stand: St
         await stand.runtime.stop(launch.worker, pause())
     ended = await stand.ended(*(launch.worker for launch in gang))
     assert {end.by for end in ended} == {EndedBy.NOTICE}
+
+
+async def test_a_job_that_its_controller_has_not_come_to_is_waited_for(stand: Stand) -> None:
+    attempt = Attempt("01hzxk8qj9v4e2c5t7m3n6p8rb", 1, 1_000.0, uid="u", size=1, wanted=1)
+    container = {"name": "worker", "image": "any"}
+    template = {"spec": {"restartPolicy": "Never", "containers": [container]}}
+    body = {"metadata": {"name": attempt.name}, "spec": {"suspend": True, "template": template}}
+    await stand.connection.create(kinds.JOBS, body, namespace=stand.settings.namespace)
+
+    async def after(seconds: float) -> Trouble | None:
+        return await finding.why_missing(
+            stand.connection, stand.settings, attempt, attempt.since + seconds
+        )
+
+    assert await after(finding.PATIENCE_S + 1) is None
+    trouble = await after(finding.IDLE_PATIENCE_S + 1)
+    assert trouble is not None
+    assert trouble.text == "the cluster has not begun its Job within 600 s"
