@@ -61,6 +61,7 @@ projects:
   - {{name: owner, quota: {quota}, members: [owner]}}
   - {{name: others, quota: 0, members: [others]}}
   - {{name: more, quota: 0, members: [more]}}
+  - {{name: most, quota: 0, members: [most]}}
 policy: {{grace_s: 30, min_runtime_s: 0, preemptions_per_hour: 3600}}
 """
 PATIENT = {"BENCHPOOL_LEADER_LEASE_S": "60"}
@@ -75,6 +76,7 @@ class Pool:
         self.plane = plane
         self.connection = connection
         self.site = site
+        self.nodes = nodes
         self.gpus = nodes * GPUS
         self.replica: Replica = site.started()
         self.made = 0
@@ -176,7 +178,7 @@ async def full(pool: Pool) -> list[Figure]:
     async with leaving as gone, pool.running() as running, wishes as written:
         spending = Spending(pool.plane, {"benchpool": pool.pid})
         began = time.monotonic()
-        (gang,) = await pool.create(1, "owner", gpus=GPUS, workers=workers, preemptible=False)
+        await pool.create(1, "owner", gpus=GPUS, workers=workers, preemptible=False)
         await written.reach(1)
         planned = time.monotonic() - began
         told = await gone.reach(victims) - began
@@ -185,7 +187,6 @@ async def full(pool: Pool) -> list[Figure]:
         calls = spending.calls()
     for name, often in calls:
         print(f"{often / victims:8.2f} for each notice: {name}", file=sys.stderr)
-    await pool.connection.delete(JOBS, gang, namespace=SPACE)
     return [
         Figure(f"a gang of {workers} x {GPUS} comes: the first write of the plan", "s", (planned,)),
         Figure(f"{victims} jobs told to go, and their pods with them", "s", (told,)),
@@ -197,11 +198,12 @@ async def full(pool: Pool) -> list[Figure]:
 async def idle(pool: Pool, waiting: int) -> list[Figure]:
     """Let many jobs wait, and see what that costs."""
     await pool.quiet()
-    queued = await _waiting(pool)
-    free = pool.gpus - await _running(pool)
-    if queued < waiting:
-        await pool.create(free, "more")
-        await pool.create(waiting - queued, "more", gpus=GPUS)
+    more = waiting - await _waiting(pool)
+    if more > 0:
+        # Those that still find a node do not wait.
+        more += pool.nodes - await _full_nodes(pool)
+        await pool.create(more // 2, "more", gpus=GPUS)
+        await pool.create(more - more // 2, "most", gpus=GPUS)
     said = await pool.quiet()
     before, began = cpu_s(pool.pid), time.monotonic()
     await asyncio.sleep(IDLE_S)
@@ -231,16 +233,14 @@ async def restart(pool: Pool) -> list[Figure]:
 
 
 async def _waiting(pool: Pool) -> int:
-    return await _states(pool, "queued")
-
-
-async def _running(pool: Pool) -> int:
-    return await _states(pool, "starting", "running")
-
-
-async def _states(pool: Pool, *wanted: str) -> int:
     listed = await pool.connection.list(JOBS, namespace=SPACE)
-    return sum(job.get("status", {}).get("state") in wanted for job in listed.items)
+    return sum(job.get("status", {}).get("state") == "queued" for job in listed.items)
+
+
+async def _full_nodes(pool: Pool) -> int:
+    """Return how many nodes have no eight free GPUs."""
+    listed = await pool.connection.list(kinds.PODS, namespace=SPACE, labels=WORKERS)
+    return len({pod["spec"]["nodeName"] for pod in listed.items if "nodeName" in pod["spec"]})
 
 
 # --------------------------------------------------------------------------- all of it
