@@ -6,6 +6,7 @@ import type {
   IEstimatedStart,
   IJob,
   IPreemption,
+  IPreview,
   IProjectQuota,
   IQuota,
   JobState
@@ -86,6 +87,12 @@ export function age(time: string, now: number): string {
 /** The exact time in the reader's zone, for hover. */
 export function exact(time: string): string {
   return new Date(time).toLocaleString();
+}
+
+/** What the pool says of the start alone: what a job finds on a cluster has a row of its own. */
+export function startText(preview: Pick<IPreview, 'text' | 'container'>): string {
+  const found = preview.container?.text;
+  return found ? preview.text.replace(found, '').trim() : preview.text;
 }
 
 /** A start estimate as a range from now, or null where nothing is known. */

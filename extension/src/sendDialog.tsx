@@ -12,7 +12,7 @@ import { listCells, problemLine } from './draft';
 import { useChanged } from './hooks';
 import type { JobsModel } from './model';
 import { Prose } from './prose';
-import { ArgumentsRow, RunsRow, SavesRow, SizeRow, StartsRow } from './sendFields';
+import { ArgumentsRow, FindsRow, RunsRow, SavesRow, SizeRow, StartsRow } from './sendFields';
 import { MoreFold } from './sendMore';
 import type { Sending } from './sending';
 import type { IJob } from './tokens';
@@ -96,6 +96,7 @@ function SendForm({ sending, model, onDone }: IFormProps): React.JSX.Element {
           {sending.draft.kind === 'script' && <ArgumentsRow sending={sending} />}
           <SizeRow sending={sending} projects={projects} />
           <StartsRow sending={sending} />
+          <FindsRow sending={sending} />
           <SavesRow sending={sending} />
           <MoreFold sending={sending} />
           <TwinFold command={sending.preparation?.command ?? ''} />

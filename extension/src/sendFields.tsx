@@ -3,7 +3,7 @@
  */
 import * as React from 'react';
 import { cellsLine, faults, Field, IListedCell, listCells, MAX_GPUS } from './draft';
-import { count, quotaLine, startRange } from './format';
+import { count, quotaLine, startRange, startText } from './format';
 import { Prose } from './prose';
 import type { Sending } from './sending';
 import type { IPreview, IProjectQuota } from './tokens';
@@ -241,7 +241,7 @@ function PreviewText({ preview }: { preview: IPreview }): React.JSX.Element {
   const says = /over/i.test(preview.text);
   return (
     <>
-      <span className="bp-Starts-text">{preview.text}</span>
+      <span className="bp-Starts-text">{startText(preview)}</span>
       {range && !preview.text.includes(range) && <span> Likely {range}.</span>}
       {preview.over_quota > 0 && !says && (
         <span>
@@ -252,6 +252,18 @@ function PreviewText({ preview }: { preview: IPreview }): React.JSX.Element {
       )}
     </>
   );
+}
+
+/** On a cluster: which image the job runs in, and whether it sees the home folder. */
+export function FindsRow({ sending }: { sending: Sending }): React.JSX.Element | null {
+  const container = sending.preparation?.preview?.container;
+  return container ? (
+    <Row label="Finds">
+      <div className="bp-Saves" data-testid="benchpool-finds" data-stale={sending.preparing}>
+        {container.text}
+      </div>
+    </Row>
+  ) : null;
 }
 
 export function SavesRow({ sending }: { sending: Sending }): React.JSX.Element {

@@ -133,6 +133,8 @@ export interface IPreview {
   text: string;
   reason: IReason | null;
   estimated_start: IEstimatedStart | null;
+  /** What the job finds on a cluster, also at the end of `text`; not on a workstation. */
+  container?: { image: string | null; home: boolean; text: string } | null;
 }
 
 export type SendKind = 'cells' | 'notebook' | 'script';

@@ -58,6 +58,15 @@ def test_the_notebook_has_the_extension_switched_on(images: dict[str, Running]) 
     images["notebook"].run("python3", "-c", "import benchpool, ipykernel, nbclient, ipywidgets")
 
 
+def test_the_notebook_asks_nobody_about_news(images: dict[str, Running]) -> None:
+    program = (
+        "from jupyter_core.paths import jupyter_config_path as p; from pathlib import Path;"
+        "print([f.read_text() for d in p() for f in Path(d).glob('labconfig/*.json')])"
+    )
+    found = images["notebook"].run("python3", "-c", program)
+    assert '"fetchNews": "false"' in found
+
+
 def test_the_job_image_carries_the_agent(images: dict[str, Running]) -> None:
     program = "import zipfile; print(zipfile.ZipFile('/opt/benchpool/agent.pyz').testzip())"
     assert images["job"].run("python3", "-c", program).strip() == "None"

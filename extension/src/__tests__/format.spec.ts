@@ -22,6 +22,13 @@ describe('durations', () => {
 });
 
 describe('start estimates', () => {
+  it('what a job finds on a cluster is not said twice', () => {
+    const container = { image: 'lab/nb:1', home: false, text: 'It runs in lab/nb:1; no home.' };
+    const text = 'Starts now; 2 GPUs within quota. It runs in lab/nb:1; no home.';
+    expect(format.startText({ text, container })).toBe('Starts now; 2 GPUs within quota.');
+    expect(format.startText({ text: 'Starts now.', container: null })).toBe('Starts now.');
+  });
+
   it.each([
     [{ earliest: at(5), likely: at(8), latest: at(12) }, 'in 5-12 min'],
     [{ earliest: at(30), likely: null, latest: at(150) }, 'in 30 min to 2 h 30 min'],
