@@ -191,7 +191,7 @@ async def test_an_image_that_cannot_be_pulled_is_given_back_with_its_name(
     (launch,) = launches([("node-1", (0,))], image="benchpool.invalid/nothing:1")
     await real.start([launch])
     (told,) = await real.ended(launch.worker)
-    assert told.by in (EndedBy.LOST, EndedBy.COULD_NOT_START)
+    assert told.by in (EndedBy.NOT_TAKEN, EndedBy.COULD_NOT_START)
     assert "benchpool.invalid/nothing:1" in str(told.text)
 
 
@@ -248,6 +248,20 @@ async def test_mpirun_runs_over_all_workers_of_a_gang(real: RealStand, mpi_image
     assert sorted(line for line in log.splitlines() if line.startswith("rank")) == [
         f"rank {rank} of 4 on {name}-{rank // 2}" for rank in range(4)
     ]
+
+
+async def test_a_worker_that_comes_later_is_told_all_that_the_first_one_was(
+    real: RealStand,
+) -> None:
+    bundle = Bundle(train_py=COUNT)
+    real.bundle.add(bundle)
+    words, files = ("python3", "train.py"), bundle.files
+    (first,) = await real.run(launches([("node-1", (0,))], argv=words, files=files))
+    places = [("node-1", (0,)), ("node-2", (0,))]
+    (second,) = await real.run(launches(places, job=first.job, argv=words, files=files)[1:])
+    ended = await real.ended(first, second)
+    assert [end.exit_code for end in ended] == [0, 0]
+    assert (await real.log(first)).split() == (await real.log(second)).split()
 
 
 async def test_a_pod_that_a_kubelet_refuses_was_not_taken_and_others_may_go_there(
