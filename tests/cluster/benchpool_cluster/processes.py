@@ -105,6 +105,7 @@ class Processes:
             os.environ,
             setsid=True,
             file_actions=[
+                *((os.POSIX_SPAWN_CLOSE, number) for number in _inherited()),
                 (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
                 (os.POSIX_SPAWN_OPEN, 1, log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600),
                 (os.POSIX_SPAWN_DUP2, 1, 2),
@@ -129,6 +130,19 @@ class Processes:
         pid = self._living(name)
         if pid is not None:
             os.kill(pid, number)
+
+
+def _inherited() -> list[int]:
+    """Open files that whoever started us has left to us, for example the lock of ``flock``.
+
+    Our processes must not hold them: some live longer than we do.
+    """
+    found = []
+    for number in map(int, os.listdir("/proc/self/fd")):
+        with suppress(OSError):  # the folder itself, closed by now
+            if number > 2 and os.get_inheritable(number):
+                found.append(number)
+    return found
 
 
 def began(pid: int) -> str | None:
