@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import os
 import re
+import signal
 import sys
 import tempfile
 import time
@@ -67,6 +68,8 @@ options:
 @contextmanager
 def large_cluster() -> Iterator[ControlPlane]:
     """A control plane that ends with this block, or with this process."""
+    # Who is told to end takes its folder away too.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     with tempfile.TemporaryDirectory(prefix="benchpool-cluster-") as name:
         folder = Path(name)
         timing = Timing(node_grace=DAY_S, toleration=DAY_S)
