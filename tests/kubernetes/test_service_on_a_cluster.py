@@ -234,13 +234,14 @@ pools:
     ]
     (pod,) = running(access, site, job.id)
     pools = "/apis/benchpool.io/v1/nodepools"
-    held = "west" if pod["spec"]["nodeName"] == nodes[2] else "east"
-    access.wait(f"{pools}/{held}", stands(free=4 if held == "east" else 0))
-    shown = {row[0]: row[1:] for row in columns(access, pools, "Name", "Nodes", "GPUs", "Free")}
-    assert shown == {
-        "east": [2, 8, 4 if held == "east" else 8],
-        "west": [1, 4, 4 if held == "east" else 0],
-    }
+    free = {"east": 8, "west": 4}
+    free["west" if pod["spec"]["nodeName"] == nodes[2] else "east"] -= 4
+    for pool, count in free.items():
+        access.wait(f"{pools}/{pool}", stands(free=count))
+    assert columns(access, pools, "Name", "Nodes", "GPUs", "Free") == [
+        ["east", 2, 8, free["east"]],
+        ["west", 1, 4, free["west"]],
+    ]
     assert first.end() == 0
 
     site.started().client("susan").submit(command(gpus=1))
@@ -326,7 +327,6 @@ def test_a_job_tries_other_nodes_than_the_one_that_did_not_take_it(
     refused = attempt["workers"][0]
     assert (attempt["endedBy"], refused["endedBy"]) == ("not-taken", "not-taken")
     assert refused["text"].startswith(f"{refused['node']} cannot take it: ")
-    assert "Too many pods" in refused["text"]
     let_pods_in(access, nodes, 110)
     (pod,) = running(access, site, job.id)
     assert pod["spec"]["nodeName"] != refused["node"]
