@@ -1,8 +1,11 @@
 """Scheduler and hub are killed at random moments while jobs come and go: none is lost or doubled.
 
 The scheduler's two replicas and JupyterHub are processes, the API server is real, and kwok answers
-for the nodes; each worker ends by itself after some seconds. ``BENCHPOOL_KILLS=200`` makes the
-figure of docs/performance.md, ``BENCHPOOL_SEED`` another course of events.
+for the nodes; each worker ends by itself after some seconds. What was killed begins again as a fork
+of an interpreter that has imported it already, so that most kills meet something at work.
+
+``BENCHPOOL_KILLS=200`` makes the figure of docs/performance.md, ``BENCHPOOL_SEED`` another course
+of events.
 """
 
 from __future__ import annotations
@@ -30,6 +33,7 @@ from benchpool_cluster.placements import Record
 from benchpool_scheduler.client import Client, Credentials
 from benchpool_scheduler.contract import CommandEntry, JobSubmission
 from benchpool_scheduler.testing.balanced import balanced
+from benchpool_scheduler.testing.forked import Forks
 from benchpool_scheduler.testing.kube_hub import (
     ADMIN_TOKEN,
     SERVICE_TOKEN,
@@ -149,14 +153,45 @@ class Notebook:
 
 
 @dataclass
+class ForkedReplica(Replica):
+    """A replica that begins at once."""
+
+    forks: Forks
+
+    def __post_init__(self) -> None:
+        self.process = self.forks.start(  # type: ignore[assignment]
+            "benchpool_scheduler.app", environ=self.environ, log=self.log
+        )
+
+
+@dataclass
+class ForkedHub(KubeHub):
+    """A Hub that begins at once when it is started again."""
+
+    forks: Forks | None = None
+
+    def start_again(self) -> None:
+        """Start it as it was started at first."""
+        assert self.forks is not None
+        self.process = self.forks.start(  # type: ignore[assignment]
+            *("jupyterhub", "-f", str(self.folder / "config.py")),
+            environ=self._environment(),
+            log=self.folder / "hub.log",
+            folder=self.folder,
+        )
+        self.until(self._is_up, PATIENCE_S)
+
+
+@dataclass
 class Lab:
     """A Hub and two replicas, each of which comes back when it was killed."""
 
     access: Access
-    hub: KubeHub
+    hub: ForkedHub
     site: Site
     url: str
     replicas: dict[str, Replica]
+    forks: Forks
     _timers: list[threading.Timer] = field(default_factory=list)
     _away: set[str] = field(default_factory=set)
 
@@ -200,12 +235,15 @@ class Lab:
         until(lambda: all(one.serves(ADMIN_TOKEN) for one in self.replicas.values()))
 
     def _tend(self) -> None:
-        """Start a replica that has ended by itself, as a kubelet does: it had lost its lease."""
+        """Start what has ended by itself, as a kubelet does: a leader that lost its lease."""
         for name, one in list(self.replicas.items()):
             if one.process.poll() is not None and name not in self._away:
                 self._start(name)
+        if self.hub.process is not None and self.hub.process.poll() is not None:
+            self._kill_hub(0.0)
 
     def _hub_answers(self) -> bool:
+        self._tend()
         try:
             return self.hub.api("GET", "info").is_success
         except httpx.HTTPError:
@@ -214,17 +252,18 @@ class Lab:
     def _kill_hub(self, away_s: float) -> bool:
         if self.hub.process is None:
             return False
-        self.hub.stop(signal.SIGKILL)
+        self.hub.stop(signal.SIGKILL)  # it may have ended by itself
         self._later(away_s, self._start_hub)
         return True
 
     def _start_hub(self) -> None:
         with suppress(AssertionError):  # killed before it was up
-            self.hub.start()
+            self.hub.start_again()
 
     def _start(self, name: str) -> None:
         before = self.replicas[name]
-        self.replicas[name] = Replica(name, before.environ, before.port, before.log)
+        again = ForkedReplica(name, before.environ, before.port, before.log, self.forks)
+        self.replicas[name] = again
         self.site.replicas.append(self.replicas[name])
         self._away.discard(name)
 
@@ -256,7 +295,13 @@ def lab(access: Access, nodes: tuple[str, ...], tmp_path: Path) -> Iterator[Lab]
         port = stack.enter_context(balanced(ports, random.Random(SEED)))
         address = f"http://127.0.0.1:{port}{PREFIX.rstrip('/')}"
         python = python_with_hub(None)
-        hub = KubeHub(tmp_path / "hub", python, access.kubeconfig, address, namespace, notebooks)
+        forks = Forks(
+            *("benchpool_scheduler.app.cluster", "jupyterhub.app", "benchpool_spawner.kube"),
+            environ=os.environ | {"KUBECONFIG": str(access.kubeconfig)},
+        )
+        stack.callback(forks.close)
+        hub = ForkedHub(tmp_path / "hub", python, access.kubeconfig, address, namespace, notebooks)
+        hub.forks = forks
         more = {"JUPYTERHUB_API_TOKEN": SERVICE_TOKEN, "BENCHPOOL_LEADER_LEASE_S": "6"}
         site = Site(hub.api_url, access.kubeconfig, namespace, tmp_path, CONFIGURATION, more)
         stack.callback(site.close)
@@ -264,7 +309,7 @@ def lab(access: Access, nodes: tuple[str, ...], tmp_path: Path) -> Iterator[Lab]
         replicas = {name: site.start(name) for name in ("a", "b")}
         ports += [one.port for one in replicas.values()]
         until(lambda: all(one.answers() for one in replicas.values()))
-        yield Lab(access, hub, site, address, replicas)
+        yield Lab(access, hub, site, address, replicas, forks)
 
 
 def person(lab: Lab, name: str) -> Client:
