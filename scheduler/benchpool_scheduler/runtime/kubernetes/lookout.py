@@ -185,10 +185,11 @@ class Lookout:
             if attempt.over_since is not None:
                 if now - attempt.over_since > self._settings.keep_ended_s:
                     self._ask(attempt, self.remove)
-            elif looks and attempt.uid and now - attempt.looked > patience_s and attempt.missing():
-                looks -= 1
+            elif looks and attempt.uid and now - attempt.looked > patience_s:
                 attempt.looked = now
-                self._ask(attempt, self._look_for)
+                if attempt.missing():
+                    looks -= 1
+                    self._ask(attempt, self._look_for)
 
     def _look_in_time(self, seat: Seat, now: float) -> None:
         pod = seat.pod

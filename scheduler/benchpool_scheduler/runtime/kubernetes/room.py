@@ -29,6 +29,8 @@ class Room:
         self._out: dict[str, str] = {}
         self._devices: tuple[Device, ...] | None = None
         self._nodes: tuple[NodeFacts, ...] | None = None
+        self._told_devices: tuple[Device, ...] = ()
+        self._told_nodes: tuple[NodeFacts, ...] = ()
         self._looked = 0.0
         self._opened = False
         self.leased: dict[str, tuple[str, ...]] = {}
@@ -73,7 +75,7 @@ class Room:
                 [*cluster.others, *self._nobodys(cluster)],
                 [*self._book.chosen(), *(one for held in self.leased.values() for one in held)],
             )
-            self._devices = slots.devices(
+            found = slots.devices(
                 cluster.nodes,
                 held,
                 self._steady,
@@ -82,13 +84,18 @@ class Room:
                 out,
                 self._settings.tolerations,
             )
+            # The same tuple again: whoever has it need not compare thousands of GPUs.
+            self._devices = self._told_devices if found == self._told_devices else found
+            self._told_devices = self._devices
         return self._devices
 
     def nodes(self, cluster: Following) -> tuple[NodeFacts, ...]:
         """Return the nodes."""
         if self._nodes is None:
             others = [*cluster.others, *self._nobodys(cluster)]
-            self._nodes = facts.facts(cluster.nodes, others, self._settings.tolerations)
+            found = facts.facts(cluster.nodes, others, self._settings.tolerations)
+            self._nodes = self._told_nodes if found == self._told_nodes else found
+            self._told_nodes = self._nodes
         return self._nodes
 
     def _ours(self, cluster: Following) -> Iterator[PodSeen]:
