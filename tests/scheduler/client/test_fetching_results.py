@@ -71,19 +71,39 @@ def test_where_nothing_was_sent_no_folder_is_made(
     assert not (tmp_path / "here").exists()
 
 
-@pytest.mark.parametrize("name", ["../out.txt", "/tmp/benchpool-out.txt"])
-def test_what_reaches_out_of_the_folder_is_refused_or_kept_inside(
+@pytest.mark.parametrize("name", ["../out.txt", "/tmp/benchpool-out.txt", "away/out.txt"])
+def test_what_reaches_out_of_the_folder_is_refused_before_anything_is_written(
     service: Served, runtime: ScriptedRuntime, job: str, tmp_path: Path, name: str
 ) -> None:
-    runtime.packed[job, 0] = packed(tmp_path / "0.tar", {name: b"x"})
-    with service.client("susan") as susan:
-        if name.startswith(".."):
-            with pytest.raises(InvalidInput, match="cannot be unpacked"):
-                results.fetch(susan, job, tmp_path / "a" / "here")
-        else:
-            results.fetch(susan, job, tmp_path / "a" / "here")
+    here, elsewhere = tmp_path / "a" / "here", tmp_path / "elsewhere"
+    here.mkdir(parents=True)
+    elsewhere.mkdir()
+    (here / "away").symlink_to(elsewhere)
+    runtime.packed[job, 0] = packed(tmp_path / "0.tar", {"first.txt": b"1", name: b"x"})
+    with (
+        service.client("susan") as susan,
+        pytest.raises(InvalidInput, match="outside of their folder"),
+    ):
+        results.fetch(susan, job, here)
+    assert [each.name for each in here.iterdir()] == ["away"]
     assert not (tmp_path / "a" / "out.txt").exists()
     assert not Path("/tmp/benchpool-out.txt").exists()
+    assert not list(elsewhere.iterdir())
+
+
+def test_no_help_of_a_newer_python_is_needed(
+    service: Served,
+    runtime: ScriptedRuntime,
+    job: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Debian 12 has Python 3.11.2; extraction filters came with 3.11.4.
+    monkeypatch.delattr(tarfile.TarFile, "extractall")
+    runtime.packed[job, 0] = packed(tmp_path / "0.tar", {"deep/a": b"x"})
+    with service.client("susan") as susan:
+        assert results.fetch(susan, job, tmp_path / "here") == ["deep/a"]
+    assert (tmp_path / "here/deep/a").read_bytes() == b"x"
 
 
 def test_others_do_not_see_them(
