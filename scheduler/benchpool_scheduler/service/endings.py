@@ -25,9 +25,19 @@ LOST = frozenset({str(EndedBy.LOST), str(EndedBy.NOT_TAKEN)})
 
 def outcome_of_worker(worker: WorkerRecord) -> Outcome:
     """Return how one ended worker counts; one that was let go counts as fine."""
+    if worker.leaving and worker.started is None:
+        return Outcome.OK
     if worker.ended_by in LOST:
         return Outcome.LOST
     return Outcome.OK if worker.leaving or worker.exit_code == 0 else Outcome.FAILED
+
+
+def never_joined(attempt: AttemptRecord, worker: WorkerRecord, by: str) -> bool:
+    """Tell whether a worker that was to join a running gang (R10) was lost before it began.
+
+    The others go on as if it had never been asked for: they may have ended well by themselves.
+    """
+    return attempt.started is not None and worker.started is None and by in LOST
 
 
 def bad(worker: WorkerRecord) -> bool:

@@ -237,6 +237,7 @@ def worker_ended(draft: Draft, event: WorkerEnded, grace_s: float, now: float) -
     job, attempt, worker = found
     ended = replace(
         worker,
+        leaving=worker.leaving or endings.never_joined(attempt, worker, str(event.by)),
         ended=event.at,
         exit_code=event.exit_code,
         ended_by=str(event.by),

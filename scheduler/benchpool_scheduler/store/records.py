@@ -120,7 +120,8 @@ class JobRecord(Struct, frozen=True, omit_defaults=True):
 class WorkerRecord(Struct, frozen=True, omit_defaults=True):
     """One process group of an attempt and the GPUs it holds until ``ended``.
 
-    ``leaving``: the job was told to go on without this worker (R10); its end is no failure.
+    ``leaving``: the job was told to go on without this worker, or it was lost before it joined the
+    others (R10); its end is no failure.
     """
 
     index: int

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from benchpool_scheduler.contract import State
 from benchpool_scheduler.core.model import (
     Activity,
@@ -77,5 +79,25 @@ async def test_a_running_gang_may_get_more_workers(tmp_path: Path) -> None:
         runtime.end(first)
         second = list(runtime.launched)[1]
         runtime.end(second)
+        done = await until(pool, job.id, lambda now: now.ended is not None)
+        assert (done.state, done.attempt) == (State.SUCCEEDED, 1)
+
+
+@pytest.mark.parametrize("by", [EndedBy.LOST, EndedBy.NOT_TAKEN])
+async def test_a_worker_that_is_lost_before_it_joins_changes_nothing_for_the_others(
+    tmp_path: Path, by: EndedBy
+) -> None:
+    runtime = ScriptedRuntime(devices(9), start_at_once=False)
+    async with opened(make_pool(tmp_path, runtime=runtime)) as pool:
+        job = await pool.submit(SUSAN, sleeper())
+        (first,) = await runtime.until_launched(1)
+        runtime.begin(first)
+        await reached(pool, job.id, State.RUNNING)
+        free = next(f"GPU-{n}" for n in range(9) if f"GPU-{n}" not in runtime.launched[first].gpus)
+        await carry_out(pool, Start(JobId(job.id), at(free)))
+        second = list(runtime.launched)[1]
+        # The order in which a scheduler hears of both after its restart.
+        runtime.end(first)
+        runtime.end(second, None, by)
         done = await until(pool, job.id, lambda now: now.ended is not None)
         assert (done.state, done.attempt) == (State.SUCCEEDED, 1)
