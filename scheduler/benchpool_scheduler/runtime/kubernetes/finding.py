@@ -106,6 +106,11 @@ async def find(
             if index not in attempt.seats:
                 one = WorkerId(worker.job, worker.attempt, index)
                 attempt.seats[index] = Seat(one, node, slots, over=one not in wanted)
+    for worker in lost:
+        joining = book.attempts.get((worker.job, worker.attempt))
+        if joining is not None:
+            # Its Job runs without it. Its number stays taken, so that others may join after it.
+            joining.seats[worker.worker] = Seat(worker, "", (), over=True)
     known = {attempt.name for attempt in book.attempts.values()}
     return Found(tuple(lost), tuple(name for name in jobs if name not in known))
 

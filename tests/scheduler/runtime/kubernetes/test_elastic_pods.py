@@ -49,3 +49,16 @@ async def test_a_job_grows_again_after_it_shrank_and_its_scheduler_restarted(
     third = launches([(a, (0,)), (b, (0,)), (c, (0,))], job=first.job)[2]
     await after.run([third])
     await after.until_on(first.job, [a, c])
+
+
+async def test_a_job_grows_again_after_one_that_was_to_join_it_was_never_made(
+    stand: Stand,
+) -> None:
+    a, b, c = stand.nodes
+    (first,) = await stand.run(launches([(a, (0,))]))
+    grown = launches([(a, (0,)), (b, (0,)), (c, (0,))], job=first.job)
+    after = await stand.restarted([first, grown[1].worker])
+    (told,) = await after.ended(grown[1].worker)
+    assert told.by is EndedBy.LOST
+    await after.run(grown[2:])
+    await after.until_on(first.job, [a, c])
