@@ -1,0 +1,175 @@
+"""Nodes fall silent or are drained, and somebody else's pods take GPUs: jobs go on elsewhere, once.
+
+What became of jobs and pods is read from the API server.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from benchpool_cluster import containers, kwok_nodes, parts, pods
+from benchpool_cluster.cluster import GPUS
+from benchpool_cluster.placements import Record, attempts, doubled
+from benchpool_cluster.processes import until
+from benchpool_cluster.sharing import Use
+from benchpool_cluster.sites import Site, state_of
+from benchpool_cluster.witness import Object
+from benchpool_scheduler.contract import CommandEntry, GpuState, JobSubmission
+
+pytestmark = [pytest.mark.kubernetes, pytest.mark.timeout(2400)]
+
+STEPS = """
+import os, sys, time
+seconds = sys.argv[min(int(os.environ["BENCHPOOL_ATTEMPT"]), len(sys.argv) - 1)]
+for _ in range(2 * int(seconds)):
+    time.sleep(0.5)
+"""
+FENCED = {
+    "key": "node.kubernetes.io/out-of-service",
+    "value": "nodeshutdown",
+    "effect": "NoExecute",
+}
+
+
+@pytest.fixture
+def record(site: Site) -> Iterator[Record]:
+    """All pods of workers of one test."""
+    with Record(site.access, site.workspace) as made:
+        yield made
+
+
+def submit(site: Site, user: str, *seconds: int, gpus: int = 1, workers: int = 1) -> str:
+    """Send a job whose first, second and later attempts run for so many seconds; return its id."""
+    entry = CommandEntry(["python3", "-c", STEPS, *map(str, seconds)])
+    with site.client(user) as client:
+        return client.submit(JobSubmission(entry=entry, gpus=gpus, workers=workers)).id
+
+
+def nodes_of(workers: list[Object]) -> list[str]:
+    """Where workers are, by index."""
+    return [str(one["spec"].get("nodeName", "")) for one in workers]
+
+
+def gpus_that_are(site: Site, state: GpuState, count: int) -> None:
+    """Wait until the scheduler has seen this of so many GPUs: it looks every few seconds."""
+
+    def seen() -> bool:
+        with site.client("admin") as admin:
+            return admin.status().counts.get(state, 0) == count
+
+    assert until(seen, 30), f"the scheduler does not see {count} GPUs as {state}"
+
+
+def gang_on(site: Site, node: str, *seconds: int) -> tuple[str, list[Object]]:
+    """Start a gang of two workers of which each is on one node; return it with its pods."""
+    other = next(one.name for one in site.cluster.nodes if one.name != node)
+    with parts.cordoned(site, other):
+        gpus_that_are(site, GpuState.BROKEN, GPUS)
+        gang = submit(site, "susan", *seconds, workers=2)
+        site.wait_job(gang, "running")
+    found = site.workers(gang, 1)
+    assert nodes_of(found) == [node, node]
+    return gang, found
+
+
+@contextmanager
+def silent(site: Site, node: str) -> Iterator[None]:
+    """Freeze a node's kubelet, and let it go on at the end."""
+    cluster = site.cluster
+    kubelet = cluster.node(node).kubelet
+    path = f"{kwok_nodes.NODES}/{node}"
+    cluster.processes.freeze(kubelet)
+    try:
+        site.access.wait(path, lambda it: not kwok_nodes.is_ready(it), 60)
+        yield
+    finally:
+        cluster.processes.thaw(kubelet)
+        site.access.wait(path, kwok_nodes.is_ready, 60)
+
+
+@contextmanager
+def fenced(site: Site, node: str) -> Iterator[None]:
+    """Say of a node that it is switched off, as its administrator does."""
+    path = f"{kwok_nodes.NODES}/{node}"
+    taints = site.access.get(path)["spec"].get("taints", [])
+    site.access.patch(path, {"spec": {"taints": [*taints, FENCED]}})
+    try:
+        yield
+    finally:
+        left = [it for it in site.access.get(path)["spec"].get("taints", []) if it != FENCED]
+        site.access.patch(path, {"spec": {"taints": left}})
+
+
+def test_a_gang_on_a_silent_node_comes_back_elsewhere_once_when_the_node_is_known_to_be_off(
+    site: Site, record: Record, cluster_use: Use
+) -> None:
+    node = parts.quiet_node(site)
+    with cluster_use.alone() as ours:
+        if not ours:
+            pytest.skip("somebody else uses the cluster now")
+        gang, workers = gang_on(site, node, 600, 10)
+        with silent(site, node):
+            for one in workers:
+                site.access.wait(
+                    parts.path_of(one), lambda it: "deletionTimestamp" in it["metadata"]
+                )
+            # Kubernetes has given them up, but they may run: nothing of theirs begins elsewhere.
+            other = submit(site, "joe", 1)
+            site.wait_job(other, "succeeded")
+            assert state_of(site.job(gang)) in ("running", "pausing")
+            assert attempts(record.lives)[gang] == 1
+            for one in workers:
+                os.kill(containers.main_process(one), signal.SIGKILL)
+            with fenced(site, node):
+                assert until(lambda: len(site.workers(gang, 2)) == 2, 90)
+                assert site.wait_job(gang, "succeeded")["status"]["attempt"] == 2
+        found = record.complete()
+        assert doubled(found) == []
+        assert attempts(found)[gang] == 2
+        again = [life.node for life in found if (life.job, life.attempt) == (gang, 2)]
+        assert len(again) == 2
+        assert node not in again
+
+
+def test_a_gang_on_a_drained_node_goes_on_elsewhere_once(site: Site, record: Record) -> None:
+    node = parts.quiet_node(site)
+    gang, _ = gang_on(site, node, 600, 10)
+    drain = ["drain", node, "--ignore-daemonsets", "--delete-emptydir-data", "--timeout", "120s"]
+    try:
+        done = subprocess.run(site.cluster.kubectl(*drain), capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert site.wait_job(gang, "succeeded")["status"]["attempt"] == 2
+        found = record.complete()
+        assert doubled(found) == []
+        assert attempts(found)[gang] == 2
+        assert [life.node for life in found if life.attempt == 2 and life.node == node] == []
+    finally:
+        subprocess.run(site.cluster.kubectl("uncordon", node), check=True, capture_output=True)
+
+
+def test_gpus_that_a_foreign_pod_takes_are_counted_and_come_back(
+    site: Site, record: Record
+) -> None:
+    node = parts.quiet_node(site)
+    with pods.space(site.cluster) as elsewhere:
+        foreign = pods.python_pod("foreign", pods.WAIT, gpus=3, node=node)
+        elsewhere.run(foreign)
+        gpus_that_are(site, GpuState.FOREIGN, 3)
+        # Three workers of two GPUs: the other node has room for two of them, this one for none.
+        gang = submit(site, "susan", 5, gpus=2, workers=3)
+        site.wait_job(gang, "queued")
+        assert until(lambda: site.job(gang)["status"].get("reason") is not None, 30)
+        assert re.search(r"\d", site.job(gang)["status"]["reason"]["text"])
+        assert record.lives == []
+    site.wait_job(gang, "succeeded")
+    found = record.complete()
+    assert node in [life.node for life in found]
+    assert (doubled(found), attempts(found)[gang]) == ([], 1)
+    assert {life.phase for life in found} == {"Succeeded"}
