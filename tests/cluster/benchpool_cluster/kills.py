@@ -101,8 +101,13 @@ class Outcome:
         )
 
     def hold(self) -> None:
-        """Fail unless every accepted job ran to its end once."""
-        assert self.lost == {}
-        assert self.doubled == []
-        assert self.made_twice == []
-        assert self.begun_again == {}
+        """Fail, and say with which jobs, unless every accepted job ran to its end once."""
+        found = {
+            "lost": self.lost,
+            "doubled": self.doubled,
+            "made twice": self.made_twice,
+            "begun again": self.begun_again,
+        }
+        wrong = {what: which for what, which in found.items() if which}
+        if wrong:
+            raise AssertionError(f"{self}: {wrong}")
