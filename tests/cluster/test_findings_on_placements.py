@@ -55,6 +55,13 @@ def test_two_attempts_that_ended_well_are_told() -> None:
     assert found == ["job j: the attempts [1, 2] all ended well"]
 
 
+def test_an_attempt_of_which_a_worker_never_began_has_not_ended_well() -> None:
+    lives = [life("p", 1, 2, **WELL), life("q", 3, 4, attempt=2, **WELL)]
+    lives.append(life("r", 3, 4, attempt=2, worker=1, **WELL))
+    assert doubled(lives, {"j": 2}) == []
+    assert doubled(lives, {"j": 1}) != []
+
+
 def test_attempts_are_counted_by_job_and_not_by_pod() -> None:
     lives = [life("p", 1), life("q", 2, worker=1), life("r", 5, attempt=2), life("s", 6, job="k")]
     assert attempts(lives) == Counter({"j": 2, "k": 1})

@@ -51,12 +51,11 @@ class Outcome:
 
     Attributes:
         accepted: By key, the id of each job that somebody was told is accepted.
-        states: By id, of all jobs of the API server. ``preemptions``: how many each had.
+        jobs: By id, all jobs of the API server.
     """
 
     accepted: Mapping[str, str]
-    states: Mapping[str, str]
-    preemptions: Mapping[str, int]
+    jobs: Mapping[str, Object]
     lives: Sequence[Life]
 
     @classmethod
@@ -64,38 +63,45 @@ class Outcome:
         cls, accepted: Mapping[str, str], jobs: Iterable[Object], lives: Sequence[Life]
     ) -> Outcome:
         """Read it from TrainingJobs and the record of their pods."""
-        said = {one["metadata"]["name"]: one.get("status", {}) for one in jobs}
-        states = {name: str(status.get("state", "")) for name, status in said.items()}
-        preemptions = {name: len(status.get("preemptions", [])) for name, status in said.items()}
-        return cls(accepted, states, preemptions, lives)
+        return cls(accepted, {one["metadata"]["name"]: one for one in jobs}, lives)
+
+    def _status(self, job: str) -> Object:
+        status: Object = self.jobs.get(job, {}).get("status", {})
+        return status
+
+    def preemptions(self, job: str) -> int:
+        """How often a job was paused for others."""
+        return len(self._status(job).get("preemptions", []))
 
     @property
     def lost(self) -> dict[str, str]:
         """Accepted jobs that did not succeed, with their state; empty for one that is not there."""
-        found = {key: self.states.get(job, "") for key, job in self.accepted.items()}
+        found = {key: self._status(job).get("state", "") for key, job in self.accepted.items()}
         return {key: state for key, state in found.items() if state != "succeeded"}
 
     @property
     def doubled(self) -> list[str]:
         """What ran twice."""
-        return doubled(self.lives)
+        specs = {job: one["spec"] for job, one in self.jobs.items()}
+        least = {job: it.get("minWorkers") or it.get("workers", 1) for job, it in specs.items()}
+        return doubled(self.lives, least)
 
     @property
     def made_twice(self) -> list[str]:
         """Jobs that nobody was told of: a key that was taken for another one's."""
-        return sorted(set(self.states) - set(self.accepted.values()))
+        return sorted(set(self.jobs) - set(self.accepted.values()))
 
     @property
     def begun_again(self) -> dict[str, int]:
         """Jobs with more attempts than their pauses for others explain, and how many."""
         begun = attempts(self.lives)
-        return {job: n for job, n in begun.items() if n > 1 + self.preemptions.get(job, 0)}
+        return {job: n for job, n in begun.items() if n > 1 + self.preemptions(job)}
 
     def __str__(self) -> str:
         """All of it as a sentence with numbers."""
         return (
             f"{len(self.accepted)} jobs accepted, {attempts(self.lives).total()} attempts, "
-            f"{len(self.lives)} pods, {sum(self.preemptions.values())} preemptions; "
+            f"{len(self.lives)} pods, {sum(map(self.preemptions, self.jobs))} preemptions; "
             f"{len(self.lost)} lost, {len(self.doubled) + len(self.made_twice)} doubled, "
             f"{len(self.begun_again)} begun again for no reason"
         )
@@ -110,4 +116,7 @@ class Outcome:
         }
         wrong = {what: which for what, which in found.items() if which}
         if wrong:
-            raise AssertionError(f"{self}: {wrong}")
+            named = [job for job in self.jobs if job in str(wrong)]
+            about = {job: self._status(job) for job in named}
+            pods = [life for life in self.lives if life.job in named]
+            raise AssertionError(f"{self}: {wrong}\n{about}\n{pods}")

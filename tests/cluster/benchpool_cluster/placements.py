@@ -14,7 +14,7 @@ import itertools
 import json
 import threading
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -56,9 +56,12 @@ class Life:
         return first.over is None or first.over > second.begun
 
 
-def doubled(lives: Iterable[Life]) -> list[str]:
+def doubled(lives: Iterable[Life], workers: Mapping[str, int] | None = None) -> list[str]:
     """Say what ran twice: a worker in two pods at once, two attempts of a job at once, or a job
     of which two attempts ended well.
+
+    Args:
+        workers: By job, how many must have ended well for its attempt to have; one by default.
 
     >>> first = Life("j", 1, 0, "p", "n", begun=1, over=5, phase="Succeeded")
     >>> doubled([first, Life("j", 1, 1, "q", "n", begun=2)])
@@ -69,7 +72,9 @@ def doubled(lives: Iterable[Life]) -> list[str]:
     by_job: dict[str, list[Life]] = defaultdict(list)
     for life in lives:
         by_job[life.job].append(life)
-    return [text for job, group in by_job.items() for text in _doubled(job, group)]
+    least = workers or {}
+    found = ((job, group, least.get(job, 1)) for job, group in by_job.items())
+    return [text for one in found for text in _doubled(*one)]
 
 
 def attempts(lives: Iterable[Life]) -> Counter[str]:
@@ -77,15 +82,19 @@ def attempts(lives: Iterable[Life]) -> Counter[str]:
     return Counter(job for job, _ in {(life.job, life.attempt) for life in lives})
 
 
-def _doubled(job: str, lives: list[Life]) -> Iterator[str]:
+def _doubled(job: str, lives: list[Life], least: int) -> Iterator[str]:
     for one, other in itertools.combinations(lives, 2):
         two = one.worker == other.worker or one.attempt != other.attempt
         if two and one.meets(other):
             yield f"job {job}: {_named(one)} and {_named(other)} ran at the same time"
-    phases: dict[int, set[str]] = defaultdict(set)
+    phases: dict[int, list[str]] = defaultdict(list)
     for life in lives:
-        phases[life.attempt].add(life.phase)
-    well = sorted(attempt for attempt, seen in phases.items() if seen == {"Succeeded"})
+        phases[life.attempt].append(life.phase)
+    well = sorted(
+        attempt
+        for attempt, seen in phases.items()
+        if set(seen) == {"Succeeded"} and len(seen) >= least
+    )
     if len(well) > 1:
         yield f"job {job}: the attempts {well} all ended well"
 
