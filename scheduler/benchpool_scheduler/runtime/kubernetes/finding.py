@@ -28,6 +28,7 @@ class JobStatus(Struct, frozen=True, rename="camel"):
 
     conditions: list[Condition] = []
     start_time: str | None = None
+    completed_indexes: str = ""
 
 
 class Job(Struct, frozen=True):
@@ -57,10 +58,12 @@ class Found:
     """What a start has found.
 
     Attributes:
+        finished: Expected workers that have succeeded, as their Jobs remember; their pods are gone.
         lost: Expected workers of which nothing is there.
         unexpected: Names of Jobs that nobody expects: they run on, or their end was heard of.
     """
 
+    finished: tuple[WorkerId, ...]
     lost: tuple[WorkerId, ...]
     unexpected: tuple[str, ...]
 
@@ -86,7 +89,7 @@ async def find(
     jobs = {one.metadata.name: one for one in listed.items}
     wanted = set(expected)
     now = time.monotonic()
-    lost = []
+    lost, finished = [], []
     for worker in sorted(wanted):
         job = jobs.get(names.attempt_name(worker.job, worker.attempt))
         seats = () if job is None else placements(job.metadata.annotations.get(PLACEMENT, ""))
@@ -106,13 +109,31 @@ async def find(
             if index not in attempt.seats:
                 one = WorkerId(worker.job, worker.attempt, index)
                 attempt.seats[index] = Seat(one, node, slots, over=one not in wanted)
+        if worker not in left and worker.worker in indexes(job.status.completed_indexes):
+            # Its pod was deleted while nobody was there to see that it ended well.
+            attempt.seats[worker.worker].over = True
+            finished.append(worker)
     for worker in lost:
         joining = book.attempts.get((worker.job, worker.attempt))
         if joining is not None:
             # Its Job runs without it. Its number stays taken, so that others may join after it.
             joining.seats[worker.worker] = Seat(worker, "", (), over=True)
     known = {attempt.name for attempt in book.attempts.values()}
-    return Found(tuple(lost), tuple(name for name in jobs if name not in known))
+    unexpected = tuple(name for name in jobs if name not in known)
+    return Found(tuple(finished), tuple(lost), unexpected)
+
+
+def indexes(text: str) -> frozenset[int]:
+    """Return the numbers that a Job's status says in short.
+
+    >>> sorted(indexes("0,2-4")), sorted(indexes(""))
+    ([0, 2, 3, 4], [])
+    """
+    found: set[int] = set()
+    for part in text.split(",") if text else ():
+        first, _, last = part.partition("-")
+        found.update(range(int(first), int(last or first) + 1))
+    return frozenset(found)
 
 
 async def why_missing(

@@ -127,6 +127,8 @@ class KubernetesRuntime:
         self._room.opened()
         for pod in list(self._following.pods):
             self._pod_changed(pod, False)
+        for worker in found.finished:
+            self._events.put_nowait(WorkerEnded(worker, time.time(), 0, EndedBy.ITSELF))
         for worker in found.lost:
             text = "the scheduler was restarted before its pods were made"
             self._events.put_nowait(WorkerEnded(worker, time.time(), None, EndedBy.LOST, text))

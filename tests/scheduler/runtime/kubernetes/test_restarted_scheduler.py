@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from benchpool_scheduler.contract_kubernetes import attempt_name
 from benchpool_scheduler.kube import kinds
 from benchpool_scheduler.runtime import EndedBy, WorkerId
 from benchpool_scheduler.runtime.kubernetes import manifests
@@ -35,6 +36,30 @@ async def test_an_end_while_it_was_away_is_told(stand: Stand) -> None:
     after = await stand.restarted([worker])
     (told,) = await after.ended(worker)
     assert told.exit_code == 7
+
+
+async def test_a_good_end_is_told_though_its_pod_was_deleted_while_it_was_away(
+    stand: Stand,
+) -> None:
+    a, b, _ = stand.nodes
+    first, second = await stand.run(launches([(a, (0,)), (b, (0,))]))
+    await stand.close()
+    space, name = stand.settings.namespace, attempt_name(first.job, 1)
+    pod, _ = await stand.pods(first.job)
+    ends = {"metadata": {"annotations": {"tests/exit": "0"}}}
+    await stand.connection.patch(kinds.PODS, pod["metadata"]["name"], ends, namespace=space)
+
+    async def counted() -> bool:
+        job = await stand.connection.get(kinds.JOBS, name, namespace=space)
+        return bool(job["status"].get("completedIndexes") == "0")
+
+    await stand.until(counted)
+    await stand.connection.delete(kinds.PODS, pod["metadata"]["name"], namespace=space)
+    await stand.until_pods(first.job, 1)
+    after = await stand.restarted([first, second])
+    (told,) = await after.ended(first)
+    assert (told.exit_code, told.by) == (0, EndedBy.ITSELF)
+    assert [event for event in after.told if event.worker == second] == await after.started(second)
 
 
 async def test_a_worker_without_a_trace_is_lost(stand: Stand) -> None:
