@@ -13,8 +13,9 @@ from playwright.sync_api import expect
 
 from benchpool_scheduler.testing import small_network
 from benchpool_scheduler.testing.people import PATIENCE_MS, Person
+from benchpool_scheduler.testing.workstation import RunningWorkstation
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
 
 def uninterrupted(folder: Path) -> str:
@@ -35,8 +36,9 @@ def begin(person: Person) -> Person:
 
 
 def test_susan_borrows_gives_back_and_finishes_with_the_result_of_an_uninterrupted_run(
-    person: Callable[..., Person], tmp_path: Path
+    workstation: RunningWorkstation, person: Callable[..., Person], tmp_path: Path
 ) -> None:
+    workstation.clear()
     expected = uninterrupted(tmp_path)
     susan, joe, jemma = person("susan"), person("joe"), person("jemma")
     (susan.home / "train.ipynb").write_text(small_network.notebook(small_network.ALONE))
