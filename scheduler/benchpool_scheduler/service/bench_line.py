@@ -115,9 +115,15 @@ class Line:
         self.site.bench_line = len(here)
         return sorted(here, key=lambda it: (it.since, it.id))
 
-    def keeps(self, place: str) -> bool:
-        """Tell whether somebody still has the place with this id."""
-        return any(waiting.id == place for waiting in self._places.values())
+    def keeps(self, place: str, request: contract.LeaseRequest) -> bool:
+        """Tell whether the start that asks still has the place with this id.
+
+        A later start of the same server takes its place over.
+        """
+        return any(
+            waiting.id == place and waiting.request.spawn == request.spawn
+            for waiting in self._places.values()
+        )
 
     def has(self, request: contract.LeaseRequest) -> bool:
         """Tell whether a server is in line already."""

@@ -88,7 +88,8 @@ class Leases:
                     await changed.wait()
             except TimeoutError:
                 break
-            if not self._line.keeps(found.id) and self._held_for(asked.lease) is None:
+            kept = self._line.keeps(found.id, asked.lease)
+            if not kept and self._held_for(asked.lease) is None:
                 break  # it has left the line meanwhile, and must not come back by this question
             before, changed = found, self._changed
             found = await whole(self._hold_or_wait(asked))

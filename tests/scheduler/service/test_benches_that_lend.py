@@ -392,3 +392,27 @@ async def test_a_real_job_gives_its_gpu_back_and_goes_on_when_the_bench_is_empty
         assert [it.rule for it in now.preemptions] == ["R3"]
         await pool.release(HUB, held.id)
         assert (await reached(pool, job.id, State.RUNNING)).attempt == 2
+
+
+async def test_a_later_start_of_a_server_takes_its_place_over_from_one_that_still_asks(
+    tmp_path: Path,
+) -> None:
+    # The Hub was killed while it asked; another asks before the first connection is known to end.
+    runtime = ScriptedRuntime(devices(2))
+    async with opened(make_pool(tmp_path, configuration=lending(), runtime=runtime)) as pool:
+        other = lease(await pool.wait_in_line(HUB, line("zoe", gpus=2)))
+        asked = LineRequest(lease=line(gpus=2, spawn="1").lease, hold_s=10)
+        before = asyncio.ensure_future(pool.wait_in_line(HUB, asked))
+        await until_waiting(pool)
+        after = asyncio.ensure_future(asked_until_held(pool, line(gpus=2, spawn="2")))
+        for _ in range(20):  # steps of the loop, until the second has asked
+            await asyncio.sleep(0)
+        await pool.release(HUB, other.id)
+        assert len((await after).gpus) == 2
+        assert (await before).lease is None
+
+
+async def until_waiting(pool: Pool) -> None:
+    async with asyncio.timeout(10):
+        while not pool.line(ADMIN):
+            await asyncio.sleep(0)
