@@ -1,0 +1,96 @@
+"""What a kubelet says of the image that a notebook runs, and a job in that very image."""
+
+from __future__ import annotations
+
+import subprocess
+from typing import Any
+
+import pytest
+
+from benchpool_cluster import pods
+from benchpool_cluster.cluster import Cluster
+from benchpool_scheduler.runtime.kubernetes.volumes import WHOSE
+from benchpool_scheduler.testing.pods import launches
+from benchpool_scheduler.testing.real_pods import Bundle, RealStand
+
+pytestmark = pytest.mark.kubernetes
+
+WAIT = "import time; time.sleep(120)"
+
+
+def ctr(cluster: Cluster, node: int, *words: str) -> str:
+    """Ask the container runtime of a node."""
+    command = ["ctr", "--address", str(cluster.nodes[node].socket), "--namespace", "k8s.io"]
+    return subprocess.run(
+        [*command, "images", *words], check=True, capture_output=True, text=True
+    ).stdout
+
+
+def digest_of(cluster: Cluster, image: str) -> str:
+    """Return the digest that the nodes have an image by."""
+    (row,) = [
+        line.split() for line in ctr(cluster, 0, "list").splitlines() if line.startswith(image)
+    ]
+    return next(word for word in row if word.startswith("sha256:"))
+
+
+def notebook(name: str, image: str) -> dict[str, Any]:
+    """Return a notebook pod of susan's."""
+    pod = pods.python_pod(name, WAIT, node="node-1", labels={WHOSE: "susan"})
+    pod["metadata"]["annotations"] = {WHOSE: "susan"}
+    (container,) = pod["spec"]["containers"]
+    container |= {"name": "notebook", "image": image, "securityContext": CONFINED}
+    return pod
+
+
+CONFINED = {
+    "allowPrivilegeEscalation": False,
+    "capabilities": {"drop": ["ALL"]},
+    "runAsNonRoot": True,
+    "runAsUser": 1000,
+    "seccompProfile": {"type": "RuntimeDefault"},
+}
+
+
+async def test_a_job_runs_by_the_digest_that_the_notebooks_kubelet_names(
+    real: RealStand, real_space: pods.Space, cluster: Cluster, agent_image: str
+) -> None:
+    image = agent_image
+    # Loaded into the nodes by hand, as here, an image has no digest that others could pull.
+    real_space.run(notebook("loaded", image))
+
+    async def known() -> bool:
+        return "no running notebook" not in real.runtime.pinned("susan", image).why
+
+    await real.until(known)
+    found = real.runtime.pinned("susan", image)
+    assert (found.image, found.why[:24]) == (image, "it was loaded into the n")
+    real_space.cluster.access.delete(real_space.path("pods", "loaded"), 0)
+
+    # With a digest of its repository, as every pull leaves one behind, it has.
+    pulled = f"{image.rpartition(':')[0]}@{digest_of(cluster, image)}"
+    for node in range(2):
+        ctr(cluster, node, "tag", "--force", image, pulled)
+    real_space.run(notebook("pulled", image))
+
+    async def pinned() -> bool:
+        return real.runtime.pinned("susan", image).image == pulled
+
+    await real.until(pinned)
+    bundle = Bundle(train_py="print('in the same image')")
+    real.bundle.add(bundle)
+    (launch,) = launches(
+        [("node-2", (0,))],
+        argv=("python3", "train.py"),
+        files=bundle.files,
+        image=real.runtime.pinned("susan", image).image,
+    )
+    (worker,) = await real.run([launch])
+    (told,) = await real.ended(worker)
+    assert told.exit_code == 0
+    assert "in the same image" in await real.log(worker)
+    (pod,) = await real.pods(worker.job)
+    worker_container = next(c for c in pod["spec"]["containers"] if c["name"] == "worker")
+    assert worker_container["image"] == pulled
+    (status,) = [s for s in pod["status"]["containerStatuses"] if s["name"] == "worker"]
+    assert status["imageID"].endswith(digest_of(cluster, image))
