@@ -33,6 +33,7 @@ from benchpool_spawner.kube_requests import (
     gpu_requests,
     wish_of,
 )
+from benchpool_spawner.kube_watching import untiring
 from benchpool_spawner.mixin import QuotaMixin
 from benchpool_spawner.refusal import StartRefused
 
@@ -320,6 +321,12 @@ class BenchpoolKubeSpawner(QuotaMixin, KubeSpawner):  # type: ignore[misc]
         if event is not None:
             more["raw_event"] = event
         self._steps.add(told.text, told.percent, **more)
+
+    # ------------------------------------------------------------------ watching
+
+    async def _start_reflector(self, kind: str, reflector_class: Any, **settings: Any) -> Any:
+        """Start KubeSpawner's reflector, as one that outlasts the API server being away."""
+        return await super()._start_reflector(kind, untiring(reflector_class), **settings)
 
     # ------------------------------------------------------------------ ending
 

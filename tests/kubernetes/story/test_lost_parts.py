@@ -150,6 +150,8 @@ def test_while_the_api_server_is_away_for_two_minutes_no_job_dies_and_all_conver
         later = submit(site, "joe", 5)
         assert lives(running(site, long)) == lives(long_pod)
         assert lives(site.notebook("jemma")) == lives(notebook)
+        site.stop_notebook("jemma")  # the Hub hears that its pod is gone, and
+        site.start_notebook("jemma", gpus=1)  # that the next one is ready
         for job in (later, long):
             site.wait_job(job, "succeeded")
         assert [it["metadata"]["uid"] for it in site.workers(short)] == [
@@ -158,3 +160,4 @@ def test_while_the_api_server_is_away_for_two_minutes_no_job_dies_and_all_conver
         ran_once(record, long, short, later)
         for part, count in (("hub", 1), ("proxy", 1), ("scheduler", 2)):
             parts.wait_whole(site, part, count)
+        site.stop_notebook("jemma")
