@@ -46,6 +46,10 @@ class Commands:
         wish = self._wish(Intent.PAUSE, f"Told to go on with {workers} workers", caller, None)
         await self._do(lambda draft: lifecycle.scale(draft, job, workers, wish))
 
+    async def prioritise(self, job: str, priority: int) -> None:
+        """Let a job have this priority from now on. Errors: Refused, Unavailable."""
+        await self._do(lambda draft: lifecycle.prioritise(draft, job, priority))
+
     async def _do(self, command: Callable[[Draft], None]) -> None:
         async with self._ledger.turn:
             draft = Draft(self._ledger)

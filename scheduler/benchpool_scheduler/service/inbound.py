@@ -28,6 +28,7 @@ from benchpool_scheduler.store.inbound import (
     JobGone,
     JobWritten,
     LeaseGone,
+    PriorityWritten,
     SuspendWritten,
     WorkersWritten,
     Written,
@@ -120,6 +121,8 @@ class InboundJobs:
                 await self._commands.resume(SOMEBODY, job, None)
             case WorkersWritten(id=job, workers=workers):
                 await self._commands.scale(SOMEBODY, job, workers)
+            case PriorityWritten(id=job, priority=priority):
+                await self._commands.prioritise(job, priority)
             case JobGone(id=job):
                 await self._end(job)
 

@@ -119,6 +119,15 @@ def scale(draft: Draft, job_id: str, workers: int, wish: Wish) -> None:
         shrink(draft, job_id, gone, wish)
 
 
+def prioritise(draft: Draft, job_id: str, priority: int) -> None:
+    """Give a job another turn inside its project (R11). Errors: Refused when it has ended."""
+    job = draft.job(job_id)
+    if job.priority == priority:
+        return
+    _require(job, states.CancelAsked, "given another priority")
+    draft.save_job(replace(job, priority=priority))
+
+
 def pause(draft: Draft, job_id: str, wish: Wish) -> None:
     """Pause a job for its user. Errors: Refused when it has ended."""
     job = draft.job(job_id)

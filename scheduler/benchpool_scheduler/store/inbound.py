@@ -47,6 +47,13 @@ class WorkersWritten(Struct, frozen=True):
     workers: int
 
 
+class PriorityWritten(Struct, frozen=True):
+    """Somebody wants an accepted job to have this priority from now on."""
+
+    id: str
+    priority: int
+
+
 class JobGone(Struct, frozen=True):
     """Somebody deleted an accepted job: it ends, and nothing of it is kept."""
 
@@ -59,7 +66,7 @@ class LeaseGone(Struct, frozen=True):
     id: str
 
 
-Written = JobWritten | SuspendWritten | WorkersWritten | JobGone | LeaseGone
+Written = JobWritten | SuspendWritten | WorkersWritten | PriorityWritten | JobGone | LeaseGone
 
 
 @runtime_checkable

@@ -146,10 +146,12 @@ class Site:
         return self.notebook(user)
 
     def stop_notebook(self, user: str) -> None:
-        """Stop a user's server, and wait until its pod is gone."""
+        """Stop a user's server, and wait until its pod is gone and the Hub knows of it."""
         with self.hub() as hub:
             hub.delete(f"/users/{user}/server")
-        self.access.wait_gone(self.space.path("pods", f"jupyter-{user}"), 120)
+            self.access.wait_gone(self.space.path("pods", f"jupyter-{user}"), 120)
+            if not until(lambda: not hub.get(f"/users/{user}").json()["servers"], 60):
+                raise NotReady(f"{user}'s server stays: {hub.get(f'/users/{user}').text}")
 
     def notebook(self, user: str) -> Object:
         """The pod of a user's server."""
@@ -227,6 +229,10 @@ class Site:
 
         if not until(lambda: not alive(), 120):
             raise NotReady(f"these pods are still there after 120 s: {', '.join(alive())}")
+        with self.hub() as hub:
+            # The Hub may hear of it a little later, and starts no server that it still stops.
+            if not until(lambda: not any(u["servers"] for u in hub.get("/users").json()), 60):
+                raise NotReady(f"servers stay: {hub.get('/users').text}")
 
 
 def state_of(job: Object) -> str:

@@ -19,6 +19,7 @@ from benchpool_scheduler.store.inbound import (
     JobGone,
     JobWritten,
     LeaseGone,
+    PriorityWritten,
     SuspendWritten,
     WorkersWritten,
     Written,
@@ -39,7 +40,7 @@ from benchpool_scheduler.testing.pools import (
 )
 from benchpool_scheduler.testing.scripted import ScriptedRuntime, devices
 
-FIRST, SECOND = "a" * 26, "b" * 26
+FIRST, SECOND, THIRD = "a" * 26, "b" * 26, "c" * 26
 
 
 class SharedStore(SqliteStore):
@@ -220,6 +221,22 @@ async def test_a_gang_that_runs_as_a_whole_stays_whole_and_one_that_waits_is_sca
     assert (job.workers, job.min_workers) == (1, 1)
     first = site.pool.job(ADMIN, FIRST).job
     assert (first.workers, first.state) == (2, State.RUNNING)
+
+
+async def test_a_priority_that_is_written_changes_whose_turn_it_is(site: Site) -> None:
+    site.write(FIRST, sleeper(gpus=4))
+    await site.has(FIRST)
+    await reached(site.pool, FIRST, State.RUNNING)
+    for job in (SECOND, THIRD):
+        site.write(job, sleeper(gpus=4))
+        await site.has(job)
+    site.store.inbox.put_nowait(PriorityWritten(THIRD, 40))
+    site.store.inbox.put_nowait(PriorityWritten(SECOND, 30))
+    await until(site.pool, SECOND, lambda job: job.priority == 30)
+    (worker,) = await site.runtime.until_launched(1)
+    site.runtime.end(worker, 0)
+    await reached(site.pool, THIRD, State.RUNNING)
+    assert site.pool.job(ADMIN, SECOND).job.state is State.QUEUED
 
 
 async def test_a_lease_whose_object_was_deleted_stays_while_its_server_may_be_there(

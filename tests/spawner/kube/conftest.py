@@ -133,9 +133,9 @@ class Admitter:
         self.access.call("PATCH", path, patch, "json")
 
 
-@pytest.fixture(scope="session")
-def access(control_plane: ControlPlane) -> Access:
-    """The API server, with two nodes of GPUs."""
+@pytest.fixture(scope="module")
+def access(control_plane: ControlPlane) -> Iterator[Access]:
+    """The API server, with two nodes of GPUs; they go again, since others count its nodes."""
     found = control_plane.access
     for name in NODES:
         kwok_nodes.add(found, name, gpus=4, labels={"pool": name})
@@ -143,7 +143,10 @@ def access(control_plane: ControlPlane) -> Access:
     status = "/api/v1/nodes/gpu-2/status"
     room = {MIG: "2"}
     found.patch(status, {"status": {"capacity": room, "allocatable": room}})
-    return found
+    yield found
+    for name in NODES:
+        kwok_nodes.remove(found, name)
+        found.wait_gone(f"{kwok_nodes.NODES}/{name}", 30)
 
 
 @pytest.fixture(scope="module")

@@ -49,7 +49,8 @@ class Held:
         name: Of the object. ``spec``: its spec as JSON.
         version: The resource version as we know it, empty before the object is there.
         revision: Grows with each change here; ``written``: the one that the API server has.
-        suspend: The value of ``spec.suspend`` that was told last; ``workers`` likewise.
+        suspend: The value of ``spec.suspend`` that was told last; ``workers`` and ``priority``
+            likewise.
         gone: The object was deleted; there is nothing to write to any more.
         edited: The object says otherwise now; ``refused`` is the last edit that was put back.
     """
@@ -64,6 +65,7 @@ class Held:
     written: int = 0
     suspend: bool = False
     workers: int = 0
+    priority: int = 0
     gone: bool = False
     edited: bool = False
     refused: EditRefused | None = None

@@ -1,8 +1,9 @@
 """What people write with kubectl, as events for the service: pure but for the watch.
 
 A job that was created in Kubernetes is told once, with the id that follows from its UID, and again
-after each edit while it is refused. Of an accepted job only ``suspend`` and ``workers`` are heard,
-and that it was deleted. What was written while nobody listened is told at the start.
+after each edit while it is refused. Of an accepted job only ``suspend``, ``workers`` and
+``priority`` are heard, and that it was deleted. What was written while nobody listened is told at
+the start.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from benchpool_scheduler.resources.submissions import as_submission
 from benchpool_scheduler.store.inbound import (
     JobGone,
     JobWritten,
+    PriorityWritten,
     SuspendWritten,
     WorkersWritten,
     Written,
@@ -82,6 +84,7 @@ class Read(Struct, frozen=True):
 class _Wish(Struct, frozen=True):
     suspend: bool = False
     workers: int = 1
+    priority: int = 50
 
 
 @dataclass(slots=True)
@@ -100,6 +103,7 @@ class Offer:
     spec: bytes
     suspend: bool
     workers: int
+    priority: int
     created: float
 
 
@@ -113,6 +117,7 @@ class Seen(Struct, frozen=True):
     generation: int
     suspend: bool
     workers: int
+    priority: int
     epoch: int
     revision: int
     refused: bool
@@ -146,6 +151,7 @@ def seen(read: Read, held: Held | None = None) -> Seen | None:
             bytes(read.spec),
             wish.suspend,
             wish.workers,
+            wish.priority,
             read.created,
         )
     return Seen(
@@ -156,6 +162,7 @@ def seen(read: Read, held: Held | None = None) -> Seen | None:
         about.generation or 0,
         wish.suspend,
         wish.workers,
+        wish.priority,
         read.status.epoch,
         read.status.revision,
         read.refused,
@@ -180,6 +187,7 @@ def found(read: Read, it: Seen, spec: TrainingJobSpec) -> Held:
         written=max(1, it.revision),
         suspend=read.status.suspend if read.status.id is not None else it.suspend,
         workers=image.job.workers,
+        priority=image.job.priority,
     )
 
 
@@ -202,6 +210,9 @@ def hear(it: Seen, held: Held | None, offers: dict[str, Offer]) -> Iterator[Writ
         if it.workers != held.workers:
             held.workers = it.workers
             yield WorkersWritten(it.id, it.workers)
+        if it.priority != held.priority:
+            held.priority = it.priority
+            yield PriorityWritten(it.id, it.priority)
         return
     if it.offer is None:
         return

@@ -224,7 +224,7 @@ class KubernetesStore:
         self._offers.pop(offer.id, None)
         held.name, held.uid, held.version = offer.name, offer.uid, offer.version
         held.generation, held.spec, held.suspend = offer.generation, offer.spec, offer.suspend
-        held.workers = offer.workers
+        held.workers, held.priority = offer.workers, offer.priority
         now = self._reflector.items.get((self._namespace, offer.name))
         if now is None or now.uid != offer.uid:
             held.gone = True
@@ -240,6 +240,7 @@ class KubernetesStore:
             bundle = await self._uploads.bundle(submission.files)
         spec = as_spec(submission, job.user, job.name, job.project, bundle)
         held.spec, held.workers = msgspec.json.encode(spec), spec.workers
+        held.priority = spec.priority
         about = metadata_of(job)
         await self._writer.create(held, envelope(JOBS, about, spec=msgspec.Raw(held.spec)))
 

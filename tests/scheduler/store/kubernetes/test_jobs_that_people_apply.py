@@ -20,6 +20,7 @@ from benchpool_scheduler.store.inbound import (
     JobGone,
     JobWritten,
     LeaseGone,
+    PriorityWritten,
     SuspendWritten,
     WorkersWritten,
     Written,
@@ -240,6 +241,30 @@ async def test_a_job_that_was_scaled_is_told_once_and_also_when_nobody_listened(
     again = make_store()
     assert [it.workers for it in (await again.open()).jobs] == [4]
     assert await following(again.written()) == WorkersWritten(told.id, 3)
+
+
+async def test_a_priority_that_was_written_is_told_once_and_also_when_nobody_listened(
+    make_store: MakeStore, connection: Connection, namespace: str
+) -> None:
+    store = make_store()
+    await store.open()
+    news = store.written()
+    await apply(connection, namespace, "one")
+    told = await following(news)
+    assert isinstance(told, JobWritten)
+    record = record_of(told)
+    await store.commit(AddJob(record, told.submission))
+    await connection.patch(JOBS, "one", {"spec": {"priority": 70}}, namespace=namespace)
+    assert await following(news) == PriorityWritten(told.id, 70)
+    await store.commit(SaveJob(replace(record, priority=70)))
+    await connection.patch(JOBS, "one", {"spec": {"suspend": True}}, namespace=namespace)
+    assert await following(news) == SuspendWritten(told.id, suspend=True)
+    await store.close()
+
+    await connection.patch(JOBS, "one", {"spec": {"priority": 80}}, namespace=namespace)
+    again = make_store()
+    (job,) = (await again.open()).jobs
+    assert job.priority == 80
 
 
 async def test_a_lease_whose_object_was_deleted_is_told_and_made_again_as_it_was(
