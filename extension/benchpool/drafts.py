@@ -209,6 +209,10 @@ def command(draft: Draft) -> str:
     ):
         if value != usual:
             words += [option, str(value)]
+    for model in submission.gpu_models:
+        words += ["--gpu-model", model]
+    if submission.spread:
+        words.append("--spread")
     if isinstance(entry, ScriptEntry):
         return shlex.join(["benchpool", "submit", *words, entry.path, *entry.args])
     if draft.submission.source and draft.submission.source.kind == "notebook":

@@ -29,7 +29,8 @@ def register(ipython: Any) -> None:
 def train(ipython: Any, line: str, cell: str) -> Job | None:
     """Send a cell to the training pool.
 
-    Options: ``--gpus G --workers W --project P --name N --priority P --time-limit SECONDS``.
+    Options: ``--gpus G --workers W --project P --name N --priority P --time-limit SECONDS``, also
+    ``--gpu-model M`` (best first, may be repeated) and ``--spread``.
     """
     from benchpool import handles
     from benchpool_scheduler.errors import BenchpoolError
@@ -66,6 +67,8 @@ def read_options(line: str) -> Wish:
         name=options.name,
         time_limit_s=options.time_limit,
         priority=options.priority,
+        gpu_models=options.gpu_models,
+        spread=options.spread,
         key=uuid.uuid4().hex,
     )
 
@@ -113,6 +116,8 @@ class _Parser(argparse.ArgumentParser):
         self.add_argument("--name")
         self.add_argument("--priority", type=int)
         self.add_argument("--time-limit", type=int, dest="time_limit")
+        self.add_argument("--gpu-model", action="append", default=[], dest="gpu_models")
+        self.add_argument("--spread", action="store_true")
 
     def error(self, message: str) -> NoReturn:
         from benchpool_scheduler.errors import InvalidInput

@@ -3,7 +3,7 @@
  * request. Pure; the dialog draws it, `sending.ts` carries it out.
  */
 import { ranges } from './format';
-import type { ILiveCell, IPreparation, IProblem, ISendRequest, SendKind } from './tokens';
+import type { ILiveCell, IPreparation, IProblem, ISendRequest, IStatus, SendKind } from './tokens';
 
 /** The thing a dialog was opened on. */
 export interface ISubject {
@@ -22,6 +22,10 @@ export interface IDraft {
   args: string;
   timeLimit: string;
   priority: string;
+  /** The one model that will do; empty for any. */
+  gpuModel: string;
+  /** Each worker wants a node of its own, where that is possible. */
+  spread: boolean;
   /** Cells whose inclusion the user has chosen by hand. */
   toggles: Readonly<Record<string, boolean>>;
 }
@@ -35,6 +39,8 @@ export interface IMemory {
   args?: string;
   timeLimit?: string;
   priority?: string;
+  gpuModel?: string;
+  spread?: boolean;
 }
 
 export const MAX_GPUS = 1024;
@@ -52,6 +58,8 @@ export function begin(kind: SendKind, memory: unknown): IDraft {
     args: text(known.args),
     timeLimit: text(known.timeLimit),
     priority: text(known.priority),
+    gpuModel: text(known.gpuModel),
+    spread: known.spread === true,
     toggles: {}
   };
 }
@@ -64,7 +72,9 @@ export function remember(draft: IDraft): IMemory {
     ...(draft.project ? { project: draft.project } : {}),
     ...(draft.args ? { args: draft.args } : {}),
     ...(draft.timeLimit ? { timeLimit: draft.timeLimit } : {}),
-    ...(draft.priority ? { priority: draft.priority } : {})
+    ...(draft.priority ? { priority: draft.priority } : {}),
+    ...(draft.gpuModel ? { gpuModel: draft.gpuModel } : {}),
+    ...(draft.spread ? { spread: true } : {})
   };
 }
 
@@ -77,7 +87,7 @@ function text(value: unknown): string {
   return typeof value === 'string' ? value : '';
 }
 
-export type Field = 'gpus' | 'workers' | 'args' | 'timeLimit' | 'priority';
+export type Field = 'gpus' | 'workers' | 'args' | 'timeLimit' | 'priority' | 'gpuModel' | 'spread';
 
 /** Faults of the answers themselves, by field; each a sentence. */
 export function faults(draft: IDraft): Partial<Record<Field, string>> {
@@ -117,7 +127,9 @@ export function toRequest(subject: ISubject, draft: IDraft): ISendRequest {
     project: draft.project,
     name: draft.name.trim() || null,
     time_limit_s: parseDuration(draft.timeLimit) ?? null,
-    priority: draft.priority === '' ? null : Number(draft.priority)
+    priority: draft.priority === '' ? null : Number(draft.priority),
+    gpu_models: draft.gpuModel === '' ? [] : [draft.gpuModel],
+    spread: draft.spread && draft.workers > 1
   };
 }
 
@@ -136,6 +148,20 @@ function requestCells(subject: ISubject, draft: IDraft): ILiveCell[] | null {
       ? { ...cell, cell_type: 'raw', selected: false }
       : { ...cell, selected: isNotebook || cell.selected || choice === true };
   });
+}
+
+/**
+ * The GPU models that can be chosen, in alphabetical order; with the one that was chosen before,
+ * also when no machine has it any more.
+ */
+export function modelChoices(status: IStatus | null, chosen: string): string[] {
+  const there = new Set((status?.gpus ?? []).map(gpu => gpu.model));
+  return [...(chosen ? there.add(chosen) : there)].sort();
+}
+
+/** Whether there are several nodes with GPUs to spread workers over. */
+export function hasNodes(status: IStatus | null): boolean {
+  return new Set((status?.gpus ?? []).map(gpu => gpu.node)).size > 1;
 }
 
 /** Split a line of arguments as a shell would, without expanding anything; null if unclosed. */

@@ -98,7 +98,7 @@ function SendForm({ sending, model, onDone }: IFormProps): React.JSX.Element {
           <StartsRow sending={sending} />
           <FindsRow sending={sending} />
           <SavesRow sending={sending} />
-          <MoreFold sending={sending} />
+          <MoreFold sending={sending} status={model.status} />
           <TwinFold command={sending.preparation?.command ?? ''} />
           <Problems sending={sending} />
         </div>

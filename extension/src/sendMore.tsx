@@ -2,13 +2,18 @@
  * The fold of the send dialog: name, workers, limits, and what the job will find.
  */
 import * as React from 'react';
-import { MAX_WORKERS } from './draft';
+import { hasNodes, MAX_WORKERS, modelChoices } from './draft';
 import { count, size } from './format';
 import { faultOf, Row, TextRow } from './sendFields';
 import type { Sending } from './sending';
-import type { IPreparation } from './tokens';
+import type { IPreparation, IStatus } from './tokens';
 
-export function MoreFold({ sending }: { sending: Sending }): React.JSX.Element {
+interface IMoreProps {
+  sending: Sending;
+  status: IStatus | null;
+}
+
+export function MoreFold({ sending, status }: IMoreProps): React.JSX.Element {
   const { preparation, draft } = sending;
   const fault = faultOf(sending, 'workers');
   return (
@@ -36,12 +41,10 @@ export function MoreFold({ sending }: { sending: Sending }): React.JSX.Element {
           onChange={event => sending.update({ workers: event.target.valueAsNumber })}
         />
         <span className="bp-Form-note">processes that train together, each with these GPUs</span>
-        {fault && (
-          <div className="bp-Fault" role="alert">
-            {fault}
-          </div>
-        )}
+        <Fault text={fault} />
       </Row>
+      <SpreadRow sending={sending} status={status} />
+      <ModelRow sending={sending} status={status} />
       <TextRow
         sending={sending}
         field="timeLimit"
@@ -59,6 +62,61 @@ export function MoreFold({ sending }: { sending: Sending }): React.JSX.Element {
       <Facts preparation={preparation} />
     </details>
   );
+}
+
+/** Shown where there is a choice: several workers, and several nodes. */
+function SpreadRow({ sending, status }: IMoreProps): React.JSX.Element | null {
+  const { draft } = sending;
+  const fault = faultOf(sending, 'spread');
+  return draft.workers > 1 && (draft.spread || hasNodes(status)) ? (
+    <Row label="Nodes">
+      <label className="bp-Choice-item">
+        <input
+          data-testid="benchpool-spread"
+          type="checkbox"
+          checked={draft.spread}
+          onChange={event => sending.update({ spread: event.target.checked })}
+        />
+        <span>a node of its own for each worker where possible</span>
+      </label>
+      <Fault text={fault} />
+    </Row>
+  ) : null;
+}
+
+/** Shown where the pool has several models. */
+function ModelRow({ sending, status }: IMoreProps): React.JSX.Element | null {
+  const { draft } = sending;
+  const models = modelChoices(status, draft.gpuModel);
+  const fault = faultOf(sending, 'gpuModel', 'gpu_models');
+  return models.length > 1 ? (
+    <Row label="GPU model" htmlFor="benchpool-gpu-model">
+      <select
+        id="benchpool-gpu-model"
+        data-testid="benchpool-gpu-model"
+        className="jp-mod-styled"
+        value={draft.gpuModel}
+        aria-invalid={Boolean(fault)}
+        onChange={event => sending.update({ gpuModel: event.target.value })}
+      >
+        <option value="">any</option>
+        {models.map(model => (
+          <option key={model} value={model}>
+            {model}
+          </option>
+        ))}
+      </select>
+      <Fault text={fault} />
+    </Row>
+  ) : null;
+}
+
+function Fault({ text }: { text: string | undefined }): React.JSX.Element | null {
+  return text ? (
+    <div className="bp-Fault" role="alert">
+      {text}
+    </div>
+  ) : null;
 }
 
 function moreHint(preparation: IPreparation | null): string {

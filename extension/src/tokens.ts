@@ -117,7 +117,7 @@ export interface IQuota {
 export interface IStatus {
   text: string;
   simulated: boolean;
-  gpus: { uuid: string; model: string }[];
+  gpus: { uuid: string; model: string; node: string }[];
   queue_length: number;
   running: number;
   health: { ok: boolean; problems: string[] };
@@ -161,6 +161,8 @@ export interface ISendRequest {
   name: string | null;
   time_limit_s: number | null;
   priority: number | null;
+  gpu_models: string[];
+  spread: boolean;
 }
 
 export interface IPreparedCell {

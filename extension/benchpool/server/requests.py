@@ -53,6 +53,8 @@ class SendRequest(Struct, frozen=True, forbid_unknown_fields=True):
     name: Name | None = None
     time_limit_s: Seconds | None = None
     priority: Priority | None = None
+    gpu_models: Annotated[list[Name], Meta(max_length=32)] = []
+    spread: bool = False
     key: Annotated[str, Meta(min_length=1, max_length=200)] | None = None
 
     def wish(self) -> Wish:
@@ -64,6 +66,8 @@ class SendRequest(Struct, frozen=True, forbid_unknown_fields=True):
             name=self.name,
             time_limit_s=self.time_limit_s,
             priority=self.priority,
+            gpu_models=self.gpu_models,
+            spread=self.spread,
             key=self.key or "",
         )
 

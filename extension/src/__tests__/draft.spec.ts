@@ -1,5 +1,5 @@
 import * as draft from '../draft';
-import { preparation } from './builders';
+import { preparation, status } from './builders';
 
 const CELLS = ['# title', 'import numpy', 'x = 1', 'train(x)', 'plot(x)'].map((source, i) => ({
   id: `c${i}`,
@@ -64,8 +64,42 @@ describe('a request', () => {
     expect(request).toMatchObject({
       args: ['--lr', '1e-3', 'two words'],
       cells: null,
-      priority: 70
+      priority: 70,
+      gpu_models: [],
+      spread: false
     });
+  });
+
+  it('says the model, and spreads only what has several workers', () => {
+    const mine = { ...draft.begin('script', null), gpuModel: 'H100', spread: true };
+    expect(draft.toRequest(SUBJECT, mine)).toMatchObject({ gpu_models: ['H100'], spread: false });
+    expect(draft.toRequest(SUBJECT, { ...mine, workers: 2 }).spread).toBe(true);
+  });
+});
+
+describe('what the pool lets choose', () => {
+  const gpu = (model: string, node: string) => ({ uuid: `${node}/${model}`, model, node });
+  const pool = { ...status(), gpus: [gpu('H100', 'n1'), gpu('A100', 'n1'), gpu('H100', 'n1')] };
+
+  it('is each model once, and one chosen before', () => {
+    expect(draft.modelChoices(pool, '')).toEqual(['A100', 'H100']);
+    expect(draft.modelChoices(pool, 'V100')).toEqual(['A100', 'H100', 'V100']);
+    expect(draft.modelChoices(null, '')).toEqual([]);
+  });
+
+  it('is nodes where there are several', () => {
+    expect(draft.hasNodes(pool)).toBe(false);
+    expect(draft.hasNodes({ ...pool, gpus: [...pool.gpus, gpu('H100', 'n2')] })).toBe(true);
+    expect(draft.hasNodes(null)).toBe(false);
+  });
+
+  it('is remembered when it was chosen', () => {
+    const mine = { ...draft.begin('cells', null), gpuModel: 'H100', spread: true };
+    expect(draft.begin('cells', draft.remember(mine))).toMatchObject({
+      gpuModel: 'H100',
+      spread: true
+    });
+    expect(draft.remember(draft.begin('cells', null))).toEqual({ gpus: 1 });
   });
 });
 

@@ -115,5 +115,7 @@ def test_options_are_words_of_a_shell() -> None:
         60,
         3,
     )
+    wish = read_options("--workers 2 --spread --gpu-model H100 --gpu-model A100")
+    assert (wish.spread, wish.gpu_models) == (True, ["H100", "A100"])
     with pytest.raises(InvalidInput, match="invalid int value: 'two'"):
         read_options("--gpus two")

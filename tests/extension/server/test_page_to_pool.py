@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 import time
 import uuid
@@ -88,6 +89,22 @@ def test_the_dialog_learns_what_would_be_sent_and_when_it_would_start(
         "found": False,
         "text": "no checkpoint seen: starts again from the beginning when paused",
     }
+
+
+def test_model_and_spread_go_with_the_job_and_into_the_words_for_a_terminal(
+    server: NotebookServer,
+) -> None:
+    (server.root / "train.py").write_text("print(1)\n")
+    (model,) = {gpu["model"] for gpu in made(server.page.get("benchpool/api/v1/status"))["gpus"]}
+    wish = {"workers": 2, "gpu_models": [model], "spread": True}
+    said = made(server.page.post("benchpool/prepare", json=body("script", "train.py", **wish)))
+    assert said["command"] == (
+        f"benchpool submit --gpus 1 --workers 2 --gpu-model {shlex.quote(model)} --spread train.py"
+    )
+    assert said["refusal"] is None
+    other = {"gpu_models": ["no such model"]}
+    said = made(server.page.post("benchpool/prepare", json=body("script", "train.py", **other)))
+    assert "no such model" in str(said["refusal"] or said["preview"])
 
 
 def test_the_dialog_is_answered_within_200_ms(server: NotebookServer) -> None:
