@@ -280,6 +280,14 @@ class Gates(Protocol):
 
 
 @runtime_checkable
+class Hearing(Protocol):
+    """The side of a runtime that hears of its machines, and need not be asked all the time."""
+
+    async def machines_changed(self) -> None:
+        """Wait until ``devices`` or ``nodes`` may tell something new; one consumer."""
+
+
+@runtime_checkable
 class Results(Protocol):
     """The side of a runtime whose workers send what they leave, where they cannot lay it down."""
 

@@ -1,4 +1,4 @@
-"""What is looked at every few seconds, because nobody tells: GPUs, the Hub, age."""
+"""What is looked at every few seconds, because nobody tells of all of it: GPUs, the Hub, age."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import logging
 from collections.abc import Awaitable, Callable
 
 from benchpool_scheduler.errors import BenchpoolError, InvalidInput
-from benchpool_scheduler.runtime import DeviceState, Runtime
+from benchpool_scheduler.runtime import DeviceState, Hearing, Runtime
 from benchpool_scheduler.service import benches
 from benchpool_scheduler.service.leases import Leases
 from benchpool_scheduler.service.ledger import Ledger
@@ -19,7 +19,8 @@ from benchpool_scheduler.store.records import DropJob, SaveUse
 
 log = logging.getLogger(__name__)
 
-LOOK_S = 3.0
+LOOK_S, AT_LEAST_S = 3.0, 0.25
+"""Between two looks at the machines: at most, and where the runtime hears of a change."""
 HUB_S = 15.0
 HUB_UNKNOWN_S = 1.0
 SAVE_USE_S = 60.0
@@ -55,10 +56,24 @@ class Upkeep:
     async def run(self) -> None:
         """Look again and again, for ever."""
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(_every(LOOK_S, self.look))
+            tasks.create_task(self._look_on())
             tasks.create_task(self._follow_hub())
             tasks.create_task(_every(SAVE_USE_S, self.save_use))
             tasks.create_task(_every(CLEAN_S, self.clean))
+
+    async def _look_on(self) -> None:
+        while True:
+            await asyncio.sleep(AT_LEAST_S)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(LOOK_S - AT_LEAST_S):
+                    await self._news()
+            await _guarded(self.look)
+
+    async def _news(self) -> None:
+        if isinstance(self._runtime, Hearing):
+            await self._runtime.machines_changed()
+        else:
+            await asyncio.Event().wait()
 
     async def look(self) -> None:
         """See the GPUs as they are and how they are used; a pass follows what it must know."""

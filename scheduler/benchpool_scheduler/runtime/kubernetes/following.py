@@ -32,6 +32,9 @@ class Following:
         pod_changed: Told of each pod of ours that is new, changed, or gone (second argument).
         changed: Told when GPUs or nodes may have changed.
         namespace: Where notebooks are.
+
+    Attributes:
+        news: Set when a node, or what others hold there, has changed.
     """
 
     def __init__(
@@ -92,6 +95,7 @@ class Following:
             self._device_claims,
         )
         self._missing = len(self._every)
+        self.news = asyncio.Event()
         self._listed = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
 
@@ -185,3 +189,5 @@ class Following:
                 self._pod_changed(change.item, isinstance(change, Vanished))
             if reflector is not self._notebooks:
                 self._changed()
+            if reflector is self._nodes or reflector is self._others:
+                self.news.set()

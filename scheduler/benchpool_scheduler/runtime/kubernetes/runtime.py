@@ -161,6 +161,11 @@ class KubernetesRuntime:
         await self._following.start()
         return self._room.nodes(self._following)
 
+    async def machines_changed(self) -> None:
+        """Wait until a node, or what others hold there, has changed; one consumer."""
+        await self._following.news.wait()
+        self._following.news.clear()
+
     def nodes_for_claim(self, claim: str) -> frozenset[str] | None:
         """Return where a claim can be used; ``NAMESPACE/NAME``, or a name beside the jobs."""
         namespace, _, name = claim.rpartition("/")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from contextlib import suppress
 from dataclasses import replace
 
 import pytest
@@ -106,6 +108,23 @@ async def test_a_cordoned_or_tainted_node_is_not_ready_and_says_why(
     assert not (await facts_of(stand, a)).ready
     assert (await facts_of(stand, a)).note == f"{a} is cordoned"
     assert "repair=yes:NoExecute" in str((await facts_of(stand, b)).note)
+
+
+async def test_that_a_node_changed_is_heard_of_and_its_heartbeats_are_not(
+    stand: Stand, plane: ControlPlane
+) -> None:
+    a, *_ = stand.nodes
+    await stand.devices()
+    runtime = stand.runtime
+    with suppress(TimeoutError):
+        while True:  # what the nodes of this test were told of before
+            await asyncio.wait_for(runtime.machines_changed(), 1)
+    plane.access.patch(f"{kwok_nodes.NODES}/{a}", {"metadata": {"annotations": {"beat": "1"}}})
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(runtime.machines_changed(), 1)
+    plane.access.patch(f"{kwok_nodes.NODES}/{a}", {"spec": {"unschedulable": True}})
+    await asyncio.wait_for(runtime.machines_changed(), 10)
+    assert {device.note for device in (await stand.devices())[:4]} == {f"{a} is cordoned"}
 
 
 async def test_a_lost_device_is_broken_after_a_dip_would_be_over(

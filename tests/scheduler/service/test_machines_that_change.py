@@ -1,0 +1,43 @@
+"""What changes at a machine is seen when the runtime hears of it, not at the next look."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from benchpool_scheduler.contract import GpuState
+from benchpool_scheduler.hub import StaticDirectory
+from benchpool_scheduler.runtime import DeviceState
+from benchpool_scheduler.service import Pool, upkeep
+from benchpool_scheduler.store.sqlite import SqliteStore
+from benchpool_scheduler.testing.pools import ADMIN, PATIENCE_S, opened, story
+from benchpool_scheduler.testing.scripted import ScriptedRuntime, devices
+
+
+class HearingRuntime(ScriptedRuntime):
+    """One that tells when its machines have changed."""
+
+    def __init__(self) -> None:
+        super().__init__(devices(9))
+        self.news = asyncio.Event()
+
+    async def machines_changed(self) -> None:
+        await self.news.wait()
+        self.news.clear()
+
+
+async def test_a_gpu_that_breaks_is_seen_as_soon_as_the_runtime_hears_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(upkeep, "LOOK_S", 3600.0)
+    runtime = HearingRuntime()
+    store, people = SqliteStore(tmp_path / "scheduler"), StaticDirectory()
+    pool = Pool(store, runtime, story(), state=tmp_path, directory=people)
+    async with opened(pool), asyncio.timeout(PATIENCE_S):
+        assert GpuState.BROKEN not in {gpu.state for gpu in pool.status(ADMIN).gpus}
+        runtime.mark(runtime.gpus[0].uuid, DeviceState.BROKEN, "it fell off the bus")
+        runtime.news.set()
+        while pool.status(ADMIN).gpus[0].state is not GpuState.BROKEN:
+            await asyncio.sleep(0.01)
