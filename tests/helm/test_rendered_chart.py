@@ -321,6 +321,17 @@ def test_the_scheduler_reads_every_variable_that_it_is_given() -> None:
     assert [one for one in given if one.startswith("BENCHPOOL_") and one not in read] == []
 
 
+def test_taints_that_jobs_bear_reach_the_scheduler() -> None:
+    for taints, told in (
+        (None, "nvidia.com/gpu"),
+        (["nvidia.com/gpu", "dedicated"], "nvidia.com/gpu,dedicated"),
+    ):
+        rendered = chart.render({} if taints is None else {"jobs": {"taints": taints}})
+        pod = rendered.the("Deployment", "benchpool-scheduler")["spec"]["template"]["spec"]
+        variables = {one["name"]: one.get("value") for one in pod["containers"][0]["env"]}
+        assert variables["BENCHPOOL_TOLERATIONS"] == told
+
+
 def test_the_hub_is_given_every_fact_and_variable_that_it_reads() -> None:
     rendered = chart.render()
     config = rendered.the("Secret", "benchpool-hub")["stringData"]

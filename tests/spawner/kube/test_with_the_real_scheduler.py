@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import secrets
-import statistics
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -149,26 +147,3 @@ def test_a_start_goes_on_when_the_scheduler_is_killed_and_replaced_in_its_middle
     lab.hub.stop_server("jemma")
     lab.hub.wait_gone("jemma")
     until(lambda: not lab.leases("jemma"))
-
-
-@pytest.mark.skipif("BENCHPOOL_MEASURE" not in os.environ, reason="measures only when asked to")
-def test_how_much_longer_a_start_takes_than_plain_kubespawners(lab: Lab) -> None:
-    """Click to running pod; without GPUs nothing is asked of the scheduler."""
-    times: dict[int, list[float]] = {0: [], 1: []}
-    for turn in range(10):
-        for gpus, found in times.items():
-            user = f"m{turn}{gpus}"
-            lab.hub.add_user(user)
-            began = time.monotonic()
-            lab.hub.ask_server(user, gpus=gpus)
-            until(lambda user=user: _runs(lab.pod(user)))  # type: ignore[misc]
-            found.append(time.monotonic() - began)
-            lab.hub.wait_ready(user)
-            lab.hub.stop_server(user)
-            lab.hub.wait_gone(user)
-    for gpus, found in times.items():
-        print(f"{gpus} GPUs: median {statistics.median(found):.2f} s, most {max(found):.2f} s")
-
-
-def _runs(pod: dict[str, Any] | None) -> bool:
-    return pod is not None and pod["status"].get("phase") == "Running"
