@@ -19,7 +19,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export BENCHPOOL_NODE_HOME := $(NODE_HOME)
 
 .PHONY: help up test check docs build bench clean format test-fast screenshots soak \
-	test-kubernetes cluster cluster-down images
+	test-kubernetes cluster-programs cluster cluster-down images
 
 help:
 	@echo "make up      set up what is needed and start benchpool on this machine (ARGS=... goes to benchpool up)"
@@ -47,10 +47,14 @@ test: $(STAMPS)/install $(STAMPS)/proxy $(STAMPS)/dev $(STAMPS)/browser
 test-fast: $(STAMPS)/install $(STAMPS)/dev
 	$(BIN)/python -m pytest tests -m "not e2e and not kubernetes" -x $(ARGS)
 
-# A cluster that runs already is used; else one is started for the tests and taken away again.
-test-kubernetes: $(STAMPS)/install $(STAMPS)/dev $(STAMPS)/wheel $(STAMPS)/browser $(STAMPS)/proxy
+# A cluster that runs already is used; else one is started for the tests and taken away again. Tests
+# on its nodes and tests on control planes of their own run side by side (tests/conftest.py).
+test-kubernetes: cluster-programs $(STAMPS)/wheel $(STAMPS)/browser $(STAMPS)/proxy
+	$(BIN)/python -m pytest tests -m kubernetes --reruns 1 -n 2 --dist loadgroup $(ARGS)
+
+# Kubernetes' own programs from their Go modules; made once for a machine.
+cluster-programs: $(STAMPS)/install $(STAMPS)/dev
 	@PYTHONPATH=tests/cluster $(BIN)/python -m benchpool_cluster build
-	$(BIN)/python -m pytest tests -m kubernetes --reruns 1 $(ARGS)
 
 cluster: $(STAMPS)/install $(STAMPS)/dev
 	@PYTHONPATH=tests/cluster $(BIN)/python -m benchpool_cluster up
