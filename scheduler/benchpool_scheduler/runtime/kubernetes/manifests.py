@@ -310,6 +310,9 @@ def opening(pod: PodSeen, node: str, slots: Sequence[str], epoch: int) -> Manife
             "uid": pod.uid,
             "resourceVersion": pod.version,
             "annotations": {names.SLOTS: ",".join(slots), names.EPOCH: str(epoch)},
+            # Nobody applies pods of ours: keeping their books costs each later write of the
+            # kube-scheduler and the kubelet too, and one empty entry ends it (KEP-555).
+            "managedFields": [{}],
         },
         "spec": {
             "schedulingGates": [{"$patch": "delete", "name": names.ADMISSION_GATE}],
