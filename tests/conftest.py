@@ -5,17 +5,10 @@ from __future__ import annotations
 import pytest
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Sort tests on Kubernetes into two groups that may run side by side, each in its order.
-
-    Those on the one cluster with real nodes wait most of their time; all others have control
-    planes of their own.
-    """
-    for item in items:
-        if item.get_closest_marker("kubernetes"):
-            on_nodes = "cluster" in getattr(item, "fixturenames", ())
-            item.add_marker(pytest.mark.xdist_group("nodes" if on_nodes else "control planes"))
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Mark tests on the one cluster with real nodes: they may run beside all others."""
+    if "cluster" in getattr(item, "fixturenames", ()) and item.get_closest_marker("kubernetes"):
+        item.add_marker(pytest.mark.nodes)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
