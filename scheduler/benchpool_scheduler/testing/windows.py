@@ -42,8 +42,8 @@ def pytest_runtest_makereport(
     return report
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """The system's Chromium."""
+    """The system's Chromium; it ends with its module, since no other event loop runs beside it."""
     with screen() as running:
         yield running

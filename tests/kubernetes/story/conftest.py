@@ -44,25 +44,41 @@ HOMES = {"susan": "node-1", "jemma": "node-2"}
 """Where homes lie. Their notebooks hold a GPU there, so that three are left on each node."""
 
 
+SITE = pytest.StashKey[Site]()
+
+
+# Kept by the run itself: a test that is run again would end a fixture, and the release with it.
 @pytest.fixture(scope="session")
-def installed(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+def installed(
+    request: pytest.FixtureRequest, cluster: Cluster, tmp_path_factory: pytest.TempPathFactory
+) -> Site:
     """The installed release; take `site`, which leaves nothing behind from test to test."""
-    releases.load_images(cluster)
-    name = f"benchpool-{uuid.uuid4().hex[:6]}"
-    release = Release(cluster.access, name, tmp_path_factory.mktemp("helm"))
+    stash = request.config.stash
+    if SITE not in stash:
+        releases.load_images(cluster)
+        name = f"benchpool-{uuid.uuid4().hex[:6]}"
+        release = Release(cluster.access, name, tmp_path_factory.mktemp("helm"))
+        try:
+            stash[SITE] = install(cluster, release)
+        except BaseException:
+            release.take_away()
+            raise
+        request.config.add_cleanup(release.take_away)
+    return stash[SITE]
+
+
+def install(cluster: Cluster, release: Release) -> Site:
+    """Install the chart for our three people."""
     # Small pods: two nodes of this cluster share one machine. The other node may fail alone.
     notebooks = {"cpu": {"guarantee": 0.05}, "memory": {"guarantee": "128M"}}
     here = {"nodeSelector": {"kubernetes.io/hostname": "node-1"}}
     parts = dict.fromkeys(("hub", "proxy", "scheduler"), here)
-    try:
-        release.install(releases.values() | parts | {"pool": POOL, "notebooks": notebooks})
-        made = Site.of(cluster, release)
-        for user, node in HOMES.items():
-            made.give_home(user, node)
-        made.wait_ready()
-        yield made
-    finally:
-        release.take_away()
+    release.install(releases.values() | parts | {"pool": POOL, "notebooks": notebooks})
+    made = Site.of(cluster, release)
+    for user, node in HOMES.items():
+        made.give_home(user, node)
+    made.wait_ready()
+    return made
 
 
 @pytest.fixture

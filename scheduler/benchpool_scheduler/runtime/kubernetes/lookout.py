@@ -159,6 +159,10 @@ class Lookout:
         seat.given_back = trouble
         if seat.pod is None:
             self.end(seat, verdicts.End(None, trouble.by, trouble.text))
+            attempt = self._book.attempts.get((seat.worker.job, seat.worker.attempt))
+            if attempt is not None and attempt.over:
+                # Its pods may still come, and would wait behind their gates for nobody.
+                self._ask(attempt, self.remove)
         else:
             self._delete(seat, seat.pod, QUICK_S)
 

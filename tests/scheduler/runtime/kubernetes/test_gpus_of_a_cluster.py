@@ -141,7 +141,7 @@ async def test_a_short_dip_is_no_loss(stand: Stand, plane: ControlPlane) -> None
     a, *_ = stand.nodes
     status = f"{kwok_nodes.NODES}/{a}/status"
     gone = {"status": {"allocatable": {"nvidia.com/gpu": "0"}, "capacity": {"nvidia.com/gpu": "0"}}}
-    before = await stand.devices()
+    before = await stand.until_devices("u" * 12)
     plane.access.patch(status, gone)
     await stand.until(lambda: _heard(stand, a))
     assert await stand.devices() == before
