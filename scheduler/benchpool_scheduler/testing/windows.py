@@ -42,8 +42,8 @@ def pytest_runtest_makereport(
     return report
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
-    """The system's Chromium; it ends with its module, since no other event loop runs beside it."""
+    """The system's Chromium."""
     with screen() as running:
         yield running

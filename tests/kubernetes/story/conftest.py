@@ -20,8 +20,7 @@ from benchpool_cluster.fixtures import cluster_use as cluster_use
 from benchpool_cluster.releases import Release
 from benchpool_cluster.sites import Site
 from benchpool_scheduler.testing import windows
-from benchpool_scheduler.testing.people import Person
-from benchpool_scheduler.testing.windows import browser as browser
+from benchpool_scheduler.testing.people import Person, screen
 from benchpool_scheduler.testing.windows import (
     pytest_runtest_makereport as pytest_runtest_makereport,
 )
@@ -87,6 +86,13 @@ def site(installed: Site) -> Iterator[Site]:
     installed.clear()
     yield installed
     installed.clear()
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """The system's Chromium. It ends with its module: while it runs, no other event loop can."""
+    with screen() as running:
+        yield running
 
 
 @pytest.fixture

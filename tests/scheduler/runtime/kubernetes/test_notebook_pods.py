@@ -68,8 +68,10 @@ async def test_a_lease_that_comes_after_its_pod_opens_it_too(stand: Stand) -> No
     await stand.connection.create(kinds.PODS, body, namespace=space)
     await stand.until_seen("jupyter-susan")
     await stand.runtime.hold(LEASE, (f"{node}/0",))
-    pod = await stand.until_pod("jupyter-susan", lambda it: bool(it["spec"].get("nodeName")))
+    pod = await stand.until_pod("jupyter-susan", lambda it: it["status"]["phase"] == "Running")
     assert pod["spec"]["nodeName"] == node
+    # kube-scheduler and kubelet have written since, and the API server keeps no book of it.
+    assert not pod["metadata"].get("managedFields")
     stand.runtime.release(LEASE)
     await stand.until_devices("uuuf" + "uuuuuuuu")
     await stand.connection.delete(kinds.PODS, "jupyter-susan", namespace=space)
