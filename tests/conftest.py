@@ -7,7 +7,8 @@ import pytest
 
 def pytest_itemcollected(item: pytest.Item) -> None:
     """Mark tests on the one cluster with real nodes: they may run beside all others."""
-    takes = {"cluster", "cluster_use"} & set(getattr(item, "fixturenames", ()))
+    # Those on our images as well: two runs must not make images at the same time.
+    takes = {"cluster", "cluster_use", "images"} & set(getattr(item, "fixturenames", ()))
     if takes and item.get_closest_marker("kubernetes"):
         item.add_marker(pytest.mark.nodes)
 
