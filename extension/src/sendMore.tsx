@@ -84,12 +84,12 @@ function SpreadRow({ sending, status }: IMoreProps): React.JSX.Element | null {
   ) : null;
 }
 
-/** Shown where the pool has several models. */
+/** Shown where the pool has several models, and where one was chosen before. */
 function ModelRow({ sending, status }: IMoreProps): React.JSX.Element | null {
   const { draft } = sending;
   const models = modelChoices(status, draft.gpuModel);
   const fault = faultOf(sending, 'gpuModel', 'gpu_models');
-  return models.length > 1 ? (
+  return models.length > 1 || draft.gpuModel ? (
     <Row label="GPU model" htmlFor="benchpool-gpu-model">
       <select
         id="benchpool-gpu-model"

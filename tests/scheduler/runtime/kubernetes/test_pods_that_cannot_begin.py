@@ -6,6 +6,7 @@ import pytest
 
 from benchpool_cluster import kwok_nodes
 from benchpool_cluster.control_plane import ControlPlane
+from benchpool_scheduler.contract_kubernetes import attempt_name
 from benchpool_scheduler.kube import kinds
 from benchpool_scheduler.runtime import EndedBy
 from benchpool_scheduler.runtime.kubernetes import finding
@@ -76,6 +77,15 @@ async def test_a_quota_of_the_namespace_is_told_in_its_own_words(
     (told,) = await stand.ended(launch.worker)
     assert told.by is EndedBy.LOST
     assert "exceeded quota" in str(told.text)
+    # When there is room again, no pod of it comes to wait behind its gate for nobody.
+    name = attempt_name(launch.worker.job, launch.worker.attempt)
+
+    async def gone() -> bool:
+        return (
+            plane.access.find(f"/apis/batch/v1{space.removeprefix('/api/v1')}/jobs/{name}") is None
+        )
+
+    await stand.until(gone)
 
 
 async def test_a_gang_that_is_stopped_before_its_pods_run_ends_at_once(stand: Stand) -> None:
