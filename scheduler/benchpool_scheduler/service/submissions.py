@@ -21,19 +21,18 @@ from benchpool_scheduler.contract import (
     ScriptEntry,
 )
 from benchpool_scheduler.errors import Forbidden, InvalidInput, Refused, TooLarge, TooMany
+from benchpool_scheduler.runtime.local.supervisor import rendezvous
 from benchpool_scheduler.service.caller import Caller
 from benchpool_scheduler.service.rights import is_among, leads, rules_all
 
 QUEUE_PER_USER = 10_000
 FILES_BYTES = 10 * 1024**3
 ENVIRONMENT_BYTES = 256 * 1024
-RESERVED = frozenset(
-    {
-        *("CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "NVIDIA_VISIBLE_DEVICES"),
-        *("MASTER_ADDR", "MASTER_PORT", "WORLD_SIZE", "RANK", "LOCAL_RANK"),
-        *("NODE_RANK", "NNODES", "NPROC_PER_NODE"),
-    }
-)
+RESERVED = rendezvous.NAMES | {
+    "CUDA_VISIBLE_DEVICES",
+    "CUDA_DEVICE_ORDER",
+    "NVIDIA_VISIBLE_DEVICES",
+}
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f]")
 
 

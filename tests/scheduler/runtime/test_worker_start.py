@@ -78,6 +78,11 @@ async def test_the_environment_holds_what_is_given_and_the_documented_variables_
         "NNODES": "1",
         "NODE_RANK": "0",
         "NPROC_PER_NODE": "2",
+        "PET_MASTER_ADDR": "127.0.0.1",
+        "PET_MASTER_PORT": "29500",
+        "PET_NNODES": "1",
+        "PET_NODE_RANK": "0",
+        "PET_NPROC_PER_NODE": "2",
     }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from benchpool_scheduler.contract import GpuState, State
+from benchpool_scheduler.runtime.local.supervisor import rendezvous
 from benchpool_scheduler.testing.pools import (
     JEMMA,
     JOE,
@@ -87,9 +88,8 @@ async def test_a_worker_sees_only_what_the_allow_list_and_its_user_name(
 
         names = set(json.loads((await pool.read_log(SUSAN, job.id)).data))
     allowed = {"PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "TZ", "TMPDIR", "LR"}
-    own = {name for name in names if name.startswith(("BENCHPOOL_", "CUDA_", "NODE_", "MASTER_"))}
-    gang = {"WORLD_SIZE", "RANK", "LOCAL_RANK", "NNODES", "NPROC_PER_NODE"}
-    rest = names - allowed - own - gang - {"PYTHONUNBUFFERED", "LC_CTYPE"}
+    own = {name for name in names if name.startswith(("BENCHPOOL_", "CUDA_"))}
+    rest = names - allowed - own - rendezvous.NAMES - {"PYTHONUNBUFFERED", "LC_CTYPE"}
     assert rest == set()
     assert {"BENCHPOOL_JOB_ID", "BENCHPOOL_PROJECT", "BENCHPOOL_ATTEMPT", "LR"} <= names
 

@@ -8,6 +8,7 @@ from benchpool_scheduler.runtime import Launch
 
 from .folders import Folders
 from .supervisor import records
+from .supervisor.rendezvous import rendezvous
 
 
 def environment(launch: Launch, folders: Folders) -> dict[str, str]:
@@ -15,7 +16,12 @@ def environment(launch: Launch, folders: Folders) -> dict[str, str]:
 
     Python's output is unbuffered unless the launch says otherwise, so that the log is live.
     """
-    return {"PYTHONUNBUFFERED": "1", **launch.env, **_places(launch, folders), **rendezvous(launch)}
+    return {
+        "PYTHONUNBUFFERED": "1",
+        **launch.env,
+        **_places(launch, folders),
+        **_rendezvous(launch),
+    }
 
 
 def tag(launch: Launch, folders: Folders) -> str:
@@ -35,22 +41,7 @@ def _places(launch: Launch, folders: Folders) -> Mapping[str, str]:
     }
 
 
-def rendezvous(launch: Launch) -> Mapping[str, str]:
-    """Return what torchrun and others read; on one machine the gang meets on the loopback.
-
-    ``WORLD_SIZE`` counts processes, one for each GPU. Rank and local rank are known only when a
-    worker is one process; else its own launcher (``torchrun``) gives them to its processes.
-    """
-    processes = max(1, len(launch.gpus))
-    workers = len(launch.nodes)
-    found = {
-        "MASTER_ADDR": "127.0.0.1",
-        "MASTER_PORT": str(launch.port),
-        "WORLD_SIZE": str(workers * processes),
-        "NNODES": str(workers),
-        "NODE_RANK": str(launch.worker.worker),
-        "NPROC_PER_NODE": str(processes),
-    }
-    if processes == 1:
-        found |= {"RANK": str(launch.worker.worker), "LOCAL_RANK": "0"}
-    return found
+def _rendezvous(launch: Launch) -> Mapping[str, str]:
+    """On one machine the gang meets on the loopback."""
+    gang, processes = len(launch.nodes), max(1, len(launch.gpus))
+    return rendezvous("127.0.0.1", launch.port, gang, launch.worker.worker, processes)

@@ -101,19 +101,24 @@ def agent_image(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> s
     return name
 
 
-MPI_DOCKERFILE = """\
+# Debian 12's PyTorch is older than its Python, in which a flag's zero is no longer listed.
+LAUNCHERS_DOCKERFILE = """\
 ARG BASE_IMAGE
 FROM ${BASE_IMAGE}
-RUN apt-get update -q && apt-get install -y -q --no-install-recommends openmpi-bin
+RUN apt-get update -q && \\
+    apt-get install -y -q --no-install-recommends openmpi-bin python3-torch && \\
+    rm -rf /usr/share/doc /usr/share/proj /var/cache/apt/archives/*.deb /var/lib/apt/lists/* && \\
+    sed -i 's/for s in Std:/for s in (Std.NONE, *Std):/' \\
+        /usr/lib/python3/dist-packages/torch/distributed/elastic/multiprocessing/api.py
 """
 
 
 @pytest.fixture(scope="session")
-def mpi_image(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """An image with Open MPI."""
-    folder = tmp_path_factory.mktemp("mpi")
-    (folder / "Dockerfile").write_text(MPI_DOCKERFILE)
-    name = "benchpool.test/mpi:1"
+def launchers_image(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """An image with Open MPI and PyTorch."""
+    folder = tmp_path_factory.mktemp("launchers")
+    (folder / "Dockerfile").write_text(LAUNCHERS_DOCKERFILE)
+    name = "benchpool.test/launchers:1"
     cluster.load_image(images.make(folder / "Dockerfile", name, context=folder), name)
     return name
 

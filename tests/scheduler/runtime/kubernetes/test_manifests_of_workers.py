@@ -19,6 +19,8 @@ from benchpool_scheduler.runtime.kubernetes import manifests, orders
 from benchpool_scheduler.runtime.kubernetes.agent import environment
 from benchpool_scheduler.runtime.kubernetes.agent.order import Order
 from benchpool_scheduler.runtime.local import environment as local
+from benchpool_scheduler.runtime.local.folders import Folders
+from benchpool_scheduler.runtime.local.supervisor import rendezvous
 from benchpool_scheduler.testing.pods import launches, settings_for
 
 SETTINGS = settings_for("jobs")
@@ -108,18 +110,17 @@ def test_too_many_files_are_refused_with_the_number() -> None:
 @pytest.mark.parametrize("gpus", [(), (0,), (0, 1, 2)])
 @pytest.mark.parametrize("workers", [1, 3])
 def test_a_gang_finds_the_same_words_as_on_a_workstation(
-    gpus: tuple[int, ...], workers: int
+    gpus: tuple[int, ...], workers: int, tmp_path: Path
 ) -> None:
     gang = launches([("n0", gpus)] * workers)
     for launch in gang:
-        there = local.rendezvous(launch)
-        here = environment.rendezvous(order_of(gang[0], launch.worker.worker))
-        master = here.pop("MASTER_ADDR")
-        there = {name: value for name, value in there.items() if name != "MASTER_ADDR"}
-        assert here == there
+        there = local.environment(launch, Folders(tmp_path))
+        here = environment.environment(order_of(gang[0], launch.worker.worker), {})
+        words = rendezvous.NAMES - {"MASTER_ADDR", "PET_MASTER_ADDR"}
+        assert {w: here.get(w) for w in words} == {w: there.get(w) for w in words}
         job = names.attempt_name(launch.worker.job, 1)
         expected = "127.0.0.1" if workers == 1 else f"{job}-0.{job}.jobs.svc"
-        assert master == expected
+        assert here["MASTER_ADDR"] == here["PET_MASTER_ADDR"] == expected
 
 
 def test_a_gang_is_told_when_its_workers_have_checkpoint_folders_of_their_own() -> None:

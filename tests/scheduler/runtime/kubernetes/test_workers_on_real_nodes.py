@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tarfile
-from pathlib import Path
 
 import pytest
 
@@ -14,8 +13,6 @@ from benchpool_scheduler.testing.pods import launches, pause
 from benchpool_scheduler.testing.real_pods import Bundle, RealStand
 
 pytestmark = pytest.mark.kubernetes
-
-EXAMPLES = Path(__file__).resolve().parents[4] / "docs" / "examples"
 
 HELLO = """
 import os, sys, pathlib, helper
@@ -228,26 +225,6 @@ async def test_a_restarted_scheduler_gets_the_whole_log_and_the_end(real: RealSt
     assert told.exit_code == 0
     assert (await after.log(worker)).split() == [str(number) for number in range(40)]
     await after.hush()
-
-
-async def test_mpirun_runs_over_all_workers_of_a_gang(real: RealStand, mpi_image: str) -> None:
-    bundle = Bundle(over_mpi_py=(EXAMPLES / "over_mpi.py").read_text())
-    real.bundle.add(bundle)
-    say = "echo rank $OMPI_COMM_WORLD_RANK of $OMPI_COMM_WORLD_SIZE on $(hostname)"
-    gang = launches(
-        [("node-1", (0, 1)), ("node-2", (0, 1))],
-        argv=("python3", "over_mpi.py", "sh", "-c", say),
-        files=bundle.files,
-        image=mpi_image,
-    )
-    workers = await real.run(gang)
-    ended = await real.ended(*workers)
-    log = await real.log(workers[0])
-    assert [end.exit_code for end in ended] == [0, 0], log
-    name = f"bp-{workers[0].job}-1"
-    assert sorted(line for line in log.splitlines() if line.startswith("rank")) == [
-        f"rank {rank} of 4 on {name}-{rank // 2}" for rank in range(4)
-    ]
 
 
 async def test_a_worker_that_comes_later_is_told_all_that_the_first_one_was(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from benchpool_scheduler.runtime.local.supervisor import records
+from benchpool_scheduler.runtime.local.supervisor.rendezvous import rendezvous
 
 from . import places
 
@@ -35,7 +36,7 @@ def environment(order: Order, image: Mapping[str, str]) -> dict[str, str]:
         "BENCHPOOL_PROGRESS_FILE": f"{EXCHANGE}/{records.PROGRESS}",
         "CUDA_VISIBLE_DEVICES": devices(image, order.gpus),
         "CUDA_DEVICE_ORDER": "PCI_BUS_ID",
-        **rendezvous(order),
+        **rendezvous(order.master, order.port, order.workers, order.index, order.processes),
         # Folders that are carried are one for each worker; see benchpool.checkpoint.votes.
         **({"BENCHPOOL_CHECKPOINT_SHARED": "no"} if order.carries and order.workers > 1 else {}),
     }
@@ -54,23 +55,3 @@ def devices(image: Mapping[str, str], gpus: int) -> str:
     if visible and visible not in ("all", "void", "none") and "/" not in visible:
         return visible
     return ",".join(str(index) for index in range(gpus))
-
-
-def rendezvous(order: Order) -> dict[str, str]:
-    """Return what torchrun and others read to meet.
-
-    ``WORLD_SIZE`` counts processes, one for each GPU. Rank and local rank are known only when a
-    worker is one process; else its own launcher (``torchrun``) gives them to its processes.
-    """
-    found = {
-        "MASTER_ADDR": order.master,
-        "MASTER_PORT": str(order.port),
-        "WORLD_SIZE": str(order.workers * order.processes),
-        "NNODES": str(order.workers),
-        "NODE_RANK": str(order.index),
-        "NPROC_PER_NODE": str(order.processes),
-    }
-    if order.processes == 1:
-        found["RANK"] = str(order.index)
-        found["LOCAL_RANK"] = "0"
-    return found
