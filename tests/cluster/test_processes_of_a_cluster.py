@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
-from benchpool_cluster.processes import Processes
+from benchpool_cluster.processes import Processes, began, until
+
+THREAD_STAYS = """
+import ctypes, threading, time
+threading.Thread(target=time.sleep, args=(60,)).start()
+ctypes.CDLL(None).pthread_exit(None)
+"""
 
 
 def test_a_process_does_not_hold_what_was_left_open_for_its_starter(tmp_path: Path) -> None:
@@ -21,3 +28,16 @@ def test_a_process_does_not_hold_what_was_left_open_for_its_starter(tmp_path: Pa
     finally:
         os.close(reading)
         processes.kill_all()
+
+
+def test_a_process_lives_as_long_as_one_of_its_threads(tmp_path: Path) -> None:
+    processes = Processes(tmp_path, tied=True)
+    processes.start("two threads", [sys.executable, "-c", THREAD_STAYS])
+    pid = processes.pid("two threads")
+    stat = Path(f"/proc/{pid}/stat")
+    try:
+        assert until(lambda: " Z " in stat.read_text(), 30)  # its first thread has ended
+        assert processes.is_running("two threads")
+    finally:
+        processes.kill_all()
+    assert began(pid) is None

@@ -153,7 +153,8 @@ def began(pid: int) -> str | None:
         words = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except (FileNotFoundError, ProcessLookupError):
         return None
-    return None if words[0] in "ZX" else words[19]
+    # Of a zombie, too, other threads may live, and hold its ports.
+    return None if words[0] in "ZX" and int(words[17]) <= 1 else words[19]
 
 
 def until(holds: Callable[[], bool], seconds: float) -> bool:

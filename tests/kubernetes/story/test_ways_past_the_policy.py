@@ -133,5 +133,6 @@ def test_a_user_who_may_edit_the_namespace_gets_no_gpu_past_the_scheduler(
     # What runs is what ran, and every GPU is held by a pod of the scheduler's.
     (now,) = site.workers(theirs)
     assert (state_of(site.job(theirs)), lives(now)) == ("running", lives(worker))
-    holding = [one for one in site.access.get(pods)["items"] if gpus_of(one)]
+    living = "fieldSelector=status.phase!=Succeeded,status.phase!=Failed"
+    holding = [one for one in site.access.get(f"{pods}?{living}")["items"] if gpus_of(one)]
     assert [one["metadata"]["name"] for one in holding] == [worker["metadata"]["name"]]

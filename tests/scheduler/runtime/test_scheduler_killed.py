@@ -6,8 +6,10 @@ import asyncio
 import json
 import os
 import signal
+import subprocess
 import sys
 import textwrap
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -16,7 +18,7 @@ import pytest
 
 from benchpool_scheduler.runtime import EndedBy, WorkerEnded, WorkerId, WorkerStarted
 from benchpool_scheduler.runtime.local import LocalRuntime, processes, simulated
-from benchpool_scheduler.runtime.local.supervisor import records
+from benchpool_scheduler.runtime.local.supervisor import containment, records
 from benchpool_scheduler.testing.workers import (
     Listener,
     cancel,
@@ -195,6 +197,22 @@ def test_a_process_is_known_by_boot_pid_and_start_time_together() -> None:
     assert processes.find(us | {"start_ticks": 1}) is None
     assert processes.find(us | {"pid": 2**22 + 1}) is None
     assert processes.find({}) is None
+
+
+def test_a_process_lives_and_can_be_killed_as_long_as_one_of_its_threads() -> None:
+    stays = (
+        "import ctypes, threading, time\n"
+        "threading.Thread(target=time.sleep, args=(60,)).start()\n"
+        "ctypes.CDLL(None).pthread_exit(None)"
+    )
+    with subprocess.Popen([sys.executable, "-c", stays]) as process:
+        while (fields := records.stat_fields(process.pid)) and fields[0] != b"Z":
+            time.sleep(0.01)
+        ticks = records.start_ticks(process.pid)
+        assert ticks is not None
+        containment.send([(process.pid, ticks)], signal.SIGKILL)
+        assert process.wait(10) == -signal.SIGKILL
+    assert records.start_ticks(process.pid) is None
 
 
 async def test_an_expected_worker_without_any_trace_is_lost(state: Path) -> None:

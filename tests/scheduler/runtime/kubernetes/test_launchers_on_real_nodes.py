@@ -16,7 +16,7 @@ pytestmark = pytest.mark.kubernetes
 ROOT = Path(__file__).resolve().parents[4]
 EXAMPLES = ROOT / "docs" / "examples"
 PLACES = [("node-1", (0, 1)), ("node-2", (0, 1))]
-STEPS = 1500
+STEPS = 800
 
 
 async def test_mpirun_runs_over_all_workers_of_a_gang(

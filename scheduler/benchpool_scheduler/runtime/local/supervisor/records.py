@@ -1,7 +1,8 @@
 """The small files of a worker's folder, and the identity of a process.
 
 A process is (boot id, pid, start time in ticks): a pid alone is soon used again. A zombie still
-has both numbers, so it counts as gone.
+has both numbers, so it counts as gone; but not while other threads of it live, which hold its
+files and its memory, that of GPUs included.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ def stat_fields(pid: int) -> list[bytes] | None:
 def start_ticks(pid: int) -> int | None:
     """Return the start time of a process in clock ticks since boot; None when it is gone."""
     fields = stat_fields(pid)
-    if fields is None or fields[0] in (b"Z", b"X"):
+    if fields is None or (fields[0] in (b"Z", b"X") and int(fields[17]) <= 1):
         return None
     return int(fields[19])
 
