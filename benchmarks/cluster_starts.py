@@ -88,9 +88,15 @@ class Watch:
         self._access = access
         threading.Thread(target=self._follow, daemon=True).start()
 
-    def next(self, seconds: float = 120) -> tuple[float, dict[str, Any]]:
+    def next(self, seconds: float = 60) -> tuple[float, dict[str, Any]]:
         """Return when (monotonic) the next pod came to run, and the pod."""
-        return self._seen.get(timeout=seconds)
+        try:
+            return self._seen.get(timeout=seconds)
+        except queue.Empty:
+            pods = self._access.get(self._path.partition("?")[0])["items"]
+            raise AssertionError(
+                [(pod["metadata"]["name"], pod["status"]) for pod in pods]
+            ) from None
 
     def _follow(self) -> None:
         # It ends with its namespace, or with the process.
@@ -198,7 +204,7 @@ def _in_turns(
 def training(cluster: Cluster, folder: Path, runs: int) -> tuple[Figure, Figure]:
     """Send jobs of one worker to an installed release, one after the other."""
     releases.load_images(cluster)
-    release = releases.Release(cluster.access, f"starts-{secrets.token_hex(3)}", folder)
+    release = releases.Release(cluster.access, f"benchpool-{secrets.token_hex(3)}", folder)
     try:
         release.install(releases.values() | {"pool": POOL})
         site = Site.of(cluster, release)
@@ -207,7 +213,7 @@ def training(cluster: Cluster, folder: Path, runs: int) -> tuple[Figure, Figure]
         watch, answered, worked = Watch(cluster.access, site.workspace), [], []
         for turn in range(runs + 1):
             began = time.monotonic()
-            job = client.submit(JobSubmission(entry=CommandEntry(["true"]), gpus=1)).id
+            job = client.submit(JobSubmission(entry=CommandEntry(["sleep", "2"]), gpus=1)).id
             accepted = time.monotonic()
             at, pod = watch.next()
             assert pod["metadata"]["labels"][JOB] == job, pod["metadata"]
