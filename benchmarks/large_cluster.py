@@ -39,6 +39,46 @@ WRITES = ("POST", "PUT", "PATCH", "APPLY", "DELETE")
 VERSION = re.compile(rb'"resourceVersion":"(\d+)"')
 PARTS = ("kube-apiserver", "etcd", "kube-controller-manager", "kube-scheduler", "kwok")
 STAGES = ROOT / "tests/scheduler/runtime/kubernetes/kwok_stages.yaml"
+AT_ONCE = """\
+    - key: '.metadata.deletionTimestamp'
+      operator: 'Exists'
+  next:
+    finalizers:
+      empty: true
+    delete: true
+"""
+AFTER_SAVING = """\
+    - key: '.metadata.deletionTimestamp'
+      operator: 'Exists'
+    - key: '.status.phase'
+      operator: 'In'
+      values: ['Running']
+  delay:
+    durationMilliseconds: 20000
+  next:
+    statusTemplate: |
+      phase: Failed
+---
+apiVersion: kwok.x-k8s.io/v1alpha1
+kind: Stage
+metadata:
+  name: pod-gone
+spec:
+  resourceRef:
+    apiGroup: v1
+    kind: Pod
+  selector:
+    matchExpressions:
+    - key: '.metadata.deletionTimestamp'
+      operator: 'Exists'
+    - key: '.status.phase'
+      operator: 'NotIn'
+      values: ['Running']
+  next:
+    delete: true
+"""
+"""A pod that is told to go saves for 20 s, fails, and is gone when its Job has counted it."""
+
 SILENT = """\
 ---
 # Nodes are made as they shall be: nothing is ever played for one.
@@ -84,7 +124,9 @@ def large_cluster() -> Iterator[ControlPlane]:
 def start_kwok(plane: ControlPlane) -> None:
     """Let pods run on the nodes that are there."""
     stages = plane.folder / "stages.yaml"
-    stages.write_text(STAGES.read_text() + SILENT)
+    usual = STAGES.read_text()
+    assert AT_ONCE in usual
+    stages.write_text(usual.replace(AT_ONCE, AFTER_SAVING) + SILENT)
     options = {
         "kubeconfig": plane.access.kubeconfig,
         "config": stages,
@@ -168,8 +210,11 @@ async def counting(
     namespace: str | None = None,
     labels: str = "",
     fields: str = "",
+    holding: bytes = b"",
 ) -> AsyncIterator[Counting]:
     """Count events of a kind from now on: ADDED is what comes to match, DELETED what ceases to.
+
+    Only objects whose JSON holds the bytes count.
 
     An observer that decoded each pod would take more of the machine than what it observes.
     """
@@ -193,7 +238,9 @@ async def counting(
                         for line in lines:
                             if seen := VERSION.search(line):
                                 version = seen[1]
-                        found.add(sum(line.startswith(begins) for line in lines))
+                        found.add(
+                            sum(line.startswith(begins) and holding in line for line in lines)
+                        )
 
     reading = asyncio.create_task(read())
     try:
