@@ -70,7 +70,7 @@ function SpreadRow({ sending, status }: IMoreProps): React.JSX.Element | null {
   const fault = faultOf(sending, 'spread');
   return draft.workers > 1 && (draft.spread || hasNodes(status)) ? (
     <Row label="Nodes">
-      <label className="bp-Choice-item">
+      <label className="bp-Check">
         <input
           data-testid="benchpool-spread"
           type="checkbox"
