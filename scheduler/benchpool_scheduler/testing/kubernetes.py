@@ -49,7 +49,7 @@ async def _police(connection: Connection) -> None:
 async def _established(connection: Connection, name: str) -> None:
     while True:
         known = await connection.get(DEFINITIONS, name)
-        conditions = known.get("status", {}).get("conditions", [])
+        conditions = known.get("status", {}).get("conditions") or []  # null at first
         if any(it["type"] == "Established" and it["status"] == "True" for it in conditions):
             return
         await asyncio.sleep(0.05)
