@@ -1,13 +1,14 @@
 """How long people wait on a cluster: for a notebook's pod, and for a job's worker.
 
-``python benchmarks/cluster_starts.py [--runs 20]``, as root, on the cluster for tests with two real
-nodes (`make cluster` keeps it; else it is started and taken away). Images are on the nodes.
+``python benchmarks/cluster_starts.py [--runs 20] [--only notebooks|training]``, as root, on the
+cluster for tests with two real nodes (`make cluster` keeps it; else it is started and taken away).
+Images are on the nodes.
 
 - notebook: from the request for a server to its container's start, by two Hubs with the same
   configuration that take turns: one with plain KubeSpawner, whose pod asks for a GPU and is bound
   by the kube-scheduler, and one with benchpool's, whose pod has a lease and a gate;
-- training: the chart and the images that are shipped; from the request that sends a job, through
-  the proxy, to its worker's container running. The submission is durable when it is answered.
+- training: the chart and the images that are shipped; a job is sent through the proxy. From the
+  request to its answer, when the job is durable; from there to its worker's container running.
 
 Times are taken when a watch of pods tells of the change, so the way back from the kubelet is in
 them.
@@ -35,6 +36,7 @@ from tables import Figure, show
 from benchpool_scheduler.contract import CommandEntry, JobSubmission
 from benchpool_scheduler.contract_kubernetes import JOB
 from benchpool_scheduler.kube import connect
+from benchpool_scheduler.resources.pools import NODE_POOLS, POOL_SETTINGS, PROJECTS
 from benchpool_scheduler.testing import kubernetes
 from benchpool_scheduler.testing.kube_hub import (
     ADMIN_TOKEN,
@@ -174,8 +176,6 @@ def notebooks(access: Access, folder: Path, runs: int) -> tuple[Figure, Figure]:
 
 
 async def _forget(access: Access) -> None:
-    from benchpool_scheduler.resources.pools import NODE_POOLS, POOL_SETTINGS, PROJECTS
-
     async with connect(access.kubeconfig) as connection:
         await kubernetes.empty(connection, *(r.kind for r in (PROJECTS, NODE_POOLS, POOL_SETTINGS)))
 
