@@ -148,6 +148,7 @@ $(STAMPS)/proxy: $(STAMPS)/venv
 # What runs on Kubernetes is tested too, so its extra is part of what development needs.
 $(STAMPS)/dev: $(STAMPS)/python
 	$(BIN)/python -m pip install -q -c constraints.txt --group dev "benchpool[kubernetes]"
+	$(BIN)/python -m pip install -q -c constraints.txt --upgrade --target $(VENV)/schemas --group schemas
 	@touch $@
 
 # Tests drive the system's Chromium; nothing is downloaded by the test tool itself.

@@ -121,7 +121,7 @@ class Board:
         self.protected_at: dict[Shape, NodeName] = {}
         self._possible: dict[tuple[object, ...], bool] = {}
         self.given: list[Chunk] = []
-        self.over_quota = OverQuota(self)
+        self.over_quota = OverQuota()
         self._capacity = _capacity(self.nodes)
         self._standing: Standing | None = None
         self._ageing: list[tuple[float, int, Work]] = []

@@ -8,7 +8,7 @@ within a pass: the keys on its path are made anew, all others stand.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Set
 
 from benchpool_scheduler.core.model import JobId
 from benchpool_scheduler.core.standing import Standing
@@ -81,7 +81,8 @@ class Turns:
         branch = waiter.work.branch
         queue = self.queues.get(branch.index)
         if queue is None:
-            queue = self.queues[branch.index] = ProjectQueue(self)
+            queue = ProjectQueue(self.standing, self.past, self.hopeless, self.failed)
+            self.queues[branch.index] = queue
         queue.put(waiter)
         self.changed(branch.path)
 
@@ -202,13 +203,25 @@ class ProjectQueue:
 
     Jobs that wait for their first worker go before those that could grow.
 
+    Args:
+        failed: The shapes that have failed, as they are at any moment.
+
     Attributes:
         blocked: Waiters that had their turn in vain, or none because their shape had failed.
         passed_over: Waiters that were hopeless when their turn would have come.
     """
 
-    def __init__(self, turns: Turns) -> None:
-        self.turns = turns
+    def __init__(
+        self,
+        standing: Standing,
+        past: PastUse,
+        hopeless: Callable[[Waiter], bool],
+        failed: Set[Shape],
+    ) -> None:
+        self.standing = standing
+        self.past = past
+        self.hopeless = hopeless
+        self.failed = failed
         self.blocked: list[Waiter] = []
         self.passed_over: list[Waiter] = []
         self._tiers: dict[Tier, dict[str, list[tuple[int, int, Waiter]]]] = {}
@@ -253,13 +266,12 @@ class ProjectQueue:
 
     def _pass_over(self, users: dict[str, list[tuple[int, int, Waiter]]], user: str) -> None:
         """Take those from the front whose turn would be in vain."""
-        failed, hopeless = self.turns.failed, self.turns.hopeless
         entries = users[user]
         while entries:
             waiter = entries[0][2]
-            if waiter.line.shape in failed:
+            if waiter.line.shape in self.failed:
                 self.blocked.append(waiter)
-            elif hopeless(waiter):
+            elif self.hopeless(waiter):
                 self.passed_over.append(waiter)
             else:
                 return
@@ -271,5 +283,5 @@ class ProjectQueue:
     ) -> tuple[int, float, int, int]:
         workers, age, waiter = users[user][0]
         turn = (waiter.work.branch.index, user)
-        held = self.turns.standing.ledger.by_user.get(turn, 0)
-        return held, self.turns.past.get(turn, 0.0), workers, age
+        held = self.standing.ledger.by_user.get(turn, 0)
+        return held, self.past.get(turn, 0.0), workers, age

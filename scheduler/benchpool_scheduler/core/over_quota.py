@@ -20,13 +20,11 @@ class OverQuota:
     running jobs change.
     """
 
-    def __init__(self, board: Board) -> None:
-        self.board = board
+    def __init__(self) -> None:
         self._known: dict[int, tuple[int, frozenset[JobId]]] = {}
 
-    def after(self, preempts: Iterable[Preempt]) -> frozenset[JobId]:
+    def after(self, board: Board, preempts: Iterable[Preempt]) -> frozenset[JobId]:
         """Return the jobs that are above their quota once a pass's commands are carried out."""
-        board = self.board
         lost: dict[JobId, int] = {}
         for command in preempts:
             lost[command.job] = lost.get(command.job, 0) + len(command.workers)
@@ -36,40 +34,42 @@ class OverQuota:
             if branch.children or branch.quota[0] is None:
                 continue
             if branch.index in touched:
-                found.append(self._over(branch.index, lost))
+                found.append(_over(board, branch.index, lost))
             elif board.running[branch.index]:
-                found.append(self._kept(branch.index))
+                found.append(self._kept(board, branch.index))
         return frozenset().union(*found)
 
-    def _kept(self, index: int) -> frozenset[JobId]:
-        version = self.board.versions[index]
+    def _kept(self, board: Board, index: int) -> frozenset[JobId]:
+        version = board.versions[index]
         known = self._known.get(index)
         if known is None or known[0] != version:
-            known = self._known[index] = version, self._over(index, {})
+            known = self._known[index] = version, _over(board, index, {})
         return known[1]
 
-    def _over(self, index: int, lost: Mapping[JobId, int]) -> frozenset[JobId]:
-        board, quota = self.board, self.board.tree.branches[index].quota[0] or 0
-        if board.ledger.held[index].gpus <= quota:
-            return frozenset()
-        works = set(board.running[index])
-        works.update(e.work for e in board.decided.values() if e.work.branch.index == index)
-        holding = [(work, self._gpus_after(work, lost)) for work in works]
-        covered = 0
-        over: list[JobId] = []
-        for work, gpus in sorted(holding, key=lambda entry: _worth(entry[0])):
-            covered += gpus
-            if gpus and covered > quota:
-                over.append(work.job.id)
-        return frozenset(over)
 
-    def _gpus_after(self, work: Work, lost: Mapping[JobId, int]) -> int:
-        """Return what the job holds; workers that wait for others to leave do not run yet."""
-        job = work.job
-        workers = len(job.held) if job.activity is Activity.RUNNING else 0
-        if (decided := self.board.decided.get(job.id)) is not None:
-            workers += sum(len(part.workers) for part in decided.starts() if not part.after)
-        return work.need.gpus * (workers - lost.get(job.id, 0))
+def _over(board: Board, index: int, lost: Mapping[JobId, int]) -> frozenset[JobId]:
+    quota = board.tree.branches[index].quota[0] or 0
+    if board.ledger.held[index].gpus <= quota:
+        return frozenset()
+    works = set(board.running[index])
+    works.update(e.work for e in board.decided.values() if e.work.branch.index == index)
+    holding = [(work, _gpus_after(board, work, lost)) for work in works]
+    covered = 0
+    over: list[JobId] = []
+    for work, gpus in sorted(holding, key=lambda entry: _worth(entry[0])):
+        covered += gpus
+        if gpus and covered > quota:
+            over.append(work.job.id)
+    return frozenset(over)
+
+
+def _gpus_after(board: Board, work: Work, lost: Mapping[JobId, int]) -> int:
+    """Return what the job holds; workers that wait for others to leave do not run yet."""
+    job = work.job
+    workers = len(job.held) if job.activity is Activity.RUNNING else 0
+    if (decided := board.decided.get(job.id)) is not None:
+        workers += sum(len(part.workers) for part in decided.starts() if not part.after)
+    return work.need.gpus * (workers - lost.get(job.id, 0))
 
 
 def _worth(work: Work) -> tuple[bool, int, bool, int]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable
+from functools import partial
 
 from benchpool_scheduler.core.chunks import Chunk
 from benchpool_scheduler.core.entitlement import Entitlement, Paid, Payer
@@ -33,8 +34,9 @@ class Payers:
         self._heap: list[Entry] = []
         givers = entitled.givers
         here = None if where is None else givers.on_node_by_project(where)
+        useful = partial(_useful, entitled)
         self._readers: dict[int, Callable[[], Chunk | None]] = {
-            index: givers.reader(index, here, self._useful, smallest=smallest)
+            index: givers.reader(index, here, useful, smallest=smallest)
             for index in (givers.projects() if here is None else sorted(here))
             if entitled.may_give(index)
         }
@@ -80,9 +82,10 @@ class Payers:
         if (paid := self.entitled.lawful(self._heads[index])) is not None:
             heapq.heappush(self._heap, (self.entitled.payer(paid), index, paid))
 
-    def _useful(self, chunk: Chunk) -> bool:
-        """Tell whether the claimant could use its nodes, or is bound by a limit that it fills."""
-        board, work = self.entitled.board, self.entitled.work
-        if any(board.room.may_use(work.fit, worker.node) for worker in chunk.workers):
-            return True
-        return board.ledger.over_limit(work, self.entitled.wanted, soon=True) is not None
+
+def _useful(entitled: Entitlement, chunk: Chunk) -> bool:
+    """Tell whether the claimant could use its nodes, or is bound by a limit that it fills."""
+    board, work = entitled.board, entitled.work
+    if any(board.room.may_use(work.fit, worker.node) for worker in chunk.workers):
+        return True
+    return board.ledger.over_limit(work, entitled.wanted, soon=True) is not None

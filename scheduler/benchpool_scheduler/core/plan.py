@@ -18,6 +18,7 @@ bounded by what running jobs could give.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from itertools import chain
 
 from benchpool_scheduler.core.amounts import WHOLE_GPU
@@ -44,6 +45,7 @@ from benchpool_scheduler.core.placement import find
 from benchpool_scheduler.core.reasons import reasons_of
 from benchpool_scheduler.core.room import Taken
 from benchpool_scheduler.core.sparing import go_on_elsewhere, spare
+from benchpool_scheduler.core.standing import Standing
 from benchpool_scheduler.core.victims import Claim
 from benchpool_scheduler.core.waiting import Line
 from benchpool_scheduler.core.works import Fit, Work
@@ -107,9 +109,11 @@ class Pass:
         self.preempts: dict[tuple[JobId, JobId | None], Preempt] = {}
         self.leaves: set[int] = set()
         self.immovable: set[tuple[Fit, int]] = set()
-        self.queue = Turns(self.standing, board.past, self._hopeless)
         self.delayed_s: list[float] = []
         self.backfill = Backfill(board, now_s)
+        # What a pass made is gone with it: no part of it knows the pass.
+        hopeless = partial(_hopeless, board, self.standing, self.givers, self.backfill)
+        self.queue = Turns(self.standing, board.past, hopeless)
 
     def benches(self) -> None:
         """Where benches lack room, preemptible over-quota work gives way (R3)."""
@@ -194,21 +198,6 @@ class Pass:
         else:
             lost = before.lost_gpu_s - self.givers.lost(chunk)
             self.preempts[key] = replace(before, workers=workers, lost_gpu_s=lost)
-
-    def _hopeless(self, waiter: Waiter) -> bool:
-        """Tell of a job that lacks GPUs, and could claim none, without trying it out (R9, R15)."""
-        work = waiter.work
-        asked = work.need.gpus if waiter.workers else work.core.gpus
-        free = self.board.room.free(work.fit) + self.backfill.barred_gpus()
-        if not asked or asked <= free * WHOLE_GPU or work.fit.part:
-            return False
-        if self.backfill.needs_turn(work):
-            return False
-        most = self.standing.most_to_claim(work.branch.index)
-        if asked <= most:
-            return False
-        by_youth = self.standing.above_quota(work.branch.index, work.core)
-        return not self.givers.gives_below(work, by_youth=by_youth)
 
     def _turn(self, waiter: Waiter) -> bool:
         """Start or grow the job, plainly or by a claim; tell whether it did."""
@@ -336,11 +325,12 @@ class Pass:
         commands: list[Command] = [*self.preempts.values()]
         for job, entry in board.decided.items():
             commands += [Start(job, part.workers, part.after) for part in entry.starts()]
+        over_quota = board.over_quota.after(board, self.preempts.values()) if explain else ()
         return Plan(
             commands=tuple(commands),
             reasons=self._reasons() if explain else {},
             shares=self._shares(),
-            over_quota=board.over_quota.after(self.preempts.values()) if explain else frozenset(),
+            over_quota=frozenset(over_quota),
             wake_s=self._wake_s(),
         )
 
@@ -376,3 +366,21 @@ def _alone(work: Work, workers: int = 0) -> Line:
     line = Line(work, workers)
     line.put(work)
     return line
+
+
+def _hopeless(
+    board: Board, standing: Standing, givers: Givers, backfill: Backfill, waiter: Waiter
+) -> bool:
+    """Tell of a job that lacks GPUs, and could claim none, without trying it out (R9, R15)."""
+    work = waiter.work
+    asked = work.need.gpus if waiter.workers else work.core.gpus
+    free = board.room.free(work.fit) + backfill.barred_gpus()
+    if not asked or asked <= free * WHOLE_GPU or work.fit.part:
+        return False
+    if backfill.needs_turn(work):
+        return False
+    most = standing.most_to_claim(work.branch.index)
+    if asked <= most:
+        return False
+    by_youth = standing.above_quota(work.branch.index, work.core)
+    return not givers.gives_below(work, by_youth=by_youth)

@@ -179,9 +179,6 @@ class KeptBoard:
             changed = [*self._ledger.catalogue.live, *changed]
             self._jobs.clear()
         self._convert(changed, look)
-        if self._board is not None:
-            # Its parts know each other: without this it would wait for a collection.
-            vars(self._board).clear()
         self._board = self._made(frame, self._jobs.values())
         self._frame = frame
         self.rebuilt += 1

@@ -1,0 +1,52 @@
+"""What a pass makes is gone with it: a pool that decides all day does not grow by that.
+
+Parts that know each other stay in memory until the collector looks at everything, which it does
+rarely, since it stops every thread meanwhile (``service.process``).
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from benchpool_scheduler.core.board import Board
+from benchpool_scheduler.core.forecast import forecast
+from benchpool_scheduler.core.model import Snapshot
+from benchpool_scheduler.core.plan import decide, decide_on
+from benchpool_scheduler.measuring.shapes import SHAPES
+
+NODES = 12
+
+
+def _pass_on_a_kept_board(pool: Snapshot) -> Callable[[], object]:
+    board = Board.of(pool)
+    return lambda: decide_on(board, pool.now_s)
+
+
+WORKS: dict[str, Callable[[Snapshot], Callable[[], object]]] = {
+    "a board": lambda pool: lambda: Board.of(pool),
+    "a pass": lambda pool: lambda: decide(pool),
+    "a pass on a kept board": _pass_on_a_kept_board,
+    "a forecast": lambda pool: lambda: forecast(pool, {}, most_passes=16),
+}
+
+
+@pytest.fixture
+def without_collector() -> Iterator[None]:
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
+
+
+@pytest.mark.parametrize("work", WORKS)
+@pytest.mark.parametrize("shape", ["fill", "drain", "swap", "blocked", "gang", "cycle"])
+@pytest.mark.usefixtures("without_collector")
+def test_nothing_of_it_waits_for_a_collection(shape: str, work: str) -> None:
+    do = WORKS[work](SHAPES[shape].build(max(NODES, SHAPES[shape].least)).snapshot)
+    do()
+    gc.collect()
+    do()
+    assert gc.collect() == 0
