@@ -175,11 +175,15 @@ async def full(pool: Pool) -> list[Figure]:
         namespace=SPACE, labels=WORKERS, fields="status.phase=Running",
         holding=b'"deletionTimestamp"',
     )  # fmt: skip
-    async with leaving as gone, pool.running() as running:
+    noticed = counting(
+        pool.connection, JOBS, "MODIFIED", namespace=SPACE, holding=b'"state":"pausing"'
+    )
+    async with noticed as written, leaving as gone, pool.running() as running:
         spending = Spending(pool.plane, {"benchpool": pool.pid})
         began = time.monotonic()
         await pool.create(1, "owner", gpus=GPUS, workers=workers, preemptible=False)
-        planned = await gone.reach(1) - began
+        planned = await written.reach(1) - began
+        first = await gone.reach(1) - began
         told = await gone.reach(victims) - began
         gang_runs = await running.reach(workers) - began
         figures = spending.figures(victims)
@@ -187,7 +191,10 @@ async def full(pool: Pool) -> list[Figure]:
     for name, often in calls:
         print(f"{often / victims:8.2f} for each notice: {name}", file=sys.stderr)
     return [
-        Figure(f"a gang of {workers} x {GPUS} comes: planned, the first pod told", "s", (planned,)),
+        Figure(
+            f"a gang of {workers} x {GPUS} comes: planned, first notice written", "s", (planned,)
+        ),
+        Figure("the first pod is told to go", "s", (first,)),
         Figure(f"{victims} notices sent: the last pod is told to go", "s", (told,)),
         Figure("until the gang runs", "s", (gang_runs,)),
         *figures,

@@ -57,7 +57,31 @@ class Actions:
         for worker in draft.launches:
             self._waiting.append((worker.job, partial(self._start, worker)))
         for worker, notice in draft.stops:
-            self._waiting.append((worker.job, partial(self._stop, worker, notice)))
+            if worker not in draft.stopped:
+                self._waiting.append((worker.job, partial(self._stop, worker, notice)))
+        self._go_on()
+
+    def stopping(self, draft: Draft) -> Callable[[str], None]:
+        """Return what gives a job's workers their notice as soon as it is written.
+
+        Of thousands that are paused, the first need not wait for the last to be written;
+        ``carry_out`` does the rest.
+        """
+        launched = {worker.job for worker in draft.launches}
+        early: dict[str, list[tuple[WorkerId, Notice]]] = {}
+        for worker, notice in draft.stops:
+            if worker.job not in launched:
+                early.setdefault(worker.job, []).append((worker, notice))
+
+        def written(job: str) -> None:
+            for worker, notice in early.pop(job, ()):
+                draft.stopped.add(worker)
+                self._waiting.append((job, partial(self._stop, worker, notice)))
+            self._go_on()
+
+        return written
+
+    def _go_on(self) -> None:
         if self._waiting and self._pump is None:
             self._pump = asyncio.create_task(self._begin_all())
 

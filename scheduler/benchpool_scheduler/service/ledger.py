@@ -148,15 +148,19 @@ class Ledger:
 
     # ------------------------------------------------------------------ changing
 
-    async def commit(self, *changes: Change) -> None:
+    async def commit(
+        self, *changes: Change, as_written: Callable[[str], None] | None = None
+    ) -> None:
         """Write the changes, then know them. Errors: Unavailable, and nothing has changed.
+
+        ``as_written`` is told of jobs before they are known here (``Store.commit``).
 
         Of many changes memory learns a part at a time, each job whole, and others have their turn
         in between: who may not see one without the other holds ``turn``.
         """
         if not changes:
             return
-        await self.store.commit(*changes)
+        await self.store.commit(*changes, as_written=as_written)
         for number, part in enumerate(_parts(changes)):
             if number:
                 await asyncio.sleep(0)
@@ -276,12 +280,13 @@ class Draft:
     """Changes that will be committed together, and what the runtime is to do afterwards.
 
     Reads see the draft's own changes. ``launches`` are attempts whose workers are to be started,
-    ``stops`` workers to be told to stop.
+    ``stops`` workers to be told to stop, ``stopped`` those of them that have been told.
     """
 
     ledger: Ledger
     launches: list[WorkerId] = field(default_factory=list)
     stops: list[tuple[WorkerId, Notice]] = field(default_factory=list)
+    stopped: set[WorkerId] = field(default_factory=set)
     _jobs: dict[str, JobRecord] = field(default_factory=dict)
     _attempts: dict[tuple[str, int], AttemptRecord] = field(default_factory=dict)
     _preemptions: dict[str, dict[tuple[int, float], PreemptionRecord]] = field(default_factory=dict)

@@ -1,7 +1,8 @@
 """Runs passes: look, decide, commit, act.
 
 A pass follows every event that may change the answer; a burst of events is one pass. The facts do
-not change between the look and the commit (``Ledger.turn``), and nothing acts before the commit.
+not change between the look and the commit (``Ledger.turn``), and nothing is done before it is
+written.
 
 Deciding and drafting are done in one thread of their own, so that reads and submissions are
 answered meanwhile; what is decided is taken over on the loop, a part at a time.
@@ -143,7 +144,8 @@ class Passes:
             look = self._board.look()
             loop = asyncio.get_running_loop()
             found = await loop.run_in_executor(self._thread, self._decide, look)
-            await self._ledger.commit(*found.changes)
+            stopping = self._actions.stopping(found.draft)
+            await self._ledger.commit(*found.changes, as_written=stopping)
             self._actions.carry_out(found.draft)
             self._remember(found.plan)
         self._outcome.passes += 1

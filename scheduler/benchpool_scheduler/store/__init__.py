@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Protocol
 
 from benchpool_scheduler.store.records import Change, Conflict, Contents
@@ -23,8 +23,14 @@ class Store(Protocol):
     async def close(self) -> None:
         """Write what is left and give it up."""
 
-    async def commit(self, *changes: Change) -> None:
+    async def commit(
+        self, *changes: Change, as_written: Callable[[str], None] | None = None
+    ) -> None:
         """Make all changes or none; they are durable when this returns.
+
+        Args:
+            as_written: Called with the id of a job as soon as its changes are durable, where that
+                is before those of others are.
 
         Errors: Unavailable when they cannot be written, e.g. because the disk is full; Conflict.
         """

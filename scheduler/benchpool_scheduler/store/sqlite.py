@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 
@@ -61,8 +61,10 @@ class SqliteStore:
         await self._writer.close()
         self._lock.release()
 
-    async def commit(self, *changes: Change) -> None:
-        """Make all changes or none, durably. Errors: Unavailable."""
+    async def commit(
+        self, *changes: Change, as_written: Callable[[str], None] | None = None
+    ) -> None:
+        """Make all changes or none, durably, at one instant. Errors: Unavailable."""
         await self._writer.commit(changes)
 
     def submission(self, job: str) -> bytes | None:

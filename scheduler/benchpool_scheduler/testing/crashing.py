@@ -12,6 +12,7 @@ import asyncio
 import os
 import signal
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from benchpool_scheduler.contract import Job, State
@@ -106,10 +107,12 @@ class DyingStore(SqliteStore):
         super().__init__(folder)
         self._fuse = fuse
 
-    async def commit(self, *changes: Change) -> None:
+    async def commit(
+        self, *changes: Change, as_written: Callable[[str], None] | None = None
+    ) -> None:
         """Commit, unless the process dies before or after it."""
         self._fuse.reach("commit-before")
-        await super().commit(*changes)
+        await super().commit(*changes, as_written=as_written)
         self._fuse.reach("commit-after")
 
 

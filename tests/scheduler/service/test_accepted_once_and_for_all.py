@@ -69,7 +69,7 @@ async def test_a_full_disk_refuses_new_jobs_and_running_ones_end_when_there_is_r
         store = pool._engine.ledger.store
         commit = store.commit
 
-        async def full(*changes: object) -> None:
+        async def full(*changes: object, as_written: object = None) -> None:
             raise Unavailable("The disk is full: nothing can be accepted.", code="store-full")
 
         store.commit = full  # type: ignore[method-assign]

@@ -102,10 +102,12 @@ class WatchedStore(SqliteStore):
         with _stillness():
             return await super().open()
 
-    async def commit(self, *changes: Change) -> None:
+    async def commit(
+        self, *changes: Change, as_written: Callable[[str], None] | None = None
+    ) -> None:
         """See ``SqliteStore``."""
         with _stillness():
-            await super().commit(*changes)
+            await super().commit(*changes, as_written=as_written)
 
 
 def _stillness() -> contextlib.AbstractContextManager[None]:

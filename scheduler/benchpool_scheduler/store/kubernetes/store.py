@@ -159,7 +159,9 @@ class KubernetesStore:
 
     # ------------------------------------------------------------------ commits
 
-    async def commit(self, *changes: Change) -> None:
+    async def commit(
+        self, *changes: Change, as_written: Callable[[str], None] | None = None
+    ) -> None:
         """Make all changes; they are in the API server when this returns.
 
         Errors: Conflict, and nothing has changed; InvalidInput for a job that the API server
@@ -167,18 +169,28 @@ class KubernetesStore:
         """
         self._holding.check(changes)
         # Who waits may go away; what has begun is finished.
-        await asyncio.shield(asyncio.ensure_future(self._commit(changes)))
+        await asyncio.shield(asyncio.ensure_future(self._commit(changes, as_written)))
 
-    async def _commit(self, changes: tuple[Change, ...]) -> None:
+    async def _commit(
+        self, changes: tuple[Change, ...], as_written: Callable[[str], None] | None
+    ) -> None:
         touched = self._holding.apply(changes)
         try:
-            await self._write(touched)
+            await self._write(touched, as_written)
         except NotLeading as failed:
             self._lost(failed)
             raise
 
-    async def _write(self, touched: Touched) -> None:
+    async def _write(
+        self, touched: Touched, as_written: Callable[[str], None] | None = None
+    ) -> None:
         jobs, writer = self._holding.jobs, self._writer
+
+        async def settle(held: Held) -> None:
+            await writer.settle(held)
+            if as_written is not None:
+                as_written(held.image.job.id)
+
         for upload in touched.uploads:
             await self._uploads.keep(upload)
         for change in touched.added.values():
@@ -190,7 +202,7 @@ class KubernetesStore:
         freeing = [it for it in map(jobs.get, touched.jobs) if it and not _holds(it)]
         taking = [it for it in map(jobs.get, touched.jobs) if it and _holds(it)]
         for group in (freeing, taking):
-            await writer.all(writer.settle(held) for held in group)
+            await writer.all(settle, group)
         for lease in touched.leases:
             await writer.patiently(partial(leases.write, self._connection, self._namespace, lease))
         for held in touched.dropped:

@@ -25,7 +25,7 @@ import time
 from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, TypeVar
 
 import msgspec
@@ -56,6 +56,9 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 JOBS = TRAINING_JOBS.kind
 LONGEST_WAIT_S = 5.0
+AT_ONCE = 16
+"""Objects that are written at the same time: half of what a connection does (``kube.wire``)."""
+
 LATEST_S = 10.0
 """What may be written later waits for other writes no longer than this."""
 
@@ -314,7 +317,7 @@ class Writer:
                     await self._calm.wait()
             taken, begun = waiting.take(lane.at_once), time.monotonic()
             try:
-                await self.all(self._once(held) for held in taken if held.behind)
+                await self.all(self._once, [held for held in taken if held.behind])
             finally:  # also when the store is closed meanwhile
                 for held in taken:
                     if held.behind:
@@ -324,7 +327,7 @@ class Writer:
     async def finish(self) -> None:
         """Write at once what is left for later."""
         left = [held for waiting in self._waiting.values() for held in waiting.take(None)]
-        await self.all(self.settle(held) for held in left if held.behind)
+        await self.all(self.settle, [held for held in left if held.behind])
 
     async def close(self) -> None:
         """Give up what is still under way; the next leader knows what the API server has."""
@@ -335,12 +338,27 @@ class Writer:
 
     # ------------------------------------------------------------------ patience
 
-    async def all(self, works: Iterable[Coroutine[Any, Any, None]]) -> None:
-        """Do all of this together; the first failure is raised when all have ended."""
-        done = await asyncio.gather(*works, return_exceptions=True)
-        for failed in done:
-            if isinstance(failed, BaseException):
-                raise failed
+    async def all(
+        self, work: Callable[[Held], Coroutine[Any, Any, None]], jobs: Iterable[Held]
+    ) -> None:
+        """Do this for all, ``AT_ONCE`` at a time; the first failure is raised when all have ended.
+
+        Other calls to the API server have room beside it, however many the jobs are.
+        """
+        left = iter(jobs)
+
+        async def one_after_the_other() -> list[BaseException]:
+            failures: list[BaseException] = []
+            for held in left:
+                try:
+                    await work(held)
+                except Exception as failed:
+                    failures.append(failed)
+            return failures
+
+        done = await asyncio.gather(*(one_after_the_other() for _ in range(AT_ONCE)))
+        for failed in chain.from_iterable(done):
+            raise failed
 
     async def patiently(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
         """Do this until it is done; say so while it cannot be. Errors: NotLeading, InvalidInput."""

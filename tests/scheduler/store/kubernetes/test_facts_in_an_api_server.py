@@ -135,6 +135,24 @@ def _project(name: str) -> dict[str, Any]:
     }
 
 
+async def test_of_many_jobs_each_is_told_when_the_api_server_has_it(
+    make_store: MakeStore, access: Access, namespace: str
+) -> None:
+    store = make_store()
+    await store.open()
+    records = [job(key=str(number)) for number in range(40)]
+    await asyncio.gather(*(store.commit(add(it)) for it in records))
+    seen: dict[str, str] = {}
+
+    def written(id_: str) -> None:
+        found = access.get(JOBS.path(namespace, id_))
+        seen[id_] = found.get("status", {}).get("state", "")
+
+    paused = [replace(it, state=JobState.PAUSED) for it in records]
+    await store.commit(*map(SaveJob, paused), as_written=written)
+    assert seen == {it.id: "paused" for it in records}
+
+
 async def test_a_job_says_in_kubernetes_what_becomes_of_it(
     make_store: MakeStore, connection: Connection, namespace: str
 ) -> None:

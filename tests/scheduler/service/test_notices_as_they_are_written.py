@@ -1,0 +1,46 @@
+"""Who gives way is told when its own notice is durable, not when that of the last one is."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+
+from benchpool_scheduler.contract import State
+from benchpool_scheduler.store.records import Change, SavePreemption
+from benchpool_scheduler.testing.pools import JOE, SUSAN, make_pool, opened, reached, sleeper
+from benchpool_scheduler.testing.scripted import ScriptedRuntime, devices
+
+
+async def test_the_first_is_told_while_the_others_are_still_being_written(tmp_path: Path) -> None:
+    runtime = ScriptedRuntime(devices(9))
+    async with opened(make_pool(tmp_path, runtime=runtime)) as pool:
+        jobs = [await pool.submit(SUSAN, sleeper()) for _ in range(6)]
+        for job in jobs:
+            await reached(pool, job.id, State.RUNNING)
+        store, room = pool._engine.ledger.store, asyncio.Event()
+        commit, told = store.commit, list[str]()
+
+        async def one_by_one(
+            *changes: Change, as_written: Callable[[str], None] | None = None
+        ) -> None:
+            paused = [it.preemption.job for it in changes if isinstance(it, SavePreemption)]
+            if paused and as_written is not None:
+                told.extend(paused)
+                as_written(paused[0])
+                await room.wait()
+            await commit(*changes, as_written=as_written)
+
+        store.commit = one_by_one  # type: ignore[method-assign]
+        await pool.submit(JOE, sleeper(gpus=2))
+        async with asyncio.timeout(30):
+            ((first, notice),) = await runtime.until_noticed(1)
+            assert (first.job, notice.kind) == (told[0], "pause")
+            # What it says meanwhile is heard when the pass is over.
+            runtime.end(first, 143)
+            room.set()
+            await runtime.until_noticed(2)
+        store.commit = commit  # type: ignore[method-assign]
+        await reached(pool, told[0], State.QUEUED)
+        await pool._engine.actions.finish()
+        assert [worker.job for worker, _ in runtime.notices] == told
