@@ -13,7 +13,8 @@ the chart runs, with as much of a Hub as it asks for. In this order:
 - ``idle``: so many jobs wait, and nothing happens: what the scheduler takes of a processor and of
   memory;
 - ``restart``: from the start of the process on these objects until it decides rightly: a job whose
-  object came meanwhile, of a project within its quota, is told that it begins.
+  object came meanwhile, of a project within its quota, is told that it begins, or is promised the
+  room of one that is told to leave.
 
 ``--parts`` takes some of them, e.g. ``jobs,idle``. The scheduler is one process; its own times are
 read from outside.
@@ -118,11 +119,12 @@ class Pool:
         )  # fmt: skip
 
     async def told(self, name: str, patience_s: float = 300.0) -> None:
-        """Wait until a job is told that it begins."""
+        """Wait until a job begins, or is promised the room of those who are told to leave."""
         async with asyncio.timeout(patience_s):
             while True:
                 job = await self.connection.get(JOBS, name, namespace=SPACE)
-                if job.get("status", {}).get("attempt"):
+                status = job.get("status", {})
+                if status.get("attempt") or status.get("promised"):
                     return
                 await asyncio.sleep(0.02)
 
