@@ -16,7 +16,8 @@ the chart runs, with as much of a Hub as it asks for. In this order:
   object came meanwhile, of a project within its quota, is told that it begins, or is promised the
   room of one that is told to leave.
 
-``--parts`` takes some of them, e.g. ``jobs,idle``. The scheduler is one process; its own times are
+``--parts`` takes some of them, e.g. ``jobs,idle``. ``--parts plain`` is what ``jobs`` is held
+against: as many Jobs of one pod without benchpool, which the kube-scheduler places. The scheduler is one process; its own times are
 read from outside.
 """
 
@@ -55,6 +56,7 @@ from benchpool_cluster.control_plane import ControlPlane
 JOBS = TRAINING_JOBS.kind
 SPACE = "jobs"
 PARTS = ("jobs", "full", "idle", "restart")
+PLAIN = "plain"
 QUIET_S, QUIET_FOR_S, IDLE_S = 2.0, 6.0, 60.0
 CONFIGURATION = """\
 version: 1
@@ -224,7 +226,8 @@ async def idle(pool: Pool, waiting: int) -> list[Figure]:
 
 
 async def restart(pool: Pool) -> list[Figure]:
-    """Start the scheduler anew."""
+    """Start the scheduler anew when all is quiet."""
+    await pool.quiet()
     pool.restarting = True
     await asyncio.to_thread(pool.replica.end)
     (name,) = await pool.create(1, "owner")
@@ -251,6 +254,31 @@ async def _full_nodes(pool: Pool) -> int:
     return len({pod["spec"]["nodeName"] for pod in listed.items if "nodeName" in pod["spec"]})
 
 
+# --------------------------------------------------------------------------- without benchpool
+
+
+async def plain(plane: ControlPlane, connection: Connection, count: int) -> list[Figure]:
+    """Let as many Jobs of Kubernetes come at once as ``jobs`` does, without a gate."""
+    pod = {
+        "restartPolicy": "Never",
+        "tolerations": [{"operator": "Exists"}],
+        "containers": [
+            {"name": "worker", "image": "x", "resources": {"limits": {"nvidia.com/gpu": "1"}}}
+        ],
+    }
+    spec = {"backoffLimit": 0, "template": {"spec": pod}}
+    bodies = ({"metadata": {"name": f"plain-{n:05d}"}, "spec": spec} for n in range(count))
+    runs = counting(connection, kinds.PODS, "ADDED", namespace=SPACE, fields="status.phase=Running")
+    async with runs as running:
+        spending, began = Spending(plane), time.monotonic()
+        await asyncio.gather(
+            *(connection.create(kinds.JOBS, body, namespace=SPACE) for body in bodies)
+        )
+        rate = count / (await running.reach(count) - began)
+        figures = spending.figures(count)
+    return [Figure("first creation to all running", "jobs/s", (rate,)), *figures]
+
+
 # --------------------------------------------------------------------------- all of it
 
 
@@ -261,6 +289,10 @@ async def measure(plane: ControlPlane, chosen: argparse.Namespace, folder: Path)
         await connection.create(kinds.NAMESPACES, {"metadata": {"name": SPACE}})
         await add_nodes(connection, chosen.nodes)
         start_kwok(plane)
+        if chosen.parts == [PLAIN]:
+            title = f"{chosen.jobs} plain Jobs on {chosen.nodes} nodes"
+            show(title, await plain(plane, connection, chosen.jobs))
+            return
         text = CONFIGURATION.format(quota=chosen.nodes * GPUS // 2 + 1)
         with small_hub() as hub:
             site = Site(hub, plane.access.kubeconfig, SPACE, folder, text, PATIENT)
@@ -298,8 +330,11 @@ def main() -> None:
     options.add_argument("--waiting", type=int, default=10_000)
     options.add_argument("--parts", type=lambda text: text.split(","), default=list(PARTS))
     chosen = options.parse_args()
-    if chosen.jobs > chosen.nodes * GPUS or set(chosen.parts) - set(PARTS):
-        options.error(f"parts are {', '.join(PARTS)}; each node holds {GPUS} jobs")
+    known = chosen.parts == [PLAIN] or set(chosen.parts) <= set(PARTS)
+    if chosen.jobs > chosen.nodes * GPUS or not known:
+        options.error(
+            f"parts are {', '.join(PARTS)}, or {PLAIN} alone; each node holds {GPUS} jobs"
+        )
     with large_cluster() as plane, tempfile.TemporaryDirectory() as folder:
         asyncio.run(measure(plane, chosen, Path(folder)))
 

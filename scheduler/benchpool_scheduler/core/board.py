@@ -9,12 +9,14 @@ room always agree.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import cached_property
 
-from benchpool_scheduler.core.amounts import NOTHING, WHOLE_GPU, Amounts, exact
+from benchpool_scheduler.core.amounts import NOTHING, Amounts
+from benchpool_scheduler.core.capacity import capacity, differs_in_room, with_idle_benches
 from benchpool_scheduler.core.chunks import Chunk, Chunks
+from benchpool_scheduler.core.decided import Decided
 from benchpool_scheduler.core.endings import Endings
 from benchpool_scheduler.core.feasibility import possible
 from benchpool_scheduler.core.ledger import Ledger
@@ -37,35 +39,6 @@ from benchpool_scheduler.core.standing import Standing
 from benchpool_scheduler.core.tree import Tree
 from benchpool_scheduler.core.waiting import Shape, Waiting
 from benchpool_scheduler.core.works import Work, work_of
-
-
-@dataclass(slots=True)
-class Decided:
-    """What the pass decided for one job: the workers it gets, in the order of its decisions."""
-
-    work: Work
-    parts: list[Taken] = field(default_factory=list)
-
-    def starts(self) -> Iterator[Taken]:
-        """Yield what starts now and what must wait; nothing starts before the first of it."""
-        if len(self.parts) == 1:
-            yield self.parts[0]
-            return
-        now = [part for part in self.parts if not part.after]
-        later = [part for part in self.parts if part.after]
-        if self.parts[0].after:
-            now, later = [], self.parts
-        for parts in (now, later):
-            workers = tuple(worker for part in parts for worker in part.workers)
-            if workers:
-                after = dict.fromkeys(job for part in parts for job in part.after)
-                yield Taken(workers, tuple(after))
-
-    @property
-    def waits(self) -> Taken | None:
-        """Return the start of its first workers, when others must leave before it."""
-        first = next(self.starts())
-        return first if first.after else None
 
 
 class Board:
@@ -105,7 +78,7 @@ class Board:
         self.works: dict[JobId, Work] = {}
         self.ledger = Ledger(self.tree)
         self.room = Room(nodes, topology)
-        self.empty = Room([_with_idle_benches(node) for node in nodes], topology)
+        self.empty = Room([with_idle_benches(node) for node in nodes], topology)
         self.keeping = [node for node in self.room.nodes if node.node.kept]
         self.chunks = Chunks(self.tree, self.policy)
         self.endings = Endings()
@@ -122,7 +95,7 @@ class Board:
         self._possible: dict[tuple[object, ...], bool] = {}
         self.given: list[Chunk] = []
         self.over_quota = OverQuota()
-        self._capacity = _capacity(self.nodes)
+        self._capacity = capacity(self.nodes)
         self._standing: Standing | None = None
         self._ageing: list[tuple[float, int, Work]] = []
         self._puts = 0
@@ -213,14 +186,14 @@ class Board:
         """
         known = {node.name: node for node in self.nodes}
         renewed = {node.name: node for node in nodes}
-        if not all(_differs_in_room(known.get(name), node) for name, node in renewed.items()):
+        if not all(differs_in_room(known.get(name), node) for name, node in renewed.items()):
             return False
         here = [w for w in self.works.values() if any(x.node in renewed for x in w.job.held)]
         for work in here:
             self._forget(work)
         for node in renewed.values():
             self.room.renew(node)
-            self.empty.renew(_with_idle_benches(node))
+            self.empty.renew(with_idle_benches(node))
         self.nodes = tuple(renewed.get(node.name, node) for node in self.nodes)
         self._look_around()
         for work in here:
@@ -237,7 +210,7 @@ class Board:
             self._forget(work)
         self.nodes = tuple(nodes)
         self.room = Room(self.nodes, self.topology)
-        self.empty = Room([_with_idle_benches(node) for node in nodes], self.topology)
+        self.empty = Room([with_idle_benches(node) for node in nodes], self.topology)
         self.protected_at.clear()
         self._look_around()
         for work in held:
@@ -246,7 +219,7 @@ class Board:
     def _look_around(self) -> None:
         """Take back what was concluded from the nodes; nobody is seated on those that changed."""
         self.keeping = [node for node in self.room.nodes if node.node.kept]
-        self._capacity = _capacity(self.nodes)
+        self._capacity = capacity(self.nodes)
         self._standing = None
         self.never.clear()
         vars(self).pop("whole", None)
@@ -360,7 +333,7 @@ class Board:
     @cached_property
     def whole(self) -> Room:
         """Return the room that an empty pool would have, all of its nodes ready."""
-        nodes = [replace(_with_idle_benches(node), ready=True) for node in self.nodes]
+        nodes = [replace(with_idle_benches(node), ready=True) for node in self.nodes]
         return Room(nodes, self.topology)
 
     # ------------------------------------------------------------------ trying out
@@ -431,57 +404,3 @@ class Board:
         works = {chunk.work for chunk in self.given if not chunk.fresh}
         below = [work for work in works.union(self.leaving.values()) if index in work.branch.path]
         return [work.job.id for work in sorted(below, key=lambda work: work.age)]
-
-
-def _with_idle_benches(node: Node) -> Node:
-    """Return a node as it would be if nobody sat at the benches that lend (R3)."""
-    if not node.on_benches and not node.called:
-        return node
-    return replace(
-        node,
-        gpus=(*node.gpus, *node.on_benches),
-        kept=node.kept - node.called,
-        called=0,
-        lent=node.lent + node.called + len(node.on_benches),
-        on_benches=(),
-        links=(),
-        sockets=(),
-    )
-
-
-def _differs_in_room(known: Node | None, node: Node) -> bool:
-    if known is None or known.ready != node.ready:
-        return False
-    if (known.cpus is None, known.memory_gib is None) != (
-        node.cpus is None,
-        node.memory_gib is None,
-    ):
-        return False
-    return node == replace(
-        known,
-        gpus=node.gpus,
-        cpus=node.cpus,
-        memory_gib=node.memory_gib,
-        kept=node.kept,
-        called=node.called,
-        lent=node.lent,
-        on_benches=node.on_benches,
-        links=node.links,
-        sockets=node.sockets,
-    )
-
-
-def _capacity(nodes: Sequence[Node]) -> tuple[Amounts, tuple[int, int]]:
-    """Return what bounded nodes have in all, and how many have no bound for CPUs, for memory."""
-    gpus = cpus = memory = 0
-    unbounded = [0, 0]
-    for node in nodes:
-        if not node.ready:
-            continue
-        gpus += max(0, len(node.gpus) - node.kept) * WHOLE_GPU
-        bounds = exact(node.cpus or 0, node.memory_gib or 0)
-        cpus += bounds[0]
-        memory += bounds[1]
-        unbounded[0] += node.cpus is None
-        unbounded[1] += node.memory_gib is None
-    return Amounts(gpus, cpus, memory), (unbounded[0], unbounded[1])

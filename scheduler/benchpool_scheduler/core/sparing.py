@@ -11,8 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from benchpool_scheduler.core.amounts import NOTHING, WHOLE_GPU
-from benchpool_scheduler.core.board import Board, Decided
+from benchpool_scheduler.core.board import Board
 from benchpool_scheduler.core.chunks import Chunk
+from benchpool_scheduler.core.decided import Decided
 from benchpool_scheduler.core.model import JobId
 from benchpool_scheduler.core.placement import find
 from benchpool_scheduler.core.room import Taken
