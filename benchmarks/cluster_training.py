@@ -17,8 +17,8 @@ the chart runs, with as much of a Hub as it asks for. In this order:
   room of one that is told to leave.
 
 ``--parts`` takes some of them, e.g. ``jobs,idle``. ``--parts plain`` is what ``jobs`` is held
-against: as many Jobs of one pod without benchpool, which the kube-scheduler places. The scheduler is one process; its own times are
-read from outside.
+against: as many Jobs of one pod without benchpool, which the kube-scheduler places. The scheduler
+is one process; its own times are read from outside.
 """
 
 from __future__ import annotations
