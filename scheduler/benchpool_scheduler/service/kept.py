@@ -260,8 +260,21 @@ class KeptBoard:
             self._board = self._frame = None
             raise
 
+    async def follow(self) -> None:
+        """Take over what has come about since the newest pass saw the pool, e.g. its own starts.
+
+        The caller holds the ledger's turn. What the core cannot take is left to the next pass,
+        which sets it aside.
+        """
+        look = self.look()
+        try:
+            await asyncio.to_thread(self._followed, look)
+        except Exception:
+            log.exception("the board could not follow; the next pass makes it anew")
+            self._board = self._frame = None
+
     async def snapshot(self, now: float) -> Snapshot | None:
-        """Return the pool as the newest pass saw it; None before the first.
+        """Return the pool as it was last followed; None where it was not.
 
         The caller holds the ledger's turn: then no pass is under way.
         """

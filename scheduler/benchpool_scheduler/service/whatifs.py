@@ -124,6 +124,7 @@ class WhatIfs:
         new = None if question.config is None else self._reconfiguration.read(question.config)
         async with self._ledger.turn:
             now = site.clock.now()
+            await self._board.follow()
             before = await self._board.snapshot(now) or snapshots.snapshot(self._ledger, site, now)
             if new is None:
                 return Twins(before, question, None)
