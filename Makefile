@@ -51,9 +51,9 @@ test-fast: $(STAMPS)/install $(STAMPS)/dev
 # on its nodes mostly wait, so those on control planes of their own run beside them; 5 is pytest's
 # word for no tests.
 test-kubernetes: cluster-programs $(STAMPS)/wheel $(STAMPS)/browser $(STAMPS)/proxy
-	@$(BIN)/python -m pytest tests -m "kubernetes and not nodes" --reruns 2 $(ARGS) \
+	@$(BIN)/python -m pytest tests -m "kubernetes and not nodes" --reruns 1 $(ARGS) \
 		>$(STAMPS)/control-planes.log 2>&1 & planes=$$!; trap "kill $$planes 2>/dev/null" EXIT; \
-	$(BIN)/python -m pytest tests -m nodes --reruns 2 $(ARGS); on_nodes=$$?; \
+	$(BIN)/python -m pytest tests -m nodes --reruns 1 $(ARGS); on_nodes=$$?; \
 	wait $$planes; on_planes=$$?; trap - EXIT; cat $(STAMPS)/control-planes.log; \
 	for status in $$on_nodes $$on_planes; do \
 		[ $$status = 0 ] || [ $$status = 5 ] || exit $$status; done

@@ -376,7 +376,7 @@ def _nothing_is_held(lab: Lab) -> None:
     """The last server ends, and its lease with it."""
 
     def ended() -> bool:
-        # Asked more than once: a Hub that was killed looks at its servers first and refuses then.
+        # Asked until it has ended, as a person would; what the Hub answered is told on a failure.
         if (server := lab.hub.server("jemma")) is not None and server["pending"] != "stop":
             answer = lab.hub.stop_server("jemma")
             print(f"{server} is asked to end: {answer.status_code} {answer.text}")
