@@ -118,6 +118,10 @@ class Job:
         """End it for good."""
         return self._acted(client().cancel(self.id, reason))
 
+    def change(self, *, priority: int | None = None, workers: int | None = None) -> Job:
+        """Give it another priority, other workers, or both; the rest stays as it was accepted."""
+        return self._acted(client().change(self.id, priority=priority, workers=workers))
+
     def _acted(self, facts: JobFacts) -> Job:
         self.facts = facts
         return self

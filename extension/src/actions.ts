@@ -1,9 +1,12 @@
 /**
- * What a user does with a job: pause, resume, cancel, send again, open. Acts at once and offers
- * Undo where that is possible; asks first only where work is lost, and says how much.
+ * What a user does with a job: pause, resume, cancel, send again, change, open. Acts at once and
+ * offers Undo where that is possible; asks first only what a job is to have, and where work is
+ * lost, and says how much.
  */
 import { Dialog, Notification, showDialog, showErrorMessage } from '@jupyterlab/apputils';
 import { UUID } from '@lumino/coreutils';
+import { showChangeDialog } from './changeDialog';
+import { former, isElastic, outcome } from './changing';
 import { isOnGpus, JobAction, lossOf } from './format';
 import type { JobsModel } from './model';
 import type { IJob } from './tokens';
@@ -90,6 +93,20 @@ export class JobActions {
     this.sent(await this._model.again(job.id, UUID.uuid4()));
   }
 
+  private async _change(job: IJob): Promise<void> {
+    const elastic = await isElastic(job, () => this._model.api.submission(job.id));
+    const wanted = await showChangeDialog(job, elastic);
+    if (!wanted) {
+      return;
+    }
+    await this._model.change(job.id, wanted);
+    this._say(outcome(job, wanted), job, {
+      label: 'Undo',
+      caption: `Change ${job.name} back`,
+      undo: () => this._model.change(job.id, former(job, wanted))
+    });
+  }
+
   private _say(
     text: string,
     job: IJob,
@@ -121,7 +138,8 @@ export class JobActions {
     pause: job => this._pause(job),
     resume: job => this._resume(job),
     cancel: job => this._cancel(job),
-    again: job => this._again(job)
+    again: job => this._again(job),
+    change: job => this._change(job)
   };
 }
 

@@ -3,6 +3,7 @@
  * this module knows neither widget nor JupyterLab.
  */
 import type {
+  IChangeRequest,
   IJob,
   IJobDetail,
   IPreparation,
@@ -10,6 +11,7 @@ import type {
   IResult,
   ISendRequest,
   IStatus,
+  ISubmission,
   Numbers
 } from './tokens';
 
@@ -64,10 +66,17 @@ export class Api {
     return this._json(`api/v1/jobs/${segment(id)}/${verb}`, post({}));
   }
 
+  change(id: string, wanted: IChangeRequest): Promise<IJob> {
+    return this._json(`api/v1/jobs/${segment(id)}/change`, post(wanted));
+  }
+
+  submission(id: string): Promise<ISubmission> {
+    return this._json(`api/v1/jobs/${segment(id)}/submission`);
+  }
+
   /** Send once more what a job was sent with; `key` makes a repeat harmless. */
   async again(id: string, key: string): Promise<IJob> {
-    const submission = await this._json<object>(`api/v1/jobs/${segment(id)}/submission`);
-    return this._json('api/v1/jobs', post({ ...submission, key }));
+    return this._json('api/v1/jobs', post({ ...(await this.submission(id)), key }));
   }
 
   quota(): Promise<IQuota> {

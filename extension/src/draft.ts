@@ -45,6 +45,7 @@ export interface IMemory {
 
 export const MAX_GPUS = 1024;
 export const MAX_WORKERS = 4096;
+export const MAX_PRIORITY = 1000;
 
 /** A draft from what was answered last time; anything unusable in it is ignored. */
 export function begin(kind: SendKind, memory: unknown): IDraft {
@@ -104,13 +105,13 @@ export function faults(draft: IDraft): Partial<Record<Field, string>> {
   if (parseDuration(draft.timeLimit) === undefined) {
     found.timeLimit = 'Time limit: give it as “90 min”, “2 h”, “1 d 12 h” or leave it empty.';
   }
-  if (draft.priority !== '' && !isWhole(Number(draft.priority), 0, 1000)) {
-    found.priority = 'Priority: a whole number from 0 to 1000, or empty for the usual 50.';
+  if (draft.priority !== '' && !isWhole(Number(draft.priority), 0, MAX_PRIORITY)) {
+    found.priority = `Priority: a whole number from 0 to ${MAX_PRIORITY}, or empty for the usual 50.`;
   }
   return found;
 }
 
-function isWhole(n: number, least: number, most: number): boolean {
+export function isWhole(n: number, least: number, most: number): boolean {
   return Number.isInteger(n) && n >= least && n <= most;
 }
 

@@ -15,8 +15,8 @@ import type {
 const TERMINAL: ReadonlySet<JobState> = new Set(['succeeded', 'failed', 'cancelled']);
 const ON_GPUS: ReadonlySet<JobState> = new Set(['starting', 'running', 'pausing']);
 
-/** What a user may do with a job in each state; the scheduler checks it again. */
-export const ACTIONS: Readonly<Record<JobState, readonly JobAction[]>> = {
+/** What a user may do with a job from its row in each state; the scheduler checks it again. */
+export const ACTIONS: Readonly<Record<JobState, readonly RowAction[]>> = {
   queued: ['pause', 'cancel'],
   starting: ['pause', 'cancel'],
   running: ['pause', 'cancel'],
@@ -27,7 +27,10 @@ export const ACTIONS: Readonly<Record<JobState, readonly JobAction[]>> = {
   cancelled: ['again']
 };
 
-export type JobAction = 'pause' | 'resume' | 'cancel' | 'again';
+export type RowAction = 'pause' | 'resume' | 'cancel' | 'again';
+
+/** The details offer one thing more. */
+export type JobAction = RowAction | 'change';
 
 const ENDED_BY: Readonly<Record<string, string>> = {
   itself: 'ended by itself',

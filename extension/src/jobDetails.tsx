@@ -10,6 +10,7 @@ import {
   endedBy,
   exact,
   isTerminal,
+  JobAction,
   preemptionLine,
   startRange
 } from './format';
@@ -28,6 +29,7 @@ export interface IDetailsProps {
   now: number;
   api: Api;
   open: IOpeners;
+  onAction: (action: JobAction, job: IJob) => void;
 }
 
 /** Files listed at once; the rest is in the folder. */
@@ -46,7 +48,7 @@ export function JobDetails(props: IDetailsProps): React.JSX.Element {
       {detail.error && <p className="bp-Note bp-mod-warn">{detail.error}</p>}
       <Attempts attempts={attempts} now={now} />
       <Preemptions job={job} now={now} />
-      <Facts job={job} />
+      <Facts job={job} onAction={props.onAction} />
     </div>
   );
 }
@@ -197,7 +199,7 @@ function Preemptions({ job, now }: { job: IJob; now: number }): React.JSX.Elemen
   );
 }
 
-function Facts({ job }: { job: IJob }): React.JSX.Element {
+function Facts({ job, onAction }: Pick<IDetailsProps, 'job' | 'onAction'>): React.JSX.Element {
   return (
     <p className="bp-Detail-quiet bp-Detail-facts">
       project {job.project} · user {job.user} · priority {job.priority}
@@ -210,6 +212,22 @@ function Facts({ job }: { job: IJob }): React.JSX.Element {
           <a href={job.url} target="_blank" rel="noopener noreferrer">
             link to this job
           </a>
+        </>
+      )}
+      {!isTerminal(job.state) && (
+        <>
+          {' · '}
+          <button
+            type="button"
+            className="bp-Link"
+            data-action="change"
+            aria-label={`Change ${job.name}`}
+            aria-haspopup="dialog"
+            title="Change its priority or its workers"
+            onClick={() => onAction('change', job)}
+          >
+            Change…
+          </button>
         </>
       )}
     </p>

@@ -2,7 +2,7 @@
  * One job of the list: its line, its actions, and what opens below it.
  */
 import * as React from 'react';
-import { ACTIONS, exact, gpusOf, isTerminal, JobAction, percent, timing } from './format';
+import { ACTIONS, exact, gpusOf, isTerminal, percent, RowAction, timing } from './format';
 import { IDetailsProps, JobDetails } from './jobDetails';
 import { ProgressBar, StateMark } from './stateMark';
 import type { IJob } from './tokens';
@@ -11,13 +11,12 @@ export interface IRowProps extends IDetailsProps {
   isOpen: boolean;
   showUser: boolean;
   onToggle: (id: string) => void;
-  onAction: (action: JobAction, job: IJob) => void;
 }
 
 /** A separator that stays with what it follows when a line breaks. */
 const DOT = '\u00a0· ';
 
-const SIGNS: Readonly<Record<JobAction, { word: string; path: string }>> = {
+const SIGNS: Readonly<Record<RowAction, { word: string; path: string }>> = {
   pause: { word: 'Pause', path: 'M4 3h3v10H4zM9 3h3v10H9z' },
   resume: { word: 'Resume', path: 'M4.5 2.5v11l9-5.5z' },
   cancel: {
@@ -58,7 +57,15 @@ function JobRowView(props: IRowProps): React.JSX.Element {
       {job.progress && !isOpen && !isTerminal(job.state) && (
         <ProgressBar progress={job.progress} name={job.name} />
       )}
-      {isOpen && <JobDetails job={job} now={props.now} api={props.api} open={props.open} />}
+      {isOpen && (
+        <JobDetails
+          job={job}
+          now={props.now}
+          api={props.api}
+          open={props.open}
+          onAction={props.onAction}
+        />
+      )}
     </li>
   );
 }
@@ -95,9 +102,9 @@ function progressWords(job: IJob): string {
 }
 
 function ActionButton(props: {
-  action: JobAction;
+  action: RowAction;
   job: IJob;
-  onAction: (action: JobAction, job: IJob) => void;
+  onAction: IRowProps['onAction'];
 }): React.JSX.Element {
   const { action, job } = props;
   const { word, path } = SIGNS[action];

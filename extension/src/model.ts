@@ -6,7 +6,15 @@ import { ISignal, Signal } from '@lumino/signaling';
 import { Api, ApiError, NO_EXTENSION, Verb } from './api';
 import type { IServerEvent } from './sse';
 import { followWhileVisible } from './visible';
-import type { IBenchpool, IConnection, IJob, IJobChange, IQuota, IStatus } from './tokens';
+import type {
+  IBenchpool,
+  IChangeRequest,
+  IConnection,
+  IJob,
+  IJobChange,
+  IQuota,
+  IStatus
+} from './tokens';
 
 /** Changes within this time reach the widgets as one. */
 const GATHER_MS = 40;
@@ -138,14 +146,14 @@ export class JobsModel implements IBenchpool {
     }
   }
 
-  /** Do something with a job; the answer counts unless an event has told more since. */
-  async act(id: string, verb: Verb): Promise<IJob> {
-    const mark = this._marks.get(id) ?? 0;
-    const job = await this.api.act(id, verb);
-    if ((this._marks.get(id) ?? 0) === mark) {
-      this.accept(job);
-    }
-    return job;
+  /** Do something with a job. */
+  act(id: string, verb: Verb): Promise<IJob> {
+    return this._take(id, this.api.act(id, verb));
+  }
+
+  /** Give a job another priority, other workers, or both. */
+  change(id: string, wanted: IChangeRequest): Promise<IJob> {
+    return this._take(id, this.api.change(id, wanted));
   }
 
   /** Send a job's submission once more. */
@@ -171,6 +179,16 @@ export class JobsModel implements IBenchpool {
     if (previous?.state !== job.state) {
       this._jobChanged.emit({ job, previous });
     }
+  }
+
+  /** The answer about a job counts unless an event tells more before it is there. */
+  private async _take(id: string, answer: Promise<IJob>): Promise<IJob> {
+    const mark = this._marks.get(id) ?? 0;
+    const job = await answer;
+    if ((this._marks.get(id) ?? 0) === mark) {
+      this.accept(job);
+    }
+    return job;
   }
 
   private _retryLater(): void {

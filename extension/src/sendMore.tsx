@@ -111,7 +111,7 @@ function ModelRow({ sending, status }: IMoreProps): React.JSX.Element | null {
   ) : null;
 }
 
-function Fault({ text }: { text: string | undefined }): React.JSX.Element | null {
+export function Fault({ text }: { text: string | undefined }): React.JSX.Element | null {
   return text ? (
     <div className="bp-Fault" role="alert">
       {text}

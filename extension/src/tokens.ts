@@ -88,6 +88,11 @@ export interface IAttempt {
   nodes: string[];
 }
 
+/** Of what a job was sent with, the part that the front end reads. */
+export interface ISubmission {
+  min_workers: number | null;
+}
+
 export interface IJobDetail {
   job: IJob;
   attempts: IAttempt[];
@@ -163,6 +168,12 @@ export interface ISendRequest {
   priority: number | null;
   gpu_models: string[];
   spread: boolean;
+}
+
+/** What an accepted job is to have from now on; what is left out stays as it is. */
+export interface IChangeRequest {
+  priority?: number;
+  workers?: number;
 }
 
 export interface IPreparedCell {

@@ -487,6 +487,18 @@ class ActionReason(Struct, frozen=True, forbid_unknown_fields=True):
     reason: Annotated[str, Meta(max_length=500)] | None = None
 
 
+class JobChange(Struct, frozen=True, forbid_unknown_fields=True):
+    """Body of ``change``: what an accepted job is to have from now on; the rest stays as it is.
+
+    ``priority`` is its turn inside its project, higher first. ``workers`` may change while it
+    waits; while it runs only for a job with ``min_workers``: more come when there is room, the
+    last ones go at once.
+    """
+
+    priority: Priority | None = None
+    workers: WorkerCount | None = None
+
+
 class Liveness(Struct, frozen=True):
     """Answer of ``health``: the service answers. How it fares is in ``Status.health``."""
 

@@ -84,6 +84,26 @@ def test_a_job_is_paused_and_resumed_by_its_user(joe: Person) -> None:
     joe.cancel("waits")
 
 
+def test_a_running_job_gets_another_priority_and_the_old_one_back(joe: Person) -> None:
+    joe.send_file("waits.py", gpus=1)
+    joe.expect_state("waits", "running")
+    details = joe.open_row("waits")
+    expect(details).to_contain_text("priority 50")
+    joe.act("waits", "change")
+    dialog = joe.page.get_by_role("dialog", name="Change “waits”")
+    expect(dialog.get_by_label("Priority")).to_be_focused()
+    expect(dialog.get_by_label("Workers")).to_be_disabled()
+    expect(dialog).to_contain_text("It runs with its one worker; pause it first.")
+    joe.page.keyboard.type("80")
+    joe.page.keyboard.press("Enter")
+    expect(dialog).to_have_count(0)
+    expect(details).to_contain_text("priority 80")
+    toast = joe.page.locator(".Toastify__toast", has_text="“waits” has priority 80 now.")
+    toast.get_by_role("button", name="Undo").click()
+    expect(details).to_contain_text("priority 50")
+    joe.cancel("waits")
+
+
 def test_a_reload_during_a_run_shows_the_same_job_with_its_whole_log(joe: Person) -> None:
     joe.send_file("waits.py", gpus=1)
     joe.expect_state("waits", "running")

@@ -118,6 +118,9 @@ def test_the_scheduler_sends_and_changes_in_any_name(site: Site, jobs: str) -> N
     status = {"status": {"state": "queued", "epoch": 3}}
     answer = scheduler.call("PATCH", f"{path}/status", status, "merge")
     assert answer.is_success, answer.text
+    asked = {"spec": {"workers": 3, "priority": 80}}
+    changed = scheduler.call("PATCH", path, asked, "merge")
+    assert changed.is_success, changed.text
     assert scheduler.call("DELETE", path).is_success
 
 

@@ -110,9 +110,42 @@ def test_a_job_applied_with_kubectl_goes_through_the_same_checks(
     assert pod["metadata"]["name"].startswith("bp-")
 
 
+def test_workers_and_priority_say_the_same_at_the_object_and_over_http(
+    access: Access, site: Site, nodes: tuple[str, ...]
+) -> None:
+    replica = site.started()
+    client = replica.client("susan")
+    job = client.submit(command(workers=1, min_workers=1))
+    running(access, site, job.id)
+    reached(replica, job.id, State.RUNNING)
+    changed = client.change(job.id, priority=80, workers=2)
+    assert (changed.priority, changed.workers) == (80, 2)
+    spec = written(access, site, job.id)["spec"]
+    assert (spec["priority"], spec["workers"], spec["minWorkers"]) == (80, 2, 1)
+    running(access, site, job.id, count=2)
+
+    gang = client.submit(command(workers=2))
+    running(access, site, gang.id, count=2)
+    reached(replica, gang.id, State.RUNNING)
+    path = f"{JOBS.format(site.namespace)}/{gang.id}"
+    access.patch(f"{path}/scale", {"spec": {"replicas": 3}})
+    said = until(lambda: of_type(written(access, site, gang.id), "EditRefused"))
+    assert "runs with all of its 2 workers or none; pause it first" in said["message"]
+    assert written(access, site, gang.id)["spec"]["workers"] == 2
+
+    assert replica.end() == 0
+    again = site.started().client("susan")
+    assert (again.job(job.id).job.priority, again.job(job.id).job.workers) == (80, 2)
+    assert again.job(gang.id).job.workers == 2
+
+
 def accepted(job: dict[str, Any]) -> dict[str, Any]:
+    return of_type(job, "Accepted")
+
+
+def of_type(job: dict[str, Any], kind: str) -> dict[str, Any]:
     conditions = job.get("status", {}).get("conditions", [])
-    return next((one for one in conditions if one["type"] == "Accepted"), {})
+    return next((one for one in conditions if one["type"] == kind), {})
 
 
 def claim(name: str, user: str, mode: str) -> dict[str, Any]:

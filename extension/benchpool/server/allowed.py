@@ -10,7 +10,7 @@ FORWARDED: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("POST", re.compile(r"jobs")),
     ("GET", re.compile(_JOB)),
     ("GET", re.compile(rf"{_JOB}/(why|submission|logs|logs/stream)")),
-    ("POST", re.compile(rf"{_JOB}/(pause|resume|cancel)")),
+    ("POST", re.compile(rf"{_JOB}/(pause|resume|cancel|change)")),
     ("POST", re.compile(r"preview")),
     ("GET", re.compile(r"quota|status|events|health")),
 )
@@ -27,5 +27,7 @@ def is_forwarded(method: str, path: str) -> bool:
     (True, False)
     >>> is_forwarded("GET", "jobs/../leases"), is_forwarded("GET", "config/apply")
     (False, False)
+    >>> is_forwarded("POST", "jobs/7k2m/change"), is_forwarded("GET", "jobs/7k2m/change")
+    (True, False)
     """
     return any(verb == method and pattern.fullmatch(path) for verb, pattern in FORWARDED)

@@ -37,6 +37,14 @@ describe('calls', () => {
     expect(asked[2]![1]!.method).toBe('POST');
   });
 
+  it('send of a change only what is to be otherwise', async () => {
+    const { api, asked } = apiWith(answer(job({ priority: 80 })));
+    await expect(api.change('abc', { priority: 80 })).resolves.toMatchObject({ priority: 80 });
+    const [path, init] = asked[0]!;
+    expect([init!.method, path]).toEqual(['POST', 'api/v1/jobs/abc/change']);
+    expect(JSON.parse(init!.body as string)).toEqual({ priority: 80 });
+  });
+
   it('send again what was sent, under a key of its own', async () => {
     const { api, asked } = apiWith(answer({ name: 'x', gpus: 2, key: 'old' }), answer(job()));
     await api.again('abc', 'new');

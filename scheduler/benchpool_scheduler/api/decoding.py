@@ -21,16 +21,16 @@ _SHOWN = 60
 _PLACE = re.compile(r"^(?P<what>.*?)(?: - at (?:`key` in )?`\$(?P<path>[^`]*)`)?$", re.DOTALL)
 _UNKNOWN = re.compile(r"Object contains unknown field `(.*)`", re.DOTALL)
 _REQUIRED = re.compile(r"Object missing required field `(.*)`", re.DOTALL)
+_TYPES = re.compile(r"`([^`]+)`")
 _STEP = re.compile(r"\.([^.\[\]]+)|\[(\d+)\]")
 
 _WORDS: Mapping[str, str] = {
-    "`int`": "a whole number",
-    "`float`": "a number",
-    "`str`": "text",
-    "`bool`": "true or false",
-    "`array`": "a list",
-    "`object`": "an object",
-    "`null`": "null",
+    "int": "a whole number",
+    "float": "a number",
+    "str": "text",
+    "bool": "true or false",
+    "array": "a list",
+    "object": "an object",
 }
 
 
@@ -122,9 +122,15 @@ def _shown(data: bytes, path: str) -> str:
 
 def _in_words(what: str) -> str:
     wanted = what.removeprefix("Expected ").split(", got ")[0]
-    for word, said in _WORDS.items():
-        wanted = wanted.replace(word, said)
+    wanted = _TYPES.sub(_type_in_words, wanted)
     return "one of the declared values" if wanted.startswith("Invalid") else wanted
+
+
+def _type_in_words(match: re.Match[str]) -> str:
+    kinds = match[1].split(" | ")
+    # What may be null may be left out: nobody needs to be told of null.
+    told = [_WORDS.get(kind, kind) for kind in kinds if kind != "null"]
+    return " or ".join(told) or "null"
 
 
 def _cut(text: str) -> str:

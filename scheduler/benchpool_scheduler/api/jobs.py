@@ -73,6 +73,11 @@ async def resume(request: Request) -> Answer:
     )
 
 
+async def change(request: Request) -> Answer:
+    """Give a job another priority or other workers."""
+    return Answer(await request.pool.change(request.caller, request.path["job"], request.body))
+
+
 async def cancel(request: Request) -> Answer:
     """End a job for good."""
     return Answer(

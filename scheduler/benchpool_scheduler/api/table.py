@@ -113,6 +113,16 @@ def _jobs() -> tuple[Route, ...]:
                 ("cancel", "End a job for good", jobs.cancel),
             )
         ),
+        _route(
+            "POST",
+            "jobs/{job}/change",
+            "change",
+            "Give an accepted job another priority, other workers, or both",
+            jobs.change,
+            takes=Kind.JSON,
+            body=contract.JobChange,
+            returns=contract.Job,
+        ),
     )
 
 

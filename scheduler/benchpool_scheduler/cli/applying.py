@@ -3,7 +3,8 @@
 A ``benchpool.yaml`` is put in force as by ``config apply``. ``Project``, ``NodePool`` and
 ``PoolSettings`` objects are the same in other words, and as a whole: what the file does not name
 goes away, so a file without ``PoolSettings`` is refused. A ``TrainingJob`` becomes a job of whoever
-applies it; applied again it is the same job, and ``suspend`` pauses and resumes it.
+applies it; applied again it is the same job: ``suspend`` pauses and resumes it, ``priority`` and
+``workers`` change it.
 """
 
 from __future__ import annotations
@@ -195,11 +196,15 @@ def _apply_job(client: Client, wanted: Wanted) -> tuple[Job, str]:
     _check_same(client.submission(job.id), submission, wanted.name)
     if job.state in ENDED:
         return job, "is over"
+    done = "is there"
+    if (job.priority, job.workers) != (submission.priority, submission.workers):
+        job = client.change(job.id, priority=submission.priority, workers=submission.workers)
+        done = f"has priority {job.priority} and workers {job.workers} from now on"
     if wanted.spec.suspend and job.state is not State.PAUSED:
         return client.pause(job.id, "its file says suspend: true"), "is told to pause"
     if not wanted.spec.suspend and job.state is State.PAUSED:
         return client.resume(job.id), "goes on"
-    return job, "is there"
+    return job, done
 
 
 def submission_of(wanted: Wanted) -> JobSubmission:
@@ -212,10 +217,14 @@ def submission_of(wanted: Wanted) -> JobSubmission:
     return msgspec.structs.replace(submission, name=name, key=key)
 
 
+CHANGEABLE = ("key", "priority", "workers")
+"""Fields of a submission that may be otherwise when it is applied again."""
+
+
 def _check_same(there: JobSubmission, wanted: JobSubmission, name: str) -> None:
     for field in there.__struct_fields__:
         was, now = getattr(there, field), getattr(wanted, field)
-        if field == "key" or was == now or (field == "project" and now is None):
+        if field in CHANGEABLE or was == now or (field == "project" and now is None):
             continue
         raise Refused(
             f"{name} was applied before with another {field}, and a job stays as it was accepted: "

@@ -33,16 +33,15 @@ def _answered(ask: Callable[[Client, Options], Any], show: Callable[[Screen, Any
     return run
 
 
-def _acting(action: str) -> Run:
+def _acting(act: Callable[[Client, str, Options], Job]) -> Run:
     """Return a verb that does one thing to each job and then answers all of them."""
 
     def run(session: Session, options: Options) -> int:
         done: list[Job] = []
         refused: list[BenchpoolError] = []
-        act = getattr(session.client, action)
         for id_ in options["ids"]:
             try:
-                done.append(act(id_, options["reason"]))
+                done.append(act(session.client, id_, options))
             except BenchpoolError as failed:
                 refused.append(failed)
         if done and not session.screen.json:
@@ -56,6 +55,10 @@ def _acting(action: str) -> Run:
         return 0
 
     return run
+
+
+def _change(client: Client, id_: str, given: Options) -> Job:
+    return client.change(id_, priority=given["priority"], workers=given["workers"])
 
 
 def _status(session: Session, options: Options) -> int:
@@ -140,16 +143,18 @@ _ID = argument("id", metavar="ID")
 _IDS = argument("ids", metavar="ID...", nargs=-1, required=True)
 _REASON = option("--reason", help="A short reason, which the job's owner sees.")
 _FILE = argument("file", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False))
+_WORKERS, _LEVELS = click.IntRange(1, 4096), click.IntRange(0, 1000)
+_TURN = "Its turn inside the project; higher first."
+_PRIORITY = option("--priority", type=_LEVELS, help=_TURN)
 _STATES = click.Choice([state.value for state in State])
 
 _SUBMIT_PARAMS: Sequence[click.Parameter] = (
     option("--project", help="The project; needed by those who belong to several."),
     option("--name", help="Name of the job; the script's by default."),
     option("--gpus", type=click.IntRange(1, 1024), default=1, help="GPUs per worker."),
-    option("--workers", type=click.IntRange(1, 4096), default=1, help="Workers of the gang."),
-    option("--min-workers", type=click.IntRange(1, 4096), help="The smallest gang it runs as."),
-    option("--priority", type=click.IntRange(0, 1000), default=50,
-           help="Its turn inside the project; higher first."),
+    option("--workers", type=_WORKERS, default=1, help="Workers of the gang."),
+    option("--min-workers", type=_WORKERS, help="The smallest gang it runs as."),
+    option("--priority", type=_LEVELS, default=50, help=_TURN),
     option("--non-preemptible", is_flag=True,
            help="Never paused for others; must fit the guaranteed quota."),
     option("--time-limit", type=click.IntRange(min=1), metavar="S",
@@ -179,10 +184,15 @@ and what looks like a secret; .benchpoolignore leaves more out. The job runs wit
 benchpool-results/. Options of benchpool come first; every word from SCRIPT, -m or -- on belongs to
 the job."""
 
+_CHANGE_DETAILS = """\
+Everything else stays as it was accepted. A job that waits may get any number of workers that could
+run. One that runs keeps its workers unless it was sent with --min-workers: more then come when
+there is room, and the last ones go at once, saving as for a pause."""
+
 _APPLY_DETAILS = """\
 The same files on a workstation and on a cluster. Project, NodePool and PoolSettings objects are put
 in force as a whole, like a benchpool.yaml. A TrainingJob becomes your job; applied again it is the
-same one, and spec.suspend pauses and resumes it."""
+same one: spec.suspend pauses and resumes it, spec.priority and spec.workers change it."""
 
 POOL_VERBS: tuple[Verb, ...] = (
     Verb(("submit",), "Send a script, module or command of this folder to the pool.", _submit,
@@ -209,9 +219,17 @@ POOL_VERBS: tuple[Verb, ...] = (
     Verb(("why",), "Say why a job waits, and what would make it start.",
          _answered(lambda client, given: client.why(given["id"]), views.why), (_ID,)),
     Verb(("pause",), "Pause jobs: they keep their progress and wait until resumed.",
-         _acting("pause"), (_IDS, _REASON)),
-    Verb(("resume",), "Queue paused jobs again.", _acting("resume"), (_IDS, _REASON)),
-    Verb(("cancel",), "End jobs for good.", _acting("cancel"), (_IDS, _REASON)),
+         _acting(lambda client, id_, given: client.pause(id_, given["reason"])),
+         (_IDS, _REASON)),
+    Verb(("resume",), "Queue paused jobs again.",
+         _acting(lambda client, id_, given: client.resume(id_, given["reason"])),
+         (_IDS, _REASON)),
+    Verb(("cancel",), "End jobs for good.",
+         _acting(lambda client, id_, given: client.cancel(id_, given["reason"])),
+         (_IDS, _REASON)),
+    Verb(("change",), "Give jobs another priority or other workers.", _acting(_change),
+         (_IDS, _PRIORITY, option("--workers", type=_WORKERS, help="Workers from now on.")),
+         _CHANGE_DETAILS),
     Verb(("quota",), "Say what you have on the bench and in your projects.",
          _answered(lambda client, given: client.quota(given["user"]), views.quota),
          (option("--user", help="Another user, for those who may see it."),)),

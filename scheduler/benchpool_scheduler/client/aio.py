@@ -161,6 +161,12 @@ class AsyncClient:
         """End a job for good."""
         return await self.send(calls.act(id_, "cancel", reason))
 
+    async def change(
+        self, id_: str, *, priority: int | None = None, workers: int | None = None
+    ) -> Job:
+        """Give an accepted job another priority, other workers, or both."""
+        return await self.send(calls.change(id_, priority=priority, workers=workers))
+
     # ------------------------------------------------------------------ logs and events
 
     async def log(

@@ -23,6 +23,7 @@ from benchpool_scheduler.contract import (
     ConfigurationChange,
     InLine,
     Job,
+    JobChange,
     JobDetail,
     JobSubmission,
     Lease,
@@ -137,6 +138,12 @@ def act(id_: str, action: str, reason: str | None = None) -> Call[Job]:
     """
     body = {} if reason is None else {"reason": reason}
     return _post(_job_path(id_, action), Job, body, repeatable=True)
+
+
+def change(id_: str, *, priority: int | None = None, workers: int | None = None) -> Call[Job]:
+    """Give an accepted job another priority, other workers, or both; None leaves it as it is."""
+    body = JobChange(priority, workers)
+    return _post(_job_path(id_, "change"), Job, body, repeatable=True)
 
 
 def log(

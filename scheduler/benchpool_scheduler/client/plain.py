@@ -161,6 +161,10 @@ class Client:
         """End a job for good."""
         return self.send(calls.act(id_, "cancel", reason))
 
+    def change(self, id_: str, *, priority: int | None = None, workers: int | None = None) -> Job:
+        """Give an accepted job another priority, other workers, or both."""
+        return self.send(calls.change(id_, priority=priority, workers=workers))
+
     # ------------------------------------------------------------------ logs and events
 
     def log(

@@ -1,4 +1,4 @@
-"""Pause, resume and cancel: what people may do to a job that exists."""
+"""Pause, resume, cancel, change: what people may do to a job that exists."""
 
 from __future__ import annotations
 
@@ -41,9 +41,26 @@ class Commands:
         wish = self._wish(Intent.CANCEL, "Cancelled", caller, reason)
         await self._do(lambda draft: lifecycle.cancel(draft, job, wish, wish.at))
 
+    async def change(
+        self, caller: Caller, job: str, *, workers: int | None, priority: int | None
+    ) -> None:
+        """Let a job have so many workers and this priority; None leaves it as it is.
+
+        Both or none. Errors: Refused, Unavailable.
+        """
+
+        def command(draft: Draft) -> None:
+            if workers is not None:
+                lifecycle.scale(draft, job, workers, self._fewer(caller, workers))
+            if priority is not None:
+                lifecycle.prioritise(draft, job, priority)
+            draft.save_asked(job)
+
+        await self._do(command)
+
     async def scale(self, caller: Caller, job: str, workers: int) -> None:
         """Let a job have so many workers from now on. Errors: Refused, Unavailable."""
-        wish = self._wish(Intent.PAUSE, f"Told to go on with {workers} workers", caller, None)
+        wish = self._fewer(caller, workers)
         await self._do(lambda draft: lifecycle.scale(draft, job, workers, wish))
 
     async def prioritise(self, job: str, priority: int) -> None:
@@ -57,6 +74,10 @@ class Commands:
             await self._ledger.commit(*draft.changes())
             self._actions.carry_out(draft)
         self._want_pass()
+
+    def _fewer(self, caller: Caller, workers: int) -> Wish:
+        text = f"Told to go on with {workers} worker{'s' * (workers != 1)}"
+        return self._wish(Intent.PAUSE, text, caller, None)
 
     def _wish(self, kind: Intent, verb: str, caller: Caller, reason: str | None) -> Wish:
         why = f": {reason.strip()[:_MOST_REASON]}" if reason and reason.strip() else ""

@@ -120,11 +120,24 @@ class InboundJobs:
             case SuspendWritten(id=job):
                 await self._commands.resume(SOMEBODY, job, None)
             case WorkersWritten(id=job, workers=workers):
-                await self._commands.scale(SOMEBODY, job, workers)
+                await self._scale(store, job, workers)
             case PriorityWritten(id=job, priority=priority):
                 await self._commands.prioritise(job, priority)
             case JobGone(id=job):
                 await self._end(job)
+
+    async def _scale(self, store: Inbound, job: str, workers: int) -> None:
+        record = self._ledger.job(job)
+        if record is None or record.workers == workers:
+            return
+        try:
+            self._intake.check_workers(record, workers)
+            await self._commands.scale(SOMEBODY, job, workers)
+        except Unavailable:
+            raise
+        except BenchpoolError as error:
+            log.info("job %s keeps its %d workers: %s", job, record.workers, error.message)
+            store.put_back(job, error.message)
 
     async def _accept(self, store: Inbound, one: JobWritten) -> None:
         try:

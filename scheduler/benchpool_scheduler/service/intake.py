@@ -116,6 +116,20 @@ class Intake:
         self._want_pass()
         return record
 
+    def check_workers(self, job: JobRecord, workers: int) -> None:
+        """Refuse a number of workers with which an accepted job could never run (R22).
+
+        Fewer of them are not held against what there is now. Errors: InvalidInput, Refused.
+        """
+        changed = replace(self._ledger.submission(job.id), workers=workers)
+        submissions.check_least(changed)
+        settings = self._site.configuration.project(job.project)
+        if workers <= job.workers or settings is None:
+            return
+        room = capacity(self._site, preemptible=job.preemptible)
+        submissions.check_size(changed, settings, self._site.configuration, room)
+        fitting.check_places(changed, self._site.inventory)
+
     def checked(
         self, caller: Caller, submission: JobSubmission, job: str | None = None
     ) -> JobRecord:

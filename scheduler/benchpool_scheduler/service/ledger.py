@@ -32,6 +32,7 @@ from benchpool_scheduler.store.records import (
     JobRecord,
     LeaseRecord,
     PreemptionRecord,
+    SaveAsked,
     SaveAttempt,
     SaveJob,
     SaveLease,
@@ -269,6 +270,8 @@ def _job_of(change: Change) -> str:
             return job.id
         case SaveAttempt(attempt=attempt):
             return attempt.job
+        case SaveAsked(job=id_):
+            return id_
         case SavePreemption(preemption=preemption):
             return preemption.job
         case _:
@@ -288,6 +291,7 @@ class Draft:
     stops: list[tuple[WorkerId, Notice]] = field(default_factory=list)
     stopped: set[WorkerId] = field(default_factory=set)
     _jobs: dict[str, JobRecord] = field(default_factory=dict)
+    _asked: set[str] = field(default_factory=set)
     _attempts: dict[tuple[str, int], AttemptRecord] = field(default_factory=dict)
     _preemptions: dict[str, dict[tuple[int, float], PreemptionRecord]] = field(default_factory=dict)
     _ports: dict[str, set[int]] = field(default_factory=dict)
@@ -321,6 +325,10 @@ class Draft:
         """Set a job."""
         self._jobs[job.id] = job
 
+    def save_asked(self, job: str) -> None:
+        """Say what was asked for a job where others can read and write it too."""
+        self._asked.add(job)
+
     def save_attempt(self, attempt: AttemptRecord) -> None:
         """Set an attempt."""
         self._attempts[attempt.job, attempt.attempt] = attempt
@@ -340,4 +348,5 @@ class Draft:
                 for it in of_job.values()
             ),
             *(SaveJob(job) for job in self._jobs.values()),
+            *(SaveAsked(job) for job in self._asked if job in self._jobs),
         )

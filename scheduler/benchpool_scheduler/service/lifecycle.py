@@ -102,8 +102,9 @@ def scale(draft: Draft, job_id: str, workers: int, wish: Wish) -> None:
     _require(job, states.CancelAsked, "scaled")
     asked = draft.ledger.submission(job_id).min_workers
     if asked is None and job.state in states.HOLDS_GPUS:
+        whole = f"all of its {job.workers} workers or none" if job.workers > 1 else "its one worker"
         raise Refused(
-            f"Job {job.id[:8]} ({job.name}) runs with all of its {job.workers} workers or none; "
+            f"Job {job.id[:8]} ({job.name}) runs with {whole}; "
             f"pause it first, or send it with min_workers to let workers come and go.",
             code="gang-is-rigid",
             numbers={"workers": job.workers, "asked": workers},

@@ -226,6 +226,22 @@ class Pool(Administration):
         await whole(self._engine.commands.cancel(caller, record.id, reason))
         return self._engine.jobs.job(self._now(record))
 
+    async def change(self, caller: Caller, job: str, change: contract.JobChange) -> contract.Job:
+        """Give a job another priority, other workers, or both. Repeating it does nothing.
+
+        Errors: NotFound, InvalidInput when nothing is asked or it could never run with so many
+        workers, Refused when it has ended or runs as a gang of which none may be missing.
+        """
+        record = self._find(caller, job)
+        workers, priority = change.workers, change.priority
+        if workers is None and priority is None:
+            raise InvalidInput("Say what is to change: priority, workers, or both.", field="body")
+        if workers is not None:
+            self._engine.intake.check_workers(record, workers)
+        commands = self._engine.commands
+        await whole(commands.change(caller, record.id, workers=workers, priority=priority))
+        return self._engine.jobs.job(self._now(record))
+
     # ------------------------------------------------------------------ logs
 
     def log(

@@ -130,13 +130,7 @@ def _named_project(
 
 def check_shape(submission: JobSubmission) -> None:
     """Check what needs no other facts. Errors: InvalidInput, TooLarge."""
-    if submission.min_workers is not None and submission.min_workers > submission.workers:
-        raise InvalidInput(
-            f"min_workers is {submission.min_workers}, more than the {submission.workers} workers; "
-            f"choose 1 to {submission.workers}.",
-            field="min_workers",
-            numbers={"min_workers": submission.min_workers, "workers": submission.workers},
-        )
+    check_least(submission)
     if submission.name is not None and _UNPRINTABLE.search(submission.name):
         raise InvalidInput(
             "The name has signs that cannot be printed; leave them out.", field="name"
@@ -144,6 +138,17 @@ def check_shape(submission: JobSubmission) -> None:
     _check_environment(submission.env)
     _check_paths(submission)
     _check_files(submission)
+
+
+def check_least(submission: JobSubmission) -> None:
+    """Refuse a minimum of workers above their number. Errors: InvalidInput."""
+    if submission.min_workers is not None and submission.min_workers > submission.workers:
+        raise InvalidInput(
+            f"min_workers is {submission.min_workers}, more than the {submission.workers} workers; "
+            f"choose 1 to {submission.workers}.",
+            field="min_workers",
+            numbers={"min_workers": submission.min_workers, "workers": submission.workers},
+        )
 
 
 def _check_environment(env: dict[str, str]) -> None:

@@ -82,5 +82,11 @@ class Inbound(Protocol):
         Errors: Unavailable.
         """
 
+    def put_back(self, job: str, why: str) -> None:
+        """Let a job ask for the workers and the priority that it has, and say why; written later.
+
+        For a wish that was told and cannot be met.
+        """
+
     async def restore(self, lease: str) -> None:
         """Make the object of a lease again; one that is not held any more is no error."""

@@ -216,6 +216,12 @@ class SaveJob(Struct, frozen=True):
     job: JobRecord
 
 
+class SaveAsked(Struct, frozen=True):
+    """Workers and priority of a job were changed here, not where others write them too."""
+
+    job: str
+
+
 class SaveAttempt(Struct, frozen=True):
     """The attempt as it is now; GPUs of workers that have not ended are held by it (R1)."""
 
@@ -264,6 +270,7 @@ class SaveUse(Struct, frozen=True):
 Change = (
     AddJob
     | SaveJob
+    | SaveAsked
     | SaveAttempt
     | SavePreemption
     | SaveLease

@@ -19,6 +19,7 @@ from benchpool_scheduler.store.records import (
     JobRecord,
     LeaseRecord,
     PreemptionRecord,
+    SaveAsked,
     SaveAttempt,
     SaveJob,
     SaveLease,
@@ -62,6 +63,10 @@ def _save_attempt(db: sqlite3.Connection, change: SaveAttempt) -> None:
         "INSERT INTO held_gpus (gpu, job) VALUES (?, ?)",
         [(gpu, attempt.job) for worker in attempt.live_workers for gpu in worker.gpus],
     )
+
+
+def _save_asked(db: sqlite3.Connection, change: SaveAsked) -> None:
+    """Nobody else writes here: the job itself says all."""
 
 
 def _save_preemption(db: sqlite3.Connection, change: SavePreemption) -> None:
@@ -111,6 +116,7 @@ def _save_use(db: sqlite3.Connection, change: SaveUse) -> None:
 _APPLY: Mapping[type[Change], Callable[[sqlite3.Connection, Any], None]] = {
     AddJob: _add_job,
     SaveJob: _save_job,
+    SaveAsked: _save_asked,
     SaveAttempt: _save_attempt,
     SavePreemption: _save_preemption,
     SaveLease: _save_lease,

@@ -84,7 +84,7 @@ def gpu(index: int, state: GpuState = GpuState.FREE, **facts: Any) -> contract.G
 
 @dataclass
 class StagedPool:
-    """The reads and the three verbs of ``service.Pool`` over hand-made facts."""
+    """The reads and the verbs of ``service.Pool`` over hand-made facts."""
 
     held_jobs: dict[str, contract.Job] = field(default_factory=dict)
     gpus: list[contract.Gpu] = field(default_factory=list)
@@ -93,6 +93,7 @@ class StagedPool:
     waiting: list[contract.InLine] = field(default_factory=list)
     build_quotas: Mapping[str, int] = field(default_factory=dict)
     attempts: dict[str, list[contract.Attempt]] = field(default_factory=dict)
+    least: dict[str, int] = field(default_factory=dict)
     logs: dict[str, bytes] = field(default_factory=dict)
     log_ended: bool = False
     text: str = "The pool."
@@ -107,7 +108,7 @@ class StagedPool:
         """Put jobs on the stage."""
         self.held_jobs.update({one.id: one for one in jobs})
 
-    async def change(self, job_id: str, **facts: Any) -> None:
+    async def becomes(self, job_id: str, **facts: Any) -> None:
         """Change a job and tell the readers of events."""
         self.held_jobs[job_id] = msgspec.structs.replace(self.held_jobs[job_id], **facts)
         async with self.changed:
@@ -263,6 +264,22 @@ class StagedPool:
         """End at once."""
         return await self._move("cancel", caller, job, reason, State.CANCELLED)
 
+    def submission(self, caller: Caller, job: str) -> contract.JobSubmission:
+        """Return what a job might have been sent with; ``least`` are its fewest workers."""
+        one = self.job(caller, job).job
+        entry = contract.CommandEntry(["true"])
+        return contract.JobSubmission(
+            entry, workers=one.workers, min_workers=self.least.get(one.id)
+        )
+
+    async def change(self, caller: Caller, job: str, change: contract.JobChange) -> contract.Job:
+        """Take what is given."""
+        one = self.job(caller, job).job
+        given = {key: value for key, value in msgspec.structs.asdict(change).items() if value}
+        self.asked.append(("change", caller.name, one.id, str(given)))
+        await self.becomes(one.id, **given)
+        return self.held_jobs[one.id]
+
     async def _move(
         self, verb: str, caller: Caller, job_id: str, why: str | None, state: State
     ) -> contract.Job:
@@ -270,7 +287,7 @@ class StagedPool:
         if one.state in (State.SUCCEEDED, State.FAILED, State.CANCELLED):
             raise Refused(f"{one.name} is {one.state} already: there is nothing to {verb}.")
         self.asked.append((verb, caller.name, one.id, why))
-        await self.change(one.id, state=state)
+        await self.becomes(one.id, state=state)
         return self.held_jobs[one.id]
 
 

@@ -1,4 +1,4 @@
-"""Pause, resume and cancel from a page: plain forms that lead back to where they were."""
+"""Pause, resume, cancel and change from a page: plain forms that lead back to where they were."""
 
 from __future__ import annotations
 
@@ -6,12 +6,15 @@ import hmac
 from collections.abc import Awaitable, Callable
 from urllib.parse import urlencode
 
-from benchpool_scheduler.contract import Job
+from benchpool_scheduler.api import decoding
+from benchpool_scheduler.contract import Job, JobChange
 from benchpool_scheduler.errors import Forbidden, InvalidInput
 from benchpool_scheduler.service import Caller, Pool
 from benchpool_scheduler.web.pages import PageHandler
 
 MOST_REASON = 200
+
+CHANGEABLE = JobChange.__struct_fields__
 
 Verb = Callable[[Caller, str, str | None], Awaitable[Job]]
 
@@ -24,8 +27,10 @@ class ActionHandler(PageHandler):
         caller = await self.reader()
         self._refuse_forged()
         target = self.site.pool.job(caller, job).job
-        reason = self._why(caller, target)
-        await verbs(self.site.pool)[verb](caller, target.id, reason)
+        if verb == "change":
+            await self.site.pool.change(caller, target.id, self._change())
+        else:
+            await verbs(self.site.pool)[verb](caller, target.id, self._why(caller, target))
         query = urlencode({"did": verb, "of": target.id})
         back = f"jobs/{target.id}" if self.get_body_argument("back", "") == "job" else ""
         self.redirect(f"{self.site.root}{back}?{query}", status=303)
@@ -38,6 +43,12 @@ class ActionHandler(PageHandler):
                 "This form is not from the page you have open now: open the page again.",
                 code="xsrf",
             )
+
+    def _change(self) -> JobChange:
+        """Return what the form asks for; a field that is empty, or cannot change, is left out."""
+        fields = {name: self.get_body_argument(name, "").strip() for name in CHANGEABLE}
+        given = {name: [text] for name, text in fields.items() if text}
+        return decoding.query(given, JobChange)
 
     def _why(self, caller: Caller, job: Job) -> str | None:
         """Return why; whoever intervenes in somebody else's job says it (screens, section 5)."""

@@ -9,7 +9,14 @@ from datetime import datetime
 from benchpool_scheduler.contract import Attempt, Gpu, Job, JobDetail, Preemption, State
 from benchpool_scheduler.web.job_rows import JobRow, Reader, job_row
 from benchpool_scheduler.web.pool_view import gpu_places
-from benchpool_scheduler.web.words import Moment, duration, moment, optional_moment
+from benchpool_scheduler.web.words import (
+    ACTIVE_STATES,
+    ENDED_STATES,
+    Moment,
+    duration,
+    moment,
+    optional_moment,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +52,15 @@ class PauseRow:
 
 
 @dataclass(frozen=True, slots=True)
+class Changeable:
+    """What of the job can be another; ``fixed`` is why its workers cannot, empty where they can."""
+
+    priority: int
+    workers: int
+    fixed: str
+
+
+@dataclass(frozen=True, slots=True)
 class JobView:
     """Everything of the job's page but its log."""
 
@@ -54,6 +70,7 @@ class JobView:
     attempts: tuple[AttemptRow, ...]
     pauses: tuple[PauseRow, ...]
     terminal: tuple[str, ...]
+    change: Changeable | None
 
 
 _ENDED_BY = {
@@ -74,8 +91,10 @@ _REASON_NAMES = {
 }
 
 
-def job_view(detail: JobDetail, gpus: Sequence[Gpu], reader: Reader, now: datetime) -> JobView:
-    """Return the page of one job."""
+def job_view(
+    detail: JobDetail, gpus: Sequence[Gpu], reader: Reader, now: datetime, *, elastic: bool = False
+) -> JobView:
+    """Return the page of one job; ``elastic``: its workers may come and go while it runs."""
     job = detail.job
     return JobView(
         row=job_row(job, detail.attempts, gpus, reader, now),
@@ -84,7 +103,16 @@ def job_view(detail: JobDetail, gpus: Sequence[Gpu], reader: Reader, now: dateti
         attempts=tuple(_attempt(attempt, gpus, now) for attempt in reversed(detail.attempts)),
         pauses=tuple(_pause(pause, now) for pause in reversed(job.preemptions)),
         terminal=_terminal(job),
+        change=_changeable(job, elastic),
     )
+
+
+def _changeable(job: Job, elastic: bool) -> Changeable | None:
+    if job.state in ENDED_STATES:
+        return None
+    whole = job.state in ACTIVE_STATES and not elastic
+    fixed = "It runs with all of its workers or none; pause it first." if whole else ""
+    return Changeable(job.priority, job.workers, fixed)
 
 
 def _facts(detail: JobDetail, now: datetime) -> tuple[Fact, ...]:

@@ -47,6 +47,6 @@ def routes(
         ),
         URLSpec(f"{base}static/(.*)", AssetHandler, {"path": str(STATIC)}),
         URLSpec(f"{base}{job}", JobHandler, args),
-        URLSpec(f"{base}{job}/(?P<verb>pause|resume|cancel)", ActionHandler, args),
+        URLSpec(f"{base}{job}/(?P<verb>pause|resume|cancel|change)", ActionHandler, args),
         URLSpec(f"{base}.*", NoPageHandler, args),
     ]

@@ -45,6 +45,7 @@ def test_a_job_is_paused_resumed_and_cancelled(susan: Path) -> None:
     job = benchpool.submit("long.py")
     assert next(job.follow()) == "on\n"
     assert job.pause("lunch").facts.state in {State.PAUSING, State.PAUSED}
+    assert job.change(priority=80).facts.priority == 80
     job.resume()  # told while it is still pausing, it goes on afterwards
     assert not job.ended
     job.cancel()

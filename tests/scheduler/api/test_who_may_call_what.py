@@ -38,6 +38,7 @@ EXPECTED: Mapping[tuple[str, str], Mapping[str, int]] = {
     ("POST", "jobs/{job}/pause"): OBJECT,
     ("POST", "jobs/{job}/resume"): OBJECT,
     ("POST", "jobs/{job}/cancel"): OBJECT,
+    ("POST", "jobs/{job}/change"): OBJECT,
     ("GET", "jobs/{job}/logs"): OBJECT,
     ("GET", "jobs/{job}/logs/stream"): OBJECT,
     ("GET", "jobs/{job}/results"): OBJECT,
@@ -118,6 +119,7 @@ def body(path: str, who: str) -> tuple[str, bytes]:
         "preview": submission % project,
         "leases": b'{"user": "susan", "server": "", "spawn": "s1", "gpus": 1}',
         "leases/line": b'{"lease": {"user": "susan", "server": "", "spawn": "s1", "gpus": 1}}',
+        "jobs/{job}/change": b'{"priority": 60}',
         "whatif": b'{"more_gpus": 1}',
         "objects/missing": b'{"sha256": []}',
     }

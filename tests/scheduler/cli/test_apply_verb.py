@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from benchpool_scheduler.contract import State
 from benchpool_scheduler.testing.serving import Served
 
 Benchpool = Callable[..., Any]
@@ -55,6 +56,14 @@ def write(folder: Path) -> Callable[[str], str]:
 Write = Callable[[str], str]
 
 
+def paused(service: Served, job: str) -> None:
+    """Wait until a job is paused."""
+    with service.client("susan") as susan:
+        for _ in susan.events():
+            if susan.job(job).job.state is State.PAUSED:
+                return
+
+
 def test_a_job_is_the_same_job_however_often_it_is_applied(
     benchpool: Benchpool, write: Write, service: Served
 ) -> None:
@@ -71,13 +80,25 @@ def test_a_job_is_the_same_job_however_often_it_is_applied(
     benchpool("cancel", job["id"])
 
 
+def test_priority_and_workers_may_be_applied_again(
+    benchpool: Benchpool, write: Write, service: Served
+) -> None:
+    job = benchpool("apply", "--json", "-f", write(f"{JOB}  suspend: true\n")).json["jobs"][0]
+    paused(service, job["id"])
+    more = f"{JOB}  suspend: true\n  priority: 80\n  workers: 2\n"
+    said = benchpool("apply", "-f", write(more))
+    assert "has priority 80 and workers 2 from now on" in said.out
+    again = benchpool("apply", "--json", "-f", write(more)).json["jobs"][0]
+    assert (again["id"], again["priority"], again["workers"]) == (job["id"], 80, 2)
+    assert "is there" in benchpool("apply", "-f", write(more)).out
+    benchpool("cancel", job["id"])
+
+
 def test_suspend_pauses_and_resumes(benchpool: Benchpool, write: Write, service: Served) -> None:
     job = benchpool("apply", "--json", "-f", write(f"{JOB}  suspend: true\n")).json["jobs"][0]
+    paused(service, job["id"])
+    benchpool("apply", "-f", write(JOB))
     with service.client("susan") as susan:
-        for _ in susan.events():
-            if susan.job(job["id"]).job.state == "paused":
-                break
-        benchpool("apply", "-f", write(JOB))
         assert susan.job(job["id"]).job.state != "paused"
     benchpool("cancel", job["id"])
 

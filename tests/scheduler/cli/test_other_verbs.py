@@ -128,6 +128,15 @@ def test_jobs_can_be_paused_resumed_and_cancelled_together(
     assert benchpool("pause", *both).status == 3
 
 
+def test_jobs_get_another_priority_and_other_workers(benchpool: Benchpool, waiting: str) -> None:
+    said = benchpool("change", "--json", waiting, "--priority", "80", "--workers", "1")
+    assert [(job["priority"], job["workers"]) for job in said.json] == [(80, 1)]
+    refused = benchpool("change", waiting, "--workers", "2")
+    assert refused.status == 2
+    assert "need 8 GPUs and can never run" in refused.err
+    assert "priority, workers, or both" in benchpool("change", waiting).err
+
+
 def test_an_action_is_done_for_every_job_though_one_is_refused(
     benchpool: Benchpool, waiting: str
 ) -> None:

@@ -14,6 +14,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from benchpool_scheduler.contract import (
     GpuState,
+    JobChange,
     JobSubmission,
     LeaseRequest,
     LineRequest,
@@ -187,6 +188,22 @@ class PoolHistory(RuleBasedStateMachine):
             self.wait(getattr(self.pool, verb)(ADMIN, job.id))
         except Refused:
             assert job.state in ENDED
+        self.settle()
+
+    @rule(data=st.data(), priority=st.sampled_from([40, 70]), workers=st.integers(1, 4))
+    def change(self, data: st.DataObject, priority: int, workers: int) -> None:
+        jobs = self.pool.jobs(ADMIN, all=True)
+        if not jobs:
+            return
+        job = data.draw(st.sampled_from(jobs))
+        wanted = JobChange(priority=priority, workers=workers)
+        try:
+            changed = self.wait(self.pool.change(ADMIN, job.id, wanted))
+        except BenchpoolError:
+            now = self.pool.job(ADMIN, job.id).job
+            assert (now.priority, now.workers) == (job.priority, job.workers)
+        else:
+            assert (changed.priority, changed.workers) == (priority, workers)
         self.settle()
 
     @rule(user=USERS, gpus=st.integers(1, 3))

@@ -51,6 +51,7 @@ class SharedStore(SqliteStore):
         self.inbox: asyncio.Queue[Written] = asyncio.Queue()
         self.refused: dict[str, Note] = {}
         self.restored: list[str] = []
+        self.kept: dict[str, str] = {}
         self.answered = asyncio.Event()
 
     async def written(self) -> AsyncIterator[Written]:
@@ -60,6 +61,9 @@ class SharedStore(SqliteStore):
     async def refuse(self, job: str, reason: Note) -> None:
         self.refused[job] = reason
         self.answered.set()
+
+    def put_back(self, job: str, why: str) -> None:
+        self.kept[job] = why
 
     async def restore(self, lease: str) -> None:
         self.restored.append(lease)
@@ -196,7 +200,7 @@ async def test_workers_that_are_written_come_and_go(site: Site) -> None:
     site.store.inbox.put_nowait(WorkersWritten(FIRST, 1))
     noticed = await site.runtime.until_noticed(2)
     assert [worker for worker, _ in noticed] == workers[1:]
-    assert "go on with 1 workers" in noticed[0][1].text
+    assert "go on with 1 worker " in noticed[0][1].text
     for worker, _ in noticed:
         site.runtime.end(worker, 143, EndedBy.NOTICE)
     assert site.pool.job(ADMIN, FIRST).job.workers == 1
@@ -221,6 +225,18 @@ async def test_a_gang_that_runs_as_a_whole_stays_whole_and_one_that_waits_is_sca
     assert (job.workers, job.min_workers) == (1, 1)
     first = site.pool.job(ADMIN, FIRST).job
     assert (first.workers, first.state) == (2, State.RUNNING)
+    (why,) = site.store.kept.values()
+    assert "all of its 2 workers or none" in why
+
+
+async def test_workers_with_which_a_job_could_never_run_are_put_back(site: Site) -> None:
+    site.write(FIRST, sleeper(gpus=2), suspended=True)
+    await site.has(FIRST)
+    site.store.inbox.put_nowait(WorkersWritten(FIRST, 9))
+    site.store.inbox.put_nowait(PriorityWritten(FIRST, 30))
+    await until(site.pool, FIRST, lambda job: job.priority == 30)
+    assert site.pool.job(ADMIN, FIRST).job.workers == 1
+    assert "need 18 GPUs and can never run: the pool has" in site.store.kept[FIRST]
 
 
 async def test_a_priority_that_is_written_changes_whose_turn_it_is(site: Site) -> None:

@@ -97,6 +97,14 @@ async def tab_to(page: Page, name: str) -> None:
     raise AssertionError(f"no way by keyboard to {name}")
 
 
+async def hangs_out(page: Page, chosen: str) -> float:
+    """Return how far something reaches beyond the window, in pixels."""
+    box, size = await page.locator(chosen).bounding_box(), page.viewport_size
+    assert box is not None
+    assert size is not None
+    return max(0.0, -box["x"], box["x"] + box["width"] - size["width"])
+
+
 # --------------------------------------------------------------------------- live
 
 
@@ -107,7 +115,7 @@ async def test_a_change_appears_without_reloading_and_is_marked_and_spoken_once(
     page = seen.page
     await expect(page.locator("#live")).to_have_text("live")
     await page.evaluate("window.sameDocument = true")
-    await staged.change(WAITS.id, state=State.RUNNING, reason=None, started=NOW)
+    await staged.becomes(WAITS.id, state=State.RUNNING, reason=None, started=NOW)
     row = page.locator(f"#running [data-key='{WAITS.id}']")
     await expect(row).to_contain_text("running")
     await expect(row).to_have_attribute("data-changed", "")
@@ -124,14 +132,14 @@ async def test_rows_keep_their_order_under_the_pointer(visit: Visit, staged: Sta
     names = "rows => rows.map(row => row.dataset.name)"
     assert await rows.evaluate_all(names) == ["ablation", "later"]
     await rows.first.hover()
-    await staged.change(LATER.id, priority=90, reason=reason("Next in line."))
+    await staged.becomes(LATER.id, priority=90, reason=reason("Next in line."))
     await expect(rows.nth(1)).to_contain_text("Next in line.")
     assert await rows.evaluate_all(names) == ["ablation", "later"]
-    await staged.change(WAITS.id, state=State.CANCELLED)
+    await staged.becomes(WAITS.id, state=State.CANCELLED)
     await expect(rows.first).to_have_attribute("data-gone", "")
     await expect(rows.first.get_by_role("button").first).to_be_disabled()
     await page.mouse.move(5, 5)
-    await staged.change(LATER.id, reason=reason("Still next."))
+    await staged.becomes(LATER.id, reason=reason("Still next."))
     await expect(rows).to_have_count(1)
     await expect(rows.first).to_contain_text("Still next.")
 
@@ -143,7 +151,7 @@ async def test_what_the_reader_types_survives_an_update(visit: Visit, staged: St
     field = page.get_by_label("Reason, for joe to read").locator("visible=true")
     await expect(field).to_be_focused()
     await field.fill("power cut at")
-    await staged.change(THEIRS.id, progress=Progress(0.5, "half", NOW))
+    await staged.becomes(THEIRS.id, progress=Progress(0.5, "half", NOW))
     await expect(page.locator(f"#running [data-key='{THEIRS.id}']")).to_contain_text("half")
     await expect(field).to_be_focused()
     await expect(field).to_have_value("power cut at")
@@ -161,7 +169,7 @@ async def test_the_page_says_when_it_is_not_live_and_comes_back(
         "dispatchEvent(new Event('pagehide')); dispatchEvent(new Event('pageshow'))"
     )
     await expect(page.locator("#live")).to_have_text("reconnecting")
-    await staged.change(WAITS.id, reason=reason("Changed meanwhile."))
+    await staged.becomes(WAITS.id, reason=reason("Changed meanwhile."))
     await page.unroute(refused)
     await page.context.set_offline(False)
     await expect(page.locator("#live")).to_have_text("live", timeout=10_000)
@@ -178,7 +186,7 @@ async def test_a_job_page_follows_its_log_until_the_reader_scrolls_up(
     assert await log.evaluate(at_end)
     await staged.write_log(MINE.id, b"\x1b[32mloss\x1b[0m 0.5\n10%")
     await expect(log).to_contain_text("loss 0.5\n10%")
-    await staged.change(MINE.id, progress=Progress(0.9, "epoch 27 of 30", NOW))
+    await staged.becomes(MINE.id, progress=Progress(0.9, "epoch 27 of 30", NOW))
     await expect(page.get_by_text("epoch 27 of 30")).to_be_visible()
     await staged.write_log(MINE.id, b"\r99%")
     await expect(log).to_contain_text("loss 0.5\n99%")
@@ -203,7 +211,7 @@ async def test_a_job_page_turns_to_the_log_of_a_new_attempt(
         staged.attempts[WAITS.id] = [
             Attempt(number, NOW, None, None, None, [], ["lab1"]) for number in range(1, attempt + 1)
         ]
-        await staged.change(WAITS.id, state=State.RUNNING, attempt=attempt)
+        await staged.becomes(WAITS.id, state=State.RUNNING, attempt=attempt)
         await expect(page.locator("#log")).to_have_text(f"attempt {attempt} begins\n")
         await expect(page.locator("#logstate")).to_have_text("Following.")
         await staged.write_log(WAITS.id, b"goes on\n")
@@ -237,6 +245,7 @@ async def test_an_administrator_cancels_with_a_reason_by_keyboard(
     page = (await visit("ada")).page
     await tab_to(page, "Cancel bert …")
     await page.keyboard.press("Enter")
+    assert await hangs_out(page, ".sheet >> visible=true") == 0
     loss = page.get_by_text(re.compile(r"It has run \d+ min on 1 GPU;")).locator("visible=true")
     await expect(loss).to_have_count(1)
     await page.keyboard.press("Escape")
@@ -247,6 +256,25 @@ async def test_an_administrator_cancels_with_a_reason_by_keyboard(
     await page.keyboard.press("Enter")
     await expect(page.locator("#flash")).to_contain_text("bert is cancelled.")
     assert staged.asked == [("cancel", "ada", THEIRS.id, "power cut")]
+
+
+async def test_a_priority_is_changed_by_keyboard_and_not_lost_by_an_update(
+    visit: Visit, staged: StagedPool
+) -> None:
+    page = (await visit("susan", f"jobs/{WAITS.id}")).page
+    await tab_to(page, f"Change {WAITS.name} …")
+    await page.keyboard.press("Enter")
+    await expect(page.get_by_label("Priority")).to_be_focused()
+    await page.keyboard.press("ControlOrMeta+a")
+    await page.keyboard.type("80")
+    assert await hangs_out(page, ".sheet >> visible=true") == 0
+    await staged.becomes(WAITS.id, reason=reason("Changed meanwhile."))
+    await expect(page.get_by_text("Changed meanwhile.")).to_be_visible()
+    await expect(page.get_by_label("Priority")).to_have_value("80")
+    await page.keyboard.press("Enter")
+    await expect(page.locator("#flash")).to_contain_text(f"{WAITS.name} has priority 80")
+    assert await focused(page) == f"Change {WAITS.name} …"
+    assert staged.asked == [("change", "susan", WAITS.id, "{'priority': 80, 'workers': 1}")]
 
 
 async def test_a_refusal_is_said_where_the_reader_is(visit: Visit, staged: StagedPool) -> None:

@@ -149,7 +149,7 @@ async def test_hostile_texts_that_come_by_update_stay_texts(
     seen = await visit("ada")
     await expect(seen.page.locator("#live")).to_have_text("live")
     fill(staged)
-    await staged.change(f"{0:026}", progress=None)
+    await staged.becomes(f"{0:026}", progress=None)
     await expect(seen.page.locator("#queue tbody tr")).to_have_count(len(PAYLOADS) // 4)
     await unharmed(seen)
 

@@ -154,6 +154,37 @@ async def test_an_action_leads_back_to_the_page_it_was_on(http: httpx.AsyncClien
     assert "mine is cancelled." in page.text
 
 
+async def test_priority_and_workers_are_changed_from_the_jobs_page(
+    http: httpx.AsyncClient, staged: StagedPool
+) -> None:
+    await staged.becomes(MINE.id, state=State.QUEUED)
+    page = await http.get(f"jobs/{MINE.id}", headers=as_("susan"))
+    assert f'action="/services/benchpool/jobs/{MINE.id}/change"' in page.text
+    fields = form("susan", back="job", priority="80", workers=" 2 ")
+    answer = await http.post(f"jobs/{MINE.id}/change", data=fields, headers=as_("susan"))
+    assert (answer.status_code, staged.asked[-1][3]) == (303, "{'priority': 80, 'workers': 2}")
+    page = await http.get(led_to(answer), headers=as_("susan"))
+    assert "mine has priority 80 and is to have 2 workers." in page.text
+    for wrong, words in (("5000", "1000"), ("high", "a whole number")):
+        fields = form("susan", back="job", priority=wrong)
+        answer = await http.post(f"jobs/{MINE.id}/change", data=fields, headers=as_("susan"))
+        assert (answer.status_code, words in answer.text) == (422, True), answer.text
+
+
+async def test_a_gang_that_runs_offers_its_priority_alone(
+    http: httpx.AsyncClient, staged: StagedPool
+) -> None:
+    await staged.becomes(MINE.id, state=State.RUNNING)
+    page = await http.get(f"jobs/{MINE.id}", headers=as_("susan"))
+    assert "It runs with all of its workers or none; pause it first." in page.text
+    staged.least[MINE.id] = 1
+    page = await http.get(f"jobs/{MINE.id}", headers=as_("susan"))
+    assert "pause it first" not in page.text
+    await staged.becomes(MINE.id, state=State.SUCCEEDED)
+    page = await http.get(f"jobs/{MINE.id}", headers=as_("susan"))
+    assert "/change" not in page.text
+
+
 @pytest.mark.parametrize("back", ["https://example.org/", "//example.org", "job/../../x"])
 async def test_nobody_is_led_elsewhere(http: httpx.AsyncClient, back: str) -> None:
     answer = await http.post(
@@ -170,7 +201,7 @@ async def test_forged_requests_change_nothing(http: httpx.AsyncClient, staged: S
         (form("susan"), {"Sec-Fetch-Site": "cross-site"}),
         (form("susan"), {"Sec-Fetch-Site": "same-site"}),
     ]
-    for verb in ("pause", "resume", "cancel"):
+    for verb in ("pause", "resume", "cancel", "change"):
         for fields, headers in forged:
             answer = await http.post(
                 f"jobs/{MINE.id}/{verb}", data=fields, headers=as_("susan") | headers
@@ -224,7 +255,7 @@ async def test_others_cannot_touch_a_job_they_do_not_see(
 async def test_a_refusal_is_a_sentence_on_a_page(
     http: httpx.AsyncClient, staged: StagedPool
 ) -> None:
-    await staged.change(MINE.id, state=State.SUCCEEDED)
+    await staged.becomes(MINE.id, state=State.SUCCEEDED)
     answer = await http.post(f"jobs/{MINE.id}/pause", data=form("susan"), headers=as_("susan"))
     assert answer.status_code == 409
     assert "mine is succeeded already: there is nothing to pause." in answer.text

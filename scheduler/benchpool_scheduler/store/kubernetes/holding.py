@@ -29,6 +29,7 @@ from benchpool_scheduler.store.records import (
     JobRecord,
     LeaseRecord,
     PreemptionRecord,
+    SaveAsked,
     SaveAttempt,
     SaveJob,
     SaveLease,
@@ -51,6 +52,7 @@ class Held:
         revision: Grows with each change here; ``written``: the one that the API server has.
         suspend: The value of ``spec.suspend`` that was told last; ``workers`` and ``priority``
             likewise.
+        asked: The object is still to say the workers and priority that the job has.
         gone: The object was deleted; there is nothing to write to any more.
         edited: The object says otherwise now; ``refused`` is the last edit that was put back.
     """
@@ -66,6 +68,7 @@ class Held:
     suspend: bool = False
     workers: int = 0
     priority: int = 0
+    asked: bool = False
     gone: bool = False
     edited: bool = False
     refused: EditRefused | None = None
@@ -159,6 +162,8 @@ class Holding:
                     self._check_new(job, seen)
                 case SaveJob(job=job):
                     self._check_known(job.id, seen)
+                case SaveAsked(job=id_):
+                    self._check_known(id_, seen)
                 case SaveAttempt(attempt=attempt):
                     self._check_known(attempt.job, seen)
                     self._check_attempt(attempt, gpus)
@@ -220,6 +225,8 @@ class Holding:
                     touched.added[job.id] = change
                 case SaveJob(job=job):
                     self._change(before, job.id, partial(_with_job, job))
+                case SaveAsked(job=id_):
+                    self.jobs[id_].asked = True
                 case SaveAttempt(attempt=attempt):
                     self._save_attempt(before, attempt)
                 case SavePreemption(preemption=it):

@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import time
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -38,8 +39,10 @@ from benchpool_scheduler.resources.submissions import (
 )
 from benchpool_scheduler.store.inbound import JobGone, JobWritten, LeaseGone, Written
 from benchpool_scheduler.store.kubernetes import hearing, inbound, leases, use
+from benchpool_scheduler.store.kubernetes.edits import EditRefused
 from benchpool_scheduler.store.kubernetes.holding import Held, Holding, Touched
 from benchpool_scheduler.store.kubernetes.inbound import NO_BUNDLE, NO_USER, Offer, Read, Seen
+from benchpool_scheduler.store.kubernetes.lanes import AT_LEISURE, SOON
 from benchpool_scheduler.store.kubernetes.objects import FsspecObjects
 from benchpool_scheduler.store.kubernetes.translation import (
     Told,
@@ -51,7 +54,7 @@ from benchpool_scheduler.store.kubernetes.translation import (
     told_of,
 )
 from benchpool_scheduler.store.kubernetes.uploads import Uploads
-from benchpool_scheduler.store.kubernetes.writing import AT_LEISURE, JOBS, SOON, Writer
+from benchpool_scheduler.store.kubernetes.writing import JOBS, Writer
 from benchpool_scheduler.store.records import AddJob, Change, Contents, LeaseRecord, Note
 
 log = logging.getLogger(__name__)
@@ -359,6 +362,15 @@ class KubernetesStore:
         await self._writer.patiently(once)
         if self._offers.get(job) is offer:
             del self._offers[job]
+
+    def put_back(self, job: str, why: str) -> None:
+        """Let the object ask for the workers and the priority that the job has, and say why."""
+        held = self._holding.jobs.get(job)
+        if held is None or held.gone:
+            return
+        held.asked, held.refused = True, EditRefused(why, time.time())
+        held.revision += 1
+        self._writer.later(held, SOON)
 
     async def restore(self, lease: str) -> None:
         """Make the object of a lease again, which somebody deleted. Errors: NotLeading."""

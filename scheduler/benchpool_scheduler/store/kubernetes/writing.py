@@ -11,6 +11,8 @@ in between, and the object is read back:
   the present version is taken, and the write is made again. What an edit changed of what was
   accepted is put back before (``edits``), so that a status never stands beside another job.
 
+Workers and priority that were changed here, not at the object, are written into its spec first.
+
 While the API server is away, what is to be written waits and is tried again for ever, and
 ``report`` says so: a commit that has begun is finished, or the process ends.
 """
@@ -23,9 +25,8 @@ import logging
 import random
 import time
 from collections.abc import Callable, Coroutine, Iterable
-from dataclasses import dataclass, field
 from functools import partial
-from itertools import chain, islice
+from itertools import chain
 from typing import Any, TypeVar
 
 import msgspec
@@ -49,6 +50,7 @@ from benchpool_scheduler.resources.declaring import ObjectMeta, envelope
 from benchpool_scheduler.resources.jobs import TRAINING_JOBS
 from benchpool_scheduler.store.kubernetes import edits
 from benchpool_scheduler.store.kubernetes.holding import Held
+from benchpool_scheduler.store.kubernetes.lanes import AT_LEISURE, LATEST_S, SOON, Lane, Waiting
 from benchpool_scheduler.store.kubernetes.translation import Image, as_status, without_history
 
 log = logging.getLogger(__name__)
@@ -58,42 +60,6 @@ JOBS = TRAINING_JOBS.kind
 LONGEST_WAIT_S = 5.0
 AT_ONCE = 16
 """Objects that are written at the same time: half of what a connection does (``kube.wire``)."""
-
-LATEST_S = 10.0
-"""What may be written later waits for other writes no longer than this."""
-
-
-@dataclass(frozen=True, slots=True)
-class Lane:
-    """How what may be written later is written: so many together, then a rest.
-
-    Attributes:
-        rest: In times of what the writes took, so that a busy API server has more of it.
-    """
-
-    at_once: int
-    rest: float
-
-
-SOON = Lane(8, 0.0)
-"""What becomes of jobs: as fast as the API server takes it when it has nothing else of ours."""
-AT_LEISURE = Lane(1, 3.0)
-"""What is said of waiting jobs: a quarter of the time of one who writes one after the other."""
-
-
-@dataclass(slots=True)
-class _Waiting:
-    """The jobs of a lane, in order."""
-
-    jobs: dict[str, Held] = field(default_factory=dict)
-    some: asyncio.Event = field(default_factory=asyncio.Event)
-
-    def take(self, most: int | None) -> list[Held]:
-        """Return the first ones, which then wait no more."""
-        taken = [self.jobs.pop(id_) for id_ in list(islice(self.jobs, most))]
-        if not self.jobs:
-            self.some.clear()
-        return taken
 
 
 class _Stamp(Struct, frozen=True):
@@ -106,6 +72,11 @@ class _Written(Struct, frozen=True):
 
     metadata: ObjectMeta
     status: _Stamp = _Stamp()
+
+
+class _Asked(Struct, frozen=True):
+    workers: int = 1
+    priority: int = 50
 
 
 class _Found(Struct, frozen=True):
@@ -136,7 +107,7 @@ class Writer:
         self._epoch = epoch
         self._report = report
         self._under_way: dict[str, asyncio.Task[None]] = {}
-        self._waiting = {lane: _Waiting() for lane in (SOON, AT_LEISURE)}
+        self._waiting = {lane: Waiting() for lane in (SOON, AT_LEISURE)}
         self._urgent = 0
         self._calm = asyncio.Event()
         self._calm.set()
@@ -178,6 +149,10 @@ class Writer:
             await self._look_again(held, revision)
             if held.gone or held.edited:
                 return
+        if held.asked:
+            await self._ask(held, revision)
+            if held.gone or held.asked:
+                return
         try:
             await self._put(held, held.image, revision)
         except Invalid as refused:
@@ -188,6 +163,28 @@ class Writer:
             except Invalid:
                 log.exception("job %s cannot be written; a restart will not know it", held.name)
                 held.written = max(held.written, revision)
+
+    async def _ask(self, held: Held, revision: int) -> None:
+        """Let the object ask for the workers and the priority that the job has."""
+        job = held.image.job
+        asked = {"workers": job.workers, "priority": job.priority}
+        change = {"metadata": {"resourceVersion": held.version}, "spec": asked}
+        try:
+            answer: _Written = await self._connection.patch(
+                JOBS, held.name, change, namespace=self._namespace, as_=_Written
+            )
+        except NotFound:
+            held.gone = True
+        except Conflict:
+            await self._look_again(held, revision)
+        except (Invalid, Forbidden) as refused:
+            log.error("the object of job %s cannot say %s: %s", held.name, asked, refused.text)
+            held.asked = False
+        else:
+            held.asked = False
+            held.workers, held.priority = job.workers, job.priority
+            held.version = answer.metadata.resource_version or ""
+            held.generation = max(held.generation, answer.metadata.generation or 0)
 
     async def _put(self, held: Held, image: Image, revision: int) -> None:
         status = as_status(
@@ -235,6 +232,10 @@ class Writer:
                 f"{self._epoch} no more and ends."
             )
         held.version = found.metadata.resource_version or ""
+        if held.asked:
+            now = msgspec.json.decode(found.spec, type=_Asked)
+            # What somebody else has asked for meanwhile is the newer wish; it will be heard.
+            held.asked = (now.workers, now.priority) == (held.workers, held.priority)
         if held.edited or (found.metadata.generation or 0) != held.generation:
             await self._put_back(held, found)
         if (stamp.epoch, stamp.revision) == (self._epoch, revision):

@@ -36,7 +36,9 @@ async function send(form, page) {
   page.show(answer.page, { flash: true });
   say(message);
   fade(document.querySelector("#flash .notice"));
-  if (document.activeElement === document.body || document.activeElement === null) home()?.focus();
+  const at = document.activeElement;
+  // What lies in a sheet that was closed just now still has the focus, and loses it later.
+  if (at === null || at === document.body || !at.checkVisibility()) home()?.focus();
 }
 
 /** Where the focus goes when the pressed button is no longer there: the job's other button, else its name. */
@@ -68,9 +70,9 @@ function fade(line) {
   }, SHOWN_MS);
 }
 
-/** An opened sheet takes the focus to what must be filled in. */
+/** An opened sheet takes the focus to what is to be filled in. */
 function focusFirst(event) {
-  if (event.target.matches("details.ask[open]")) event.target.querySelector("input[name=reason]")?.focus();
+  if (event.target.matches("details.ask[open]")) event.target.querySelector("input:enabled")?.focus();
 }
 
 function closeOnEscape(event) {

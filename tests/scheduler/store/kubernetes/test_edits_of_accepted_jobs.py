@@ -14,11 +14,18 @@ from benchpool_scheduler.contract import JobSubmission, ScriptEntry
 from benchpool_scheduler.core.states import JobState
 from benchpool_scheduler.kube import Connection, NotFound
 from benchpool_scheduler.resources.jobs import TRAINING_JOBS
-from benchpool_scheduler.store.inbound import JobGone, JobWritten, SuspendWritten, Written
+from benchpool_scheduler.store.inbound import (
+    JobGone,
+    JobWritten,
+    PriorityWritten,
+    SuspendWritten,
+    WorkersWritten,
+    Written,
+)
 from benchpool_scheduler.store.kubernetes import KubernetesStore
 from benchpool_scheduler.store.kubernetes.holding import Held
-from benchpool_scheduler.store.kubernetes.writing import Lane
-from benchpool_scheduler.store.records import AddJob, JobRecord, Note, SaveJob
+from benchpool_scheduler.store.kubernetes.lanes import Lane
+from benchpool_scheduler.store.records import AddJob, JobRecord, Note, SaveAsked, SaveJob
 
 pytestmark = pytest.mark.kubernetes
 JOBS = TRAINING_JOBS.kind
@@ -168,6 +175,57 @@ async def test_a_job_that_was_deleted_before_its_acceptance_is_not_made_again(de
     assert (await desk.connection.list(JOBS, namespace=desk.namespace)).items == ()
     with pytest.raises(NotFound):
         await desk.found()
+
+
+async def asked(desk: Desk, **spec: Any) -> JobRecord:
+    """Let a job be sent and accepted."""
+    told = await desk.send(**spec)
+    record = record_of(told)
+    record = replace(record, workers=spec.get("workers", 1), min_workers=spec.get("minWorkers", 1))
+    await desk.store.commit(AddJob(record, told.submission))
+    await desk.until(accepted)
+    return record
+
+
+async def test_what_was_changed_elsewhere_is_asked_for_in_the_object(
+    desk: Desk, make_store: MakeStore
+) -> None:
+    record = await asked(desk)
+    changed = replace(record, workers=3, min_workers=3, priority=80)
+    await desk.store.commit(SaveJob(changed), SaveAsked(record.id))
+    job = await desk.found()
+    assert (job["spec"]["workers"], job["spec"]["priority"], job["spec"]["gpus"]) == (3, 80, 1)
+    assert job["status"]["observedGeneration"] == job["metadata"]["generation"]
+    assert refusal(job) is None
+    await desk.edit(suspend=True)
+    news = [await desk.told()]
+    while not isinstance(news[-1], SuspendWritten):  # its own words may come back before
+        news.append(await desk.told())
+    assert set(news[:-1]) <= {WorkersWritten(record.id, 3), PriorityWritten(record.id, 80)}
+    again = make_store()
+    (found,) = (await again.open()).jobs
+    assert (found.workers, found.min_workers, found.priority) == (3, 3, 80)
+
+
+async def test_a_newer_wish_at_the_object_is_not_written_over(desk: Desk) -> None:
+    record = await asked(desk)
+    listening = desk.store._tasks[0]
+    listening.cancel()  # it has not heard yet of what somebody writes now
+    await desk.edit(priority=20)
+    await desk.store.commit(SaveJob(replace(record, priority=80)), SaveAsked(record.id))
+    assert (await desk.found())["spec"]["priority"] == 20
+
+
+async def test_a_wish_that_cannot_be_met_is_put_back_with_its_sentence(desk: Desk) -> None:
+    record = await asked(desk, workers=2)
+    await desk.edit(workers=3)
+    assert await desk.told() == WorkersWritten(record.id, 3)
+    desk.store.put_back(record.id, "It runs with all of its 2 workers or none.")
+    job = await desk.until(lambda it: refusal(it) is not None)
+    assert (job["spec"]["workers"], refusal(job)) == (
+        2,
+        "It runs with all of its 2 workers or none.",
+    )
 
 
 async def test_what_may_change_is_heard_and_nothing_is_put_back(desk: Desk) -> None:

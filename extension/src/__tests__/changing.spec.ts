@@ -1,0 +1,71 @@
+import { begin, differing, faults, former, isElastic, outcome, workersRule } from '../changing';
+import { job } from './builders';
+
+const gang = job({ state: 'running', workers: 4, min_workers: 4, gpus: 2 });
+
+describe('the workers of a job', () => {
+  it.each(['queued', 'paused'] as const)('may change while it is %s', state => {
+    expect(workersRule({ ...gang, state }, false)).toEqual({
+      fixed: false,
+      note: 'Processes that train together, each with 2 GPUs.'
+    });
+  });
+
+  it.each(['starting', 'running'] as const)('stay while a gang is %s, and why is said', state => {
+    expect(workersRule({ ...gang, state }, false)).toEqual({
+      fixed: true,
+      note: 'It runs with all of its 4 workers or none; pause it first.'
+    });
+    expect(workersRule(job({ state }), false).note).toBe(
+      'It runs with its one worker; pause it first.'
+    );
+  });
+
+  it('come and go while an elastic job runs, but not while it is pausing', () => {
+    expect(workersRule(gang, true).fixed).toBe(false);
+    expect(workersRule({ ...gang, state: 'pausing' }, true).fixed).toBe(true);
+  });
+
+  it('are elastic where it was sent with a minimum, which is asked for only in doubt', async () => {
+    const sent = jest.fn().mockResolvedValueOnce({ min_workers: null });
+    sent.mockResolvedValueOnce({ min_workers: 4 });
+    expect(await isElastic({ ...gang, min_workers: 2 }, sent)).toBe(true);
+    expect(await isElastic({ ...gang, state: 'queued' }, sent)).toBe(false);
+    expect(sent).not.toHaveBeenCalled();
+    expect(await isElastic(gang, sent)).toBe(false);
+    expect(await isElastic(gang, sent)).toBe(true);
+  });
+});
+
+describe('the answers', () => {
+  it('that differ are what is sent, and none is sent where none does', () => {
+    expect(differing(gang, begin(gang))).toBeNull();
+    expect(differing(gang, { priority: 80, workers: 4 })).toEqual({ priority: 80 });
+    expect(differing(gang, { priority: 50, workers: 2 })).toEqual({ workers: 2 });
+    expect(differing(gang, { priority: 0, workers: 1 })).toEqual({ priority: 0, workers: 1 });
+  });
+
+  it.each([
+    [{ priority: 1000, workers: 4096 }, []],
+    [{ priority: -1, workers: 1 }, ['priority']],
+    [{ priority: 0, workers: 0 }, ['workers']],
+    [{ priority: NaN, workers: 1.5 }, ['priority', 'workers']]
+  ])('%j have faults at %j', (answers, fields) => {
+    expect(Object.keys(faults(answers))).toEqual(fields);
+  });
+});
+
+describe('a change', () => {
+  it('is taken back for the same fields', () => {
+    expect(former(gang, { priority: 0 })).toEqual({ priority: 50 });
+    expect(former(gang, { workers: 2 })).toEqual({ workers: 4 });
+  });
+
+  it.each([
+    [{ priority: 80 }, '“resnet” has priority 80 now.'],
+    [{ workers: 4 }, '“resnet” is to have 4 workers.'],
+    [{ priority: 0, workers: 1 }, '“resnet” has priority 0 now and is to have 1 worker.']
+  ])('%j reads %s', (wanted, words) => {
+    expect(outcome(gang, wanted)).toBe(words);
+  });
+});

@@ -1,0 +1,94 @@
+/**
+ * What a job that is there may still have otherwise: its priority and its workers. Pure; the
+ * dialog draws it, `actions.ts` carries it out.
+ */
+import { isWhole, MAX_PRIORITY, MAX_WORKERS } from './draft';
+import { count, isOnGpus } from './format';
+import type { IChangeRequest, IJob, ISubmission } from './tokens';
+
+/** The answers of the dialog; a field that holds no number is NaN. */
+export type Answers = Required<IChangeRequest>;
+
+/** Whether the workers of a job may change now, and what there is to say about it. */
+export interface IWorkersRule {
+  fixed: boolean;
+  note: string;
+}
+
+export function begin(job: IJob): Answers {
+  return { priority: job.priority, workers: job.workers };
+}
+
+/**
+ * Whether workers of a job may come and go while it runs: it was sent with a minimum of them.
+ * Only where it runs with its minimum the job does not tell, so what it was sent with is asked.
+ */
+export async function isElastic(job: IJob, ask: () => Promise<ISubmission>): Promise<boolean> {
+  if (job.min_workers < job.workers) {
+    return true;
+  }
+  return holdsItsWorkers(job) && (await ask()).min_workers !== null;
+}
+
+function holdsItsWorkers(job: IJob): boolean {
+  return job.state === 'starting' || job.state === 'running';
+}
+
+export function workersRule(job: IJob, elastic: boolean): IWorkersRule {
+  if (!isOnGpus(job.state)) {
+    return {
+      fixed: false,
+      note: `Processes that train together, each with ${count(job.gpus, 'GPU')}.`
+    };
+  }
+  if (!holdsItsWorkers(job)) {
+    return { fixed: true, note: 'It leaves its GPUs now; change its workers when it waits.' };
+  }
+  return elastic
+    ? { fixed: false, note: 'More come when there is room; the last ones go at once.' }
+    : { fixed: true, note: `${rigid(job.workers)}; pause it first.` };
+}
+
+function rigid(workers: number): string {
+  return workers === 1
+    ? 'It runs with its one worker'
+    : `It runs with all of its ${workers} workers or none`;
+}
+
+/** Faults of the answers themselves, by field; each a sentence. */
+export function faults({ priority, workers }: Answers): Partial<Record<keyof Answers, string>> {
+  return {
+    ...(isWhole(priority, 0, MAX_PRIORITY)
+      ? {}
+      : { priority: `Priority: a whole number from 0 to ${MAX_PRIORITY}.` }),
+    ...(isWhole(workers, 1, MAX_WORKERS)
+      ? {}
+      : { workers: `Workers: a whole number from 1 to ${MAX_WORKERS}.` })
+  };
+}
+
+/** The answers that differ from what the job has; null where none does. */
+export function differing(job: IJob, { priority, workers }: Answers): IChangeRequest | null {
+  const wanted: IChangeRequest = {
+    ...(priority === job.priority ? {} : { priority }),
+    ...(workers === job.workers ? {} : { workers })
+  };
+  return Object.keys(wanted).length > 0 ? wanted : null;
+}
+
+/** What the job had before of that which was changed. */
+export function former(before: IJob, wanted: IChangeRequest): IChangeRequest {
+  return {
+    ...(wanted.priority === undefined ? {} : { priority: before.priority }),
+    ...(wanted.workers === undefined ? {} : { workers: before.workers })
+  };
+}
+
+/** What was changed, as a sentence. */
+export function outcome(job: IJob, { priority, workers }: IChangeRequest): string {
+  const parts = [
+    priority === undefined ? '' : `has priority ${priority} now`,
+    workers === undefined ? '' : `is to have ${count(workers, 'worker')}`
+  ].filter(part => part);
+  return `“${job.name}” ${parts.join(' and ')}.`;
+}

@@ -1,0 +1,45 @@
+"""What may be written later, and how fast: each job waits in one lane."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from itertools import islice
+
+from benchpool_scheduler.store.kubernetes.holding import Held
+
+LATEST_S = 10.0
+"""What may be written later waits for other writes no longer than this."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """How what may be written later is written: so many together, then a rest.
+
+    Attributes:
+        rest: In times of what the writes took, so that a busy API server has more of it.
+    """
+
+    at_once: int
+    rest: float
+
+
+SOON = Lane(8, 0.0)
+"""What becomes of jobs: as fast as the API server takes it when it has nothing else of ours."""
+AT_LEISURE = Lane(1, 3.0)
+"""What is said of waiting jobs: a quarter of the time of one who writes one after the other."""
+
+
+@dataclass(slots=True)
+class Waiting:
+    """The jobs of a lane, in order."""
+
+    jobs: dict[str, Held] = field(default_factory=dict)
+    some: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def take(self, most: int | None) -> list[Held]:
+        """Return the first ones, which then wait no more."""
+        taken = [self.jobs.pop(id_) for id_ in list(islice(self.jobs, most))]
+        if not self.jobs:
+            self.some.clear()
+        return taken
