@@ -12,9 +12,9 @@ the chart runs, with as much of a Hub as it asks for. In this order:
   is told to go, and until the whole gang runs. A pod saves for 20 s;
 - ``idle``: so many jobs wait, and nothing happens: what the scheduler takes of a processor and of
   memory;
-- ``restart``, five times: from the start of the process on these objects until it decides rightly: a job whose
-  object came meanwhile, of a project within its quota, is told that it begins, or is promised the
-  room of one that is told to leave.
+- ``restart``, five times: from the start of the process on these objects until it decides rightly:
+  a job whose object came meanwhile, of a project within its quota, is told that it begins, or is
+  promised the room of one that is told to leave.
 
 ``--parts`` takes some of them, e.g. ``jobs,idle``. ``--parts plain`` is what ``jobs`` is held
 against: as many Jobs of one pod without benchpool, which the kube-scheduler places. The scheduler
