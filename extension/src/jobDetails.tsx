@@ -37,14 +37,19 @@ const SHOWN_FILES = 12;
 
 export function JobDetails(props: IDetailsProps): React.JSX.Element {
   const { job, now, api } = props;
-  const change = `${job.id}/${job.state}/${job.attempt}/${job.preemptions.length}`;
+  const change = `${job.id}/${job.state}/${job.attempt}/${job.preemptions.length}/${job.workers}`;
   const detail = useAnswer<IJobDetail>(change, () => api.job(job.id));
   const attempts = detail.value?.attempts ?? [];
   return (
     <div className="bp-Detail" data-testid="benchpool-details">
       <Why job={job} now={now} />
       <Results {...props} />
-      <LogSection job={job} attempts={attempts} api={api} />
+      <LogSection
+        job={job}
+        attempts={attempts}
+        workers={detail.value?.workers ?? job.workers}
+        api={api}
+      />
       {detail.error && <p className="bp-Note bp-mod-warn">{detail.error}</p>}
       <Attempts attempts={attempts} now={now} />
       <Preemptions job={job} now={now} />

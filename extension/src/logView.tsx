@@ -15,9 +15,10 @@ const NEAR_END_PX = 24;
 export function LogSection(props: {
   job: IJob;
   attempts: readonly IAttempt[];
+  workers: number;
   api: Api;
 }): React.JSX.Element {
-  const { job, attempts } = props;
+  const { job, attempts, workers } = props;
   const [chosen, setChosen] = React.useState<number | null>(null);
   const [worker, setWorker] = React.useState(0);
   if (job.attempt === 0) {
@@ -39,7 +40,7 @@ export function LogSection(props: {
         <Choice
           label="Worker"
           value={worker}
-          values={job.workers > 1 ? Array.from({ length: job.workers }, (_, i) => i) : []}
+          values={workers > 1 ? Array.from({ length: workers }, (_, i) => i) : []}
           onChange={setWorker}
         />
       </div>

@@ -231,11 +231,16 @@ class Container(Struct, frozen=True):
 
 
 class JobDetail(Struct, frozen=True):
-    """Answer of ``show``: the job and its attempts; ``container`` is null on a workstation."""
+    """Answer of ``show``: the job and its attempts; ``container`` is null on a workstation.
+
+    ``workers``: those of all attempts are numbered from 0 to below this. It is more than the job
+    has where some left and others came in their place.
+    """
 
     job: Job
     attempts: list[Attempt]
     container: Container | None = None
+    workers: int = 1
 
 
 class Why(Struct, frozen=True):

@@ -163,9 +163,9 @@ class ResultHandler(Handler):
     async def _fetch(self, job: str, folder: Path) -> None:
         """Bring results here that an ended job could not lay down itself."""
         client = self.pool.client
-        facts = (await self.pool.ask(lambda pool: pool.job(job), ANSWER_S)).job
-        if facts.ended is not None:
-            await results.fetch_async(client, job, folder, facts.workers)
+        detail = await self.pool.ask(lambda pool: pool.job(job), ANSWER_S)
+        if detail.job.ended is not None:
+            await results.fetch_async(client, job, folder, detail.workers)
 
 
 class ForwardHandler(Handler):

@@ -94,9 +94,10 @@ def _logs(session: Session, options: Options) -> int:
 
 def _results(session: Session, options: Options) -> int:
     client, screen = session.client, session.screen
-    job = client.job(options["id"]).job
+    detail = client.job(options["id"])
+    job = detail.job
     folder = Path(options["to"] or session.folder / submitting.RESULTS / job.id[:8])
-    files = results.fetch(client, job.id, folder, job.workers)
+    files = results.fetch(client, job.id, folder, detail.workers)
     if screen.json:
         screen.value({"folder": str(folder), "files": files})
     elif files:

@@ -250,12 +250,14 @@ class Pool(Administration):
         """Return which log is meant: by default that of the newest attempt. Errors: NotFound."""
         record = self._find(caller, job)
         number = max(1, record.attempt) if attempt is None else attempt
-        if not 1 <= number <= max(1, record.attempt) or not 0 <= worker < record.workers:
+        known = self._engine.ledger.attempt(record.id, number)
+        workers = record.workers if known is None else views.worker_numbers(known)
+        if not 1 <= number <= max(1, record.attempt) or not 0 <= worker < workers:
             raise NotFound(
-                f"Job {record.id[:8]} has {record.attempt} attempts of {record.workers} workers "
+                f"Job {record.id[:8]} has {record.attempt} attempts of {workers} workers "
                 f"(counted from 0); there is no attempt {number} with worker {worker}.",
                 field="attempt",
-                numbers={"attempts": record.attempt, "workers": record.workers},
+                numbers={"attempts": record.attempt, "workers": workers},
             )
         return WorkerId(record.id, number, worker)
 

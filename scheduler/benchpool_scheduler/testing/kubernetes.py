@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 from benchpool_scheduler.kube import Connection, Kind
 from benchpool_scheduler.kube.kinds import DEFINITIONS, NAMESPACES
 from benchpool_scheduler.resources.definitions import RESOURCES, definition
 from benchpool_scheduler.resources.policies import accepted_stays
 
+T = TypeVar("T")
 ADMISSION = "admissionregistration.k8s.io"
 POLICIES = Kind(
     ADMISSION, "v1", "validatingadmissionpolicies", "ValidatingAdmissionPolicy", namespaced=False
@@ -72,3 +73,15 @@ async def empty(connection: Connection, *kinds: Kind) -> None:
         listing: Any = await connection.list(kind)
         for item in listing.items:
             await connection.delete(kind, item["metadata"]["name"])
+
+
+async def until(
+    ask: Callable[[], Awaitable[T]], holds: Callable[[T], bool], patience_s: float = 10.0
+) -> T:
+    """Ask again until something holds of the answer; return it. Errors: TimeoutError."""
+    async with asyncio.timeout(patience_s):
+        while True:
+            answer = await ask()
+            if holds(answer):
+                return answer
+            await asyncio.sleep(0.05)

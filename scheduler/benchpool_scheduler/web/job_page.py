@@ -31,7 +31,10 @@ class LogChoice:
 
 @dataclass(frozen=True, slots=True)
 class LogView:
-    """The end of one log; ``next`` is the byte from which the page follows it."""
+    """The end of one log; ``next`` is the byte from which the page follows it.
+
+    ``several``: there are logs of other workers.
+    """
 
     attempt: int
     worker: int
@@ -40,6 +43,7 @@ class LogView:
     ended: bool
     next: int
     choices: tuple[LogChoice, ...]
+    several: bool
 
 
 class JobHandler(PageHandler):
@@ -98,6 +102,7 @@ class JobHandler(PageHandler):
             ended=chunk.ended,
             next=chunk.next_offset,
             choices=_choices(detail, attempt, worker),
+            several=detail.workers > 1,
         )
 
     def _number(self, name: str, default: int) -> int:
@@ -112,10 +117,10 @@ class JobHandler(PageHandler):
 def _choices(detail: JobDetail, attempt: int, worker: int) -> tuple[LogChoice, ...]:
     numbers = [one.attempt for one in detail.attempts][-MOST_ATTEMPTS:]
     attempts = [LogChoice(one, 0, f"attempt {one}", one == attempt) for one in numbers]
-    if detail.job.workers == 1:
+    if detail.workers == 1:
         return tuple(attempts)
     workers = [
         LogChoice(attempt, one, f"worker {one}", one == worker)
-        for one in range(min(detail.job.workers, MOST_WORKERS))
+        for one in range(min(detail.workers, MOST_WORKERS))
     ]
     return (*(attempts if len(attempts) > 1 else ()), *workers)

@@ -71,8 +71,13 @@ async def test_workers_above_the_minimum_come_and_go_while_it_runs(
     assert notice.text == "Told to go on with 2 workers by susan."
     runtime.end(leaving, 143, EndedBy.NOTICE)
     await pool.change(SUSAN, job.id, JobChange(workers=4))
-    await runtime.until_launched(5)
-    assert pool.job(SUSAN, job.id).job.state is State.RUNNING
+    newest = (await runtime.until_launched(5))[-1]
+    detail = pool.job(SUSAN, job.id)
+    assert (detail.job.state, detail.workers, newest.worker) == (State.RUNNING, 5, 4)
+    assert pool.log(SUSAN, job.id, worker=4) == newest
+    assert pool.log(SUSAN, job.id, worker=2) == leaving
+    with pytest.raises(NotFound, match="1 attempts of 5 workers"):
+        pool.log(SUSAN, job.id, worker=5)
 
 
 async def test_a_running_gang_keeps_its_workers_and_then_its_priority_too(pool: Pool) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections.abc import Callable
 from typing import Any
 
@@ -15,7 +14,7 @@ from benchpool_cluster.access import Access
 from benchpool_scheduler.contract import JobSubmission, ScriptEntry, SnapshotFile
 from benchpool_scheduler.core.states import Intent, JobState
 from benchpool_scheduler.errors import InvalidInput, Unavailable
-from benchpool_scheduler.kube import Connection, KubeUnavailable, NotLeading, connect
+from benchpool_scheduler.kube import Connection, connect
 from benchpool_scheduler.resources.jobs import TRAINING_JOBS
 from benchpool_scheduler.resources.leases import BUILD_LEASES
 from benchpool_scheduler.resources.pools import PROJECTS
@@ -24,11 +23,9 @@ from benchpool_scheduler.store.kubernetes import KubernetesStore, Told
 from benchpool_scheduler.store.records import (
     AddJob,
     AddObject,
-    AttemptRecord,
     Conflict,
     DropJob,
     DropLease,
-    JobRecord,
     LeaseRecord,
     Note,
     PreemptionRecord,
@@ -39,55 +36,14 @@ from benchpool_scheduler.store.records import (
     SaveUse,
     UseRecord,
     Wish,
-    WorkerRecord,
 )
+from benchpool_scheduler.testing.job_records import T, add, job, started, status_of
+from benchpool_scheduler.testing.kubernetes import until
 
 pytestmark = pytest.mark.kubernetes
 JOBS = TRAINING_JOBS.kind
-T = 1_800_000_000.125
 
 MakeStore = Callable[..., KubernetesStore]
-
-
-def job(**more: Any) -> JobRecord:
-    facts: dict[str, Any] = {
-        "id": new_job_id(),
-        "name": "train",
-        "project": "vision",
-        "user": "susan",
-        "state": JobState.QUEUED,
-        "submitted": T,
-        "queued_since": T,
-    }
-    return JobRecord(**(facts | more))
-
-
-def add(record: JobRecord, *files: SnapshotFile) -> AddJob:
-    submission = JobSubmission(
-        entry=ScriptEntry("train.py", ["--fast"]),
-        project=record.project,
-        gpus=record.gpus,
-        workers=record.workers,
-        key=record.key,
-        files=list(files),
-    )
-    return AddJob(record, msgspec.json.encode(submission), tuple(it.sha256 for it in files))
-
-
-def attempt(record: JobRecord, *gpus: str, **more: Any) -> AttemptRecord:
-    workers = (WorkerRecord(0, "node-a", gpus),)
-    return AttemptRecord(record.id, record.attempt, T + 1, **({"workers": workers} | more))
-
-
-def started(record: JobRecord, *gpus: str) -> tuple[JobRecord, AttemptRecord]:
-    record = replace(record, state=JobState.STARTING, attempt=record.attempt + 1)
-    return record, attempt(record, *gpus)
-
-
-async def status_of(connection: Connection, namespace: str, name: str) -> dict[str, Any]:
-    found = await connection.get(JOBS, name, namespace=namespace)
-    status: dict[str, Any] = found.get("status", {})
-    return status
 
 
 async def test_everything_is_found_again_in_order(
@@ -162,7 +118,7 @@ async def test_a_job_says_in_kubernetes_what_becomes_of_it(
     await store.commit(add(record))
     reason = Note("fair-share-reached", "Vision has its share of 4 GPUs.", "Wait.", {"share": 4})
     store.tell({record.id: Told(reason, T + 10, T + 20, None)})
-    await _until(lambda: status_of(connection, namespace, record.id), lambda it: "reason" in it)
+    await until(lambda: status_of(connection, namespace, record.id), lambda it: "reason" in it)
     waits = await status_of(connection, namespace, record.id)
     assert waits["reason"]["numbers"] == {"share": 4}
     assert waits["estimatedStart"] == {
@@ -211,12 +167,6 @@ async def test_what_was_said_of_waiting_jobs_is_not_said_again_after_a_restart(
     assert (said["reason"]["code"], said["epoch"]) == ("pool-full", 5)
 
 
-async def _until(ask: Callable[[], Any], holds: Callable[[Any], bool], seconds: float = 10) -> None:
-    async with asyncio.timeout(seconds):
-        while not holds(await ask()):
-            await asyncio.sleep(0.05)
-
-
 async def test_that_workers_run_is_written_later_and_with_the_next_change(
     make_store: MakeStore, connection: Connection, namespace: str
 ) -> None:
@@ -232,7 +182,7 @@ async def test_that_workers_run_is_written_later_and_with_the_next_change(
     record = replace(record, state=JobState.RUNNING, started=T + 5)
     await store.commit(SaveJob(record), SaveAttempt(run))
     assert connection.writes == before
-    await _until(
+    await until(
         lambda: status_of(connection, namespace, record.id), lambda it: it["state"] == "running"
     )
     again = make_store()
@@ -284,188 +234,6 @@ async def test_a_job_that_the_api_server_refuses_was_never_there(
     await store.commit(add(job(key="k")))
 
 
-async def test_an_edit_by_a_user_in_between_delays_a_write_and_loses_nothing(
-    make_store: MakeStore, connection: Connection, namespace: str
-) -> None:
-    store = make_store(epoch=1)
-    await store.open()
-    record = job()
-    await store.commit(add(record))
-    for number in range(5):
-        label = {"metadata": {"labels": {"mine": str(number)}}}
-        record, run = started(record, "node-a/0")
-        await asyncio.gather(
-            connection.patch(JOBS, record.id, label, namespace=namespace),
-            store.commit(SaveJob(record), SaveAttempt(run)),
-        )
-        run = replace(run, workers=(replace(run.workers[0], ended=T + 2),), ended=T + 2)
-        record = replace(record, state=JobState.QUEUED)
-        await store.commit(SaveJob(record), SaveAttempt(run))
-    found = await connection.get(JOBS, record.id, namespace=namespace)
-    assert found["metadata"]["labels"]["mine"] == "4"
-    assert found["status"]["attempt"] == 5
-
-
-async def test_a_write_whose_answer_was_lost_is_recognised(
-    make_store: MakeStore,
-    connection: Connection,
-    namespace: str,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    store = make_store(epoch=1)
-    await store.open()
-    once = connection._once
-    dropped: list[tuple[str, str]] = []
-
-    async def drop_first_answer(method: str, path: str, *more: Any) -> Any:
-        answer = await once(method, path, *more)
-        if method in ("POST", "PUT") and (method, path) not in dropped:
-            dropped.append((method, path))
-            raise ConnectionResetError("the answer was lost")
-        return answer
-
-    monkeypatch.setattr(connection, "_once", drop_first_answer)
-    record = job()
-    await store.commit(add(record))
-    record, run = started(record, "node-a/0")
-    await store.commit(SaveJob(record), SaveAttempt(run))
-    assert len(dropped) == 2
-    listed = await connection.list(JOBS, namespace=namespace)
-    assert [it["metadata"]["name"] for it in listed.items] == [record.id]
-    assert (await make_store(epoch=1).open()).jobs == (record,)
-
-
-async def test_a_leader_that_was_replaced_learns_it_and_writes_no_more(
-    make_store: MakeStore, connection: Connection, namespace: str
-) -> None:
-    lost: list[NotLeading] = []
-    old = make_store(epoch=1, lost=lost.append)
-    await old.open()
-    record = job()
-    await old.commit(add(record))
-    new = make_store(epoch=2)
-    await new.open()
-    mine, run = started(record, "node-a/0")
-    await new.commit(SaveJob(mine), SaveAttempt(run))
-    theirs, other = started(record, "node-b/0")
-    with pytest.raises(NotLeading, match="leader 2"):
-        await old.commit(SaveJob(theirs), SaveAttempt(other))
-    assert lost
-    status = await status_of(connection, namespace, record.id)
-    assert status["attempts"][0]["workers"][0]["gpus"] == ["node-a/0"]
-
-
-async def test_a_late_write_of_an_old_leader_is_written_over(
-    make_store: MakeStore, connection: Connection, namespace: str
-) -> None:
-    old = make_store(epoch=1)
-    await old.open()
-    record = job()
-    await old.commit(add(record))
-    new = make_store(epoch=2)
-    await new.open()
-    theirs, other = started(record, "node-b/0")
-    await old.commit(SaveJob(theirs), SaveAttempt(other))  # its guard came too late
-    mine, run = started(record, "node-a/0")
-    await new.commit(SaveJob(mine), SaveAttempt(run))
-    status = await status_of(connection, namespace, record.id)
-    assert status["epoch"] == 2
-    assert status["attempts"][0]["workers"][0]["gpus"] == ["node-a/0"]
-
-
-async def test_a_late_write_of_an_old_leader_does_not_stay(
-    make_store: MakeStore, connection: Connection, namespace: str
-) -> None:
-    old = make_store(epoch=1)
-    await old.open()
-    record = job()
-    await old.commit(add(record))
-    new = make_store(epoch=2)
-    await new.open()
-    theirs, other = started(record, "node-b/0")
-    await old.commit(SaveJob(theirs), SaveAttempt(other))
-    await _until(lambda: status_of(connection, namespace, record.id), lambda it: it["epoch"] == 2)
-    status = await status_of(connection, namespace, record.id)
-    assert (status["state"], status.get("attempts", [])) == ("queued", [])
-
-
-async def test_a_guard_that_says_no_lets_nothing_through(
-    make_store: MakeStore,
-    connection: Connection,
-    namespace: str,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    lost: list[NotLeading] = []
-    store = make_store(lost=lost.append)
-    await store.open()
-    record = job()
-    await store.commit(add(record))
-    await _until(lambda: status_of(connection, namespace, record.id), bool)
-    writes = connection.writes
-
-    def no() -> None:
-        raise NotLeading("The lease ran out.")
-
-    monkeypatch.setattr(connection, "guard", no)
-    record, run = started(record, "node-a/0")
-    with pytest.raises(NotLeading):
-        await store.commit(SaveJob(record), SaveAttempt(run))
-    assert connection.writes == writes
-    assert lost
-
-
-async def test_while_the_api_server_is_away_a_commit_waits_and_says_so(
-    make_store: MakeStore,
-    connection: Connection,
-    namespace: str,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    said: list[str | None] = []
-    store = make_store(report=said.append)
-    await store.open()
-    record = job()
-    await store.commit(add(record))
-    request = connection.request
-    away = True
-
-    async def closed(method: str, *words: Any, **more: Any) -> bytes:
-        if away and method != "GET":
-            raise KubeUnavailable("The API server is away.")
-        return await request(method, *words, **more)
-
-    monkeypatch.setattr(connection, "request", closed)
-    record, run = started(record, "node-a/0")
-    commit = asyncio.ensure_future(store.commit(SaveJob(record), SaveAttempt(run)))
-    await _until(lambda: asyncio.sleep(0, said), bool)
-    assert not commit.done()
-    assert said[0] is not None
-    assert "running jobs go on" in said[0]
-    commit.cancel()  # who waited went away; what has begun is finished
-    with contextlib.suppress(asyncio.CancelledError):
-        await commit
-    away = False
-    await _until(
-        lambda: status_of(connection, namespace, record.id), lambda it: it.get("attempt") == 1
-    )
-    await _until(lambda: asyncio.sleep(0, said), lambda it: it[-1] is None)
-
-
-async def test_an_object_that_somebody_deleted_holds_nothing_up(
-    make_store: MakeStore, connection: Connection, namespace: str
-) -> None:
-    store = make_store()
-    await store.open()
-    record, other = job(), job()
-    await store.commit(add(record))
-    await store.commit(add(other))
-    await connection.delete(JOBS, record.id, namespace=namespace)
-    record, run = started(record, "node-a/0")
-    other, second = started(other, "node-a/1")
-    await store.commit(SaveJob(record), SaveAttempt(run), SaveJob(other), SaveAttempt(second))
-    await store.commit(DropJob(record.id))
-    assert (await status_of(connection, namespace, other.id))["attempt"] == 1
-
-
 async def test_objects_belong_to_who_uploaded_them_and_are_forgotten_when_unused(
     make_store: MakeStore,
 ) -> None:
@@ -480,7 +248,7 @@ async def test_objects_belong_to_who_uploaded_them_and_are_forgotten_when_unused
     assert set(store.unused_objects(4e9)) <= {a, b}
     await store.commit(DropJob(brief.id))
     await store.commit(add(record, SnapshotFile("train.py", a, 3)))
-    await _until(lambda: asyncio.sleep(0, store.unused_objects(4e9)), bool)
+    await until(lambda: asyncio.sleep(0, store.unused_objects(4e9)), bool)
     assert set(store.unused_objects(4e9)) == {b, c}
     assert store.objects_of("susan", [a, b, c]) == {a, b}
     assert store.objects_of("../joe", [a, b, c]) == {b}

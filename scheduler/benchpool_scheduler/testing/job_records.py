@@ -1,0 +1,64 @@
+"""Jobs and attempts as records, for tests of stores, and what becomes of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from benchpool_scheduler.contract import JobSubmission, ScriptEntry, SnapshotFile
+from benchpool_scheduler.core.states import JobState
+from benchpool_scheduler.kube import Connection
+from benchpool_scheduler.resources.jobs import TRAINING_JOBS
+from benchpool_scheduler.service.identifiers import new_job_id
+from benchpool_scheduler.store.records import AddJob, AttemptRecord, JobRecord, WorkerRecord
+
+T = 1_800_000_000.125
+"""When it all begins, seconds since the epoch."""
+
+
+def job(**more: Any) -> JobRecord:
+    """Return a waiting job that was accepted at ``T``."""
+    facts: dict[str, Any] = {
+        "id": new_job_id(),
+        "name": "train",
+        "project": "vision",
+        "user": "susan",
+        "state": JobState.QUEUED,
+        "submitted": T,
+        "queued_since": T,
+    }
+    return JobRecord(**(facts | more))
+
+
+def add(record: JobRecord, *files: SnapshotFile) -> AddJob:
+    """Return the change that adds a job of a script with these files."""
+    submission = JobSubmission(
+        entry=ScriptEntry("train.py", ["--fast"]),
+        project=record.project,
+        gpus=record.gpus,
+        workers=record.workers,
+        key=record.key,
+        files=list(files),
+    )
+    return AddJob(record, msgspec.json.encode(submission), tuple(it.sha256 for it in files))
+
+
+def attempt(record: JobRecord, *gpus: str, **more: Any) -> AttemptRecord:
+    """Return the newest attempt of a job: one worker on these GPUs."""
+    workers = (WorkerRecord(0, "node-a", gpus),)
+    return AttemptRecord(record.id, record.attempt, T + 1, **({"workers": workers} | more))
+
+
+def started(record: JobRecord, *gpus: str) -> tuple[JobRecord, AttemptRecord]:
+    """Return a job at its next start, on these GPUs."""
+    record = replace(record, state=JobState.STARTING, attempt=record.attempt + 1)
+    return record, attempt(record, *gpus)
+
+
+async def status_of(connection: Connection, namespace: str, name: str) -> dict[str, Any]:
+    """Return the status of a job's object as the API server has it now."""
+    found = await connection.get(TRAINING_JOBS.kind, name, namespace=namespace)
+    status: dict[str, Any] = found.get("status", {})
+    return status
