@@ -44,12 +44,7 @@ export function JobDetails(props: IDetailsProps): React.JSX.Element {
     <div className="bp-Detail" data-testid="benchpool-details">
       <Why job={job} now={now} />
       <Results {...props} />
-      <LogSection
-        job={job}
-        attempts={attempts}
-        workers={detail.value?.workers ?? job.workers}
-        api={api}
-      />
+      <LogSection job={job} attempts={attempts} api={api} />
       {detail.error && <p className="bp-Note bp-mod-warn">{detail.error}</p>}
       <Attempts attempts={attempts} now={now} />
       <Preemptions job={job} now={now} />

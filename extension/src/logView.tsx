@@ -15,12 +15,11 @@ const NEAR_END_PX = 24;
 export function LogSection(props: {
   job: IJob;
   attempts: readonly IAttempt[];
-  workers: number;
   api: Api;
 }): React.JSX.Element {
-  const { job, attempts, workers } = props;
+  const { job, attempts } = props;
   const [chosen, setChosen] = React.useState<number | null>(null);
-  const [worker, setWorker] = React.useState(0);
+  const [wanted, setWorker] = React.useState(0);
   if (job.attempt === 0) {
     const text = isTerminal(job.state)
       ? 'There is no log: the job never started.'
@@ -28,6 +27,9 @@ export function LogSection(props: {
     return <p className="bp-Detail-quiet">{text}</p>;
   }
   const attempt = chosen ?? job.attempt;
+  // Those that left have logs too, and those that came in their place.
+  const workers = attempts.find(one => one.attempt === attempt)?.nodes.length ?? job.workers;
+  const worker = wanted < workers ? wanted : 0;
   return (
     <section className="bp-Log" aria-label={`Log of ${job.name}`}>
       <div className="bp-Log-choice">

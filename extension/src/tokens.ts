@@ -96,8 +96,6 @@ export interface ISubmission {
 export interface IJobDetail {
   job: IJob;
   attempts: IAttempt[];
-  /** Workers of all attempts are numbered from 0 to below this. */
-  workers: number;
 }
 
 export interface IProjectQuota {

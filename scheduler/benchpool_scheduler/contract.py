@@ -209,7 +209,11 @@ class Job(Struct, frozen=True):
 
 
 class Attempt(Struct, frozen=True):
-    """One start of a job."""
+    """One start of a job.
+
+    ``nodes`` has that of each worker by its number. They are more than the job has workers where
+    some left and others came in their place.
+    """
 
     attempt: int
     started: datetime | None
@@ -231,16 +235,16 @@ class Container(Struct, frozen=True):
 
 
 class JobDetail(Struct, frozen=True):
-    """Answer of ``show``: the job and its attempts; ``container`` is null on a workstation.
-
-    ``workers``: those of all attempts are numbered from 0 to below this. It is more than the job
-    has where some left and others came in their place.
-    """
+    """Answer of ``show``: the job and its attempts; ``container`` is null on a workstation."""
 
     job: Job
     attempts: list[Attempt]
     container: Container | None = None
-    workers: int = 1
+
+    @property
+    def most_workers(self) -> int:
+        """Most workers of an attempt; there may be logs and results of so many."""
+        return max((len(attempt.nodes) for attempt in self.attempts), default=1)
 
 
 class Why(Struct, frozen=True):

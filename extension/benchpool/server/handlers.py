@@ -165,7 +165,7 @@ class ResultHandler(Handler):
         client = self.pool.client
         detail = await self.pool.ask(lambda pool: pool.job(job), ANSWER_S)
         if detail.job.ended is not None:
-            await results.fetch_async(client, job, folder, detail.workers)
+            await results.fetch_async(client, job, folder, detail.most_workers)
 
 
 class ForwardHandler(Handler):

@@ -97,7 +97,7 @@ def _results(session: Session, options: Options) -> int:
     detail = client.job(options["id"])
     job = detail.job
     folder = Path(options["to"] or session.folder / submitting.RESULTS / job.id[:8])
-    files = results.fetch(client, job.id, folder, detail.workers)
+    files = results.fetch(client, job.id, folder, detail.most_workers)
     if screen.json:
         screen.value({"folder": str(folder), "files": files})
     elif files:

@@ -77,7 +77,6 @@ class JobViews:
             job=self.job(record),
             attempts=self.attempts(record),
             container=self._container(record),
-            workers=max(map(worker_numbers, self._ledger.attempts(record.id)), default=1),
         )
 
     def attempts(self, record: JobRecord) -> list[contract.Attempt]:
@@ -130,11 +129,6 @@ def _preemption(it: PreemptionRecord) -> contract.Preemption:
         lost_gpu_s=round(it.lost_gpu_s, 1),
         resumed_at=_moment(it.resumed_at),
     )
-
-
-def worker_numbers(attempt: AttemptRecord) -> int:
-    """Return the number below which those of its workers are; the ones that left count."""
-    return max((worker.index for worker in attempt.workers), default=0) + 1
 
 
 def _attempt(record: AttemptRecord) -> contract.Attempt:

@@ -144,8 +144,7 @@ class StagedPool:
         """Return a job by id or prefix."""
         for one in self.held_jobs.values():
             if one.id.startswith(job) and self._sees(caller, one):
-                attempts = self.attempts.get(one.id, [])
-                return contract.JobDetail(one, attempts, workers=one.workers)
+                return contract.JobDetail(one, self.attempts.get(one.id, []))
         raise NotFound(f"There is no job {job} that you may see: benchpool jobs lists yours.")
 
     def attempts_of(self, caller: Caller, job: str) -> list[contract.Attempt]:

@@ -102,7 +102,7 @@ class JobHandler(PageHandler):
             ended=chunk.ended,
             next=chunk.next_offset,
             choices=_choices(detail, attempt, worker),
-            several=detail.workers > 1,
+            several=_workers(detail, attempt) > 1,
         )
 
     def _number(self, name: str, default: int) -> int:
@@ -114,13 +114,19 @@ class JobHandler(PageHandler):
         return int(text)
 
 
+def _workers(detail: JobDetail, attempt: int) -> int:
+    """Return how many workers an attempt has had; those that left count."""
+    return next((len(one.nodes) for one in detail.attempts if one.attempt == attempt), 1)
+
+
 def _choices(detail: JobDetail, attempt: int, worker: int) -> tuple[LogChoice, ...]:
     numbers = [one.attempt for one in detail.attempts][-MOST_ATTEMPTS:]
     attempts = [LogChoice(one, 0, f"attempt {one}", one == attempt) for one in numbers]
-    if detail.workers == 1:
+    several = _workers(detail, attempt)
+    if several == 1:
         return tuple(attempts)
     workers = [
         LogChoice(attempt, one, f"worker {one}", one == worker)
-        for one in range(min(detail.workers, MOST_WORKERS))
+        for one in range(min(several, MOST_WORKERS))
     ]
     return (*(attempts if len(attempts) > 1 else ()), *workers)

@@ -73,7 +73,7 @@ async def test_workers_above_the_minimum_come_and_go_while_it_runs(
     await pool.change(SUSAN, job.id, JobChange(workers=4))
     newest = (await runtime.until_launched(5))[-1]
     detail = pool.job(SUSAN, job.id)
-    assert (detail.job.state, detail.workers, newest.worker) == (State.RUNNING, 5, 4)
+    assert (detail.job.state, detail.most_workers, newest.worker) == (State.RUNNING, 5, 4)
     assert pool.log(SUSAN, job.id, worker=4) == newest
     assert pool.log(SUSAN, job.id, worker=2) == leaving
     with pytest.raises(NotFound, match="1 attempts of 5 workers"):
