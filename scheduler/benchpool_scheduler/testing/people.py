@@ -181,16 +181,21 @@ class Person:
     def open_file_dialog(self, name: str) -> None:
         """Choose "Send to Training…" in the file browser's menu of a file of the home folder."""
         item = self.page.locator(f".jp-DirListing-item[title^='Name: {name}']")
+        command = self.page.locator(".lm-Menu-item[data-command='benchpool:send-file']")
+        wait_ms = PATIENCE_MS / PRESSES
         for _ in range(PRESSES):
-            # After a reload JupyterLab goes back to the folder it showed, at a time of its own.
+            # After a reload JupyterLab goes back to the folder it showed, at a time of its own; and
+            # a folder that comes while the mouse is on its way puts another file under it.
             with suppress(AssertionError, TimeoutError):
-                self.page.locator(".jp-BreadCrumbs-home").click()
-                item.click(timeout=PATIENCE_MS / PRESSES)
+                self.page.locator(".jp-BreadCrumbs-home").click(timeout=wait_ms)
+                item.click(timeout=wait_ms)
                 expect(item).to_have_class(re.compile("jp-mod-selected"))
-                break
-        item.click(button="right")
-        self.page.locator(".lm-Menu-item[data-command='benchpool:send-file']").click()
-        expect(self.dialog).to_contain_text(name)
+                item.click(button="right", timeout=wait_ms)
+                command.click(timeout=wait_ms)
+                expect(self.dialog).to_contain_text(name)
+                return
+            self.page.keyboard.press("Escape")
+        raise AssertionError(f"no dialog opens for {name}")
 
     def send_file(self, name: str, *, gpus: int) -> None:
         """Send a script from the file browser's menu."""
