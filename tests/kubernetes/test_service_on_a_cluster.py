@@ -207,7 +207,7 @@ def test_settings_are_objects_that_are_followed_all_or_nothing(
     access.patch(f"{path}/susan", {"spec": {"quota": 8, "parent": "nobody"}})
     settings = "/apis/benchpool.io/v1/poolsettings/default"
     access.wait(settings, lambda it: in_force(it) == "False")
-    project = access.get(f"{path}/susan")
+    project = access.wait(f"{path}/susan", lambda it: in_force(it) == "False")  # written after
     (condition,) = project["status"]["conditions"]
     assert "has the parent 'nobody', which is no project" in condition["message"]
     assert quota(replica, "susan") == 6
