@@ -49,12 +49,14 @@ class Commands:
         Both or none. Errors: Refused, Unavailable.
         """
 
+        asked = {"workers": workers, "priority": priority}
+
         def command(draft: Draft) -> None:
             if workers is not None:
                 lifecycle.scale(draft, job, workers, self._fewer(caller, workers))
             if priority is not None:
                 lifecycle.prioritise(draft, job, priority)
-            draft.save_asked(job)
+            draft.save_asked(job, *(name for name, value in asked.items() if value is not None))
 
         await self._do(command)
 

@@ -291,7 +291,7 @@ class Draft:
     stops: list[tuple[WorkerId, Notice]] = field(default_factory=list)
     stopped: set[WorkerId] = field(default_factory=set)
     _jobs: dict[str, JobRecord] = field(default_factory=dict)
-    _asked: set[str] = field(default_factory=set)
+    _asked: dict[str, tuple[str, ...]] = field(default_factory=dict)
     _attempts: dict[tuple[str, int], AttemptRecord] = field(default_factory=dict)
     _preemptions: dict[str, dict[tuple[int, float], PreemptionRecord]] = field(default_factory=dict)
     _ports: dict[str, set[int]] = field(default_factory=dict)
@@ -325,9 +325,9 @@ class Draft:
         """Set a job."""
         self._jobs[job.id] = job
 
-    def save_asked(self, job: str) -> None:
-        """Say what was asked for a job where others can read and write it too."""
-        self._asked.add(job)
+    def save_asked(self, job: str, *fields: str) -> None:
+        """Say these fields of a job where others can read and write them too."""
+        self._asked[job] = fields
 
     def save_attempt(self, attempt: AttemptRecord) -> None:
         """Set an attempt."""
@@ -348,5 +348,5 @@ class Draft:
                 for it in of_job.values()
             ),
             *(SaveJob(job) for job in self._jobs.values()),
-            *(SaveAsked(job) for job in self._asked if job in self._jobs),
+            *(SaveAsked(job, them) for job, them in self._asked.items() if job in self._jobs),
         )

@@ -83,7 +83,7 @@ class Inbound(Protocol):
         """
 
     def put_back(self, job: str, why: str) -> None:
-        """Let a job ask for the workers and the priority that it has, and say why; written later.
+        """Let a job ask for the workers that it has, and say why; written later.
 
         For a wish that was told and cannot be met.
         """

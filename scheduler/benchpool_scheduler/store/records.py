@@ -217,9 +217,10 @@ class SaveJob(Struct, frozen=True):
 
 
 class SaveAsked(Struct, frozen=True):
-    """Workers and priority of a job were changed here, not where others write them too."""
+    """``workers`` or ``priority`` of a job were changed here, not where others write them too."""
 
     job: str
+    fields: tuple[str, ...]
 
 
 class SaveAttempt(Struct, frozen=True):

@@ -110,8 +110,11 @@ def job_view(
 def _changeable(job: Job, elastic: bool) -> Changeable | None:
     if job.state in ENDED_STATES:
         return None
-    whole = job.state in ACTIVE_STATES and not elastic
-    fixed = "It runs with all of its workers or none; pause it first." if whole else ""
+    fixed = ""
+    if job.state is State.PAUSING:
+        fixed = "It leaves its GPUs now; change them when it waits."
+    elif job.state in ACTIVE_STATES and not elastic:
+        fixed = "It runs with all of its workers or none; pause it first."
     return Changeable(job.priority, job.workers, fixed)
 
 

@@ -177,6 +177,10 @@ async def test_a_gang_that_runs_offers_its_priority_alone(
     await staged.becomes(MINE.id, state=State.RUNNING)
     page = await http.get(f"jobs/{MINE.id}", headers=as_("susan"))
     assert "It runs with all of its workers or none; pause it first." in page.text
+    await staged.becomes(MINE.id, state=State.PAUSING)
+    page = await http.get(f"jobs/{MINE.id}", headers=as_("susan"))
+    assert "It leaves its GPUs now; change them when it waits." in page.text
+    await staged.becomes(MINE.id, state=State.RUNNING)
     staged.least[MINE.id] = 1
     page = await http.get(f"jobs/{MINE.id}", headers=as_("susan"))
     assert "pause it first" not in page.text

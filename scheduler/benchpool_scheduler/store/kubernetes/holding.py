@@ -52,7 +52,7 @@ class Held:
         revision: Grows with each change here; ``written``: the one that the API server has.
         suspend: The value of ``spec.suspend`` that was told last; ``workers`` and ``priority``
             likewise.
-        asked: The object is still to say the workers and priority that the job has.
+        asked: Those of ``workers`` and ``priority`` that the object is still to say as they are.
         gone: The object was deleted; there is nothing to write to any more.
         edited: The object says otherwise now; ``refused`` is the last edit that was put back.
     """
@@ -68,7 +68,7 @@ class Held:
     suspend: bool = False
     workers: int = 0
     priority: int = 0
-    asked: bool = False
+    asked: tuple[str, ...] = ()
     gone: bool = False
     edited: bool = False
     refused: EditRefused | None = None
@@ -225,8 +225,9 @@ class Holding:
                     touched.added[job.id] = change
                 case SaveJob(job=job):
                     self._change(before, job.id, partial(_with_job, job))
-                case SaveAsked(job=id_):
-                    self.jobs[id_].asked = True
+                case SaveAsked(job=id_, fields=fields):
+                    held = self.jobs[id_]
+                    held.asked = (*(it for it in held.asked if it not in fields), *fields)
                 case SaveAttempt(attempt=attempt):
                     self._save_attempt(before, attempt)
                 case SavePreemption(preemption=it):

@@ -364,11 +364,11 @@ class KubernetesStore:
             del self._offers[job]
 
     def put_back(self, job: str, why: str) -> None:
-        """Let the object ask for the workers and the priority that the job has, and say why."""
+        """Let the object ask for the workers that the job has, and say why."""
         held = self._holding.jobs.get(job)
         if held is None or held.gone:
             return
-        held.asked, held.refused = True, EditRefused(why, time.time())
+        held.asked, held.refused = ("workers",), EditRefused(why, time.time())
         held.revision += 1
         self._writer.later(held, SOON)
 

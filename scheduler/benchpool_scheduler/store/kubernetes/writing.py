@@ -165,9 +165,8 @@ class Writer:
                 held.written = max(held.written, revision)
 
     async def _ask(self, held: Held, revision: int) -> None:
-        """Let the object ask for the workers and the priority that the job has."""
-        job = held.image.job
-        asked = {"workers": job.workers, "priority": job.priority}
+        """Let the object ask for what was changed here; what others ask for beside it stays."""
+        asked = {name: getattr(held.image.job, name) for name in held.asked}
         change = {"metadata": {"resourceVersion": held.version}, "spec": asked}
         try:
             answer: _Written = await self._connection.patch(
@@ -179,10 +178,11 @@ class Writer:
             await self._look_again(held, revision)
         except (Invalid, Forbidden) as refused:
             log.error("the object of job %s cannot say %s: %s", held.name, asked, refused.text)
-            held.asked = False
+            held.asked = ()
         else:
-            held.asked = False
-            held.workers, held.priority = job.workers, job.priority
+            held.asked = ()
+            held.workers = asked.get("workers", held.workers)
+            held.priority = asked.get("priority", held.priority)
             held.version = answer.metadata.resource_version or ""
             held.generation = max(held.generation, answer.metadata.generation or 0)
 
@@ -235,7 +235,9 @@ class Writer:
         if held.asked:
             now = msgspec.json.decode(found.spec, type=_Asked)
             # What somebody else has asked for meanwhile is the newer wish; it will be heard.
-            held.asked = (now.workers, now.priority) == (held.workers, held.priority)
+            held.asked = tuple(
+                name for name in held.asked if getattr(now, name) == getattr(held, name)
+            )
         if held.edited or (found.metadata.generation or 0) != held.generation:
             await self._put_back(held, found)
         if (stamp.epoch, stamp.revision) == (self._epoch, revision):

@@ -192,7 +192,7 @@ async def test_what_was_changed_elsewhere_is_asked_for_in_the_object(
 ) -> None:
     record = await asked(desk)
     changed = replace(record, workers=3, min_workers=3, priority=80)
-    await desk.store.commit(SaveJob(changed), SaveAsked(record.id))
+    await desk.store.commit(SaveJob(changed), SaveAsked(record.id, ("workers", "priority")))
     job = await desk.found()
     assert (job["spec"]["workers"], job["spec"]["priority"], job["spec"]["gpus"]) == (3, 80, 1)
     assert job["status"]["observedGeneration"] == job["metadata"]["generation"]
@@ -212,8 +212,19 @@ async def test_a_newer_wish_at_the_object_is_not_written_over(desk: Desk) -> Non
     listening = desk.store._tasks[0]
     listening.cancel()  # it has not heard yet of what somebody writes now
     await desk.edit(priority=20)
-    await desk.store.commit(SaveJob(replace(record, priority=80)), SaveAsked(record.id))
+    changed = replace(record, priority=80)
+    await desk.store.commit(SaveJob(changed), SaveAsked(record.id, ("priority",)))
     assert (await desk.found())["spec"]["priority"] == 20
+
+
+async def test_a_wish_that_waits_for_its_turn_is_not_written_over(desk: Desk) -> None:
+    record = await asked(desk)
+    await desk.edit(workers=3)
+    assert await desk.told() == WorkersWritten(record.id, 3)  # told, and not yet taken
+    changed = replace(record, priority=80)
+    await desk.store.commit(SaveJob(changed), SaveAsked(record.id, ("priority",)))
+    spec = (await desk.found())["spec"]
+    assert (spec["workers"], spec["priority"]) == (3, 80)
 
 
 async def test_a_wish_that_cannot_be_met_is_put_back_with_its_sentence(desk: Desk) -> None:
