@@ -11,7 +11,7 @@ import pytest
 import pytest_asyncio
 
 import benchpool_scheduler.web
-from benchpool_scheduler.contract import State
+from benchpool_scheduler.contract import Attempt, State
 from benchpool_scheduler.errors import Unavailable
 from benchpool_scheduler.service import Caller
 from benchpool_scheduler.testing.stage import (
@@ -275,6 +275,22 @@ async def test_no_address_puts_words_into_a_page(http: httpx.AsyncClient, query:
 async def test_a_log_that_is_not_there_is_not_found(http: httpx.AsyncClient) -> None:
     answer = await http.get(f"jobs/{MINE.id}?attempt=-1", headers=as_("susan"))
     assert answer.status_code == 404
+
+
+async def test_each_worker_that_an_attempt_had_has_its_log(
+    http: httpx.AsyncClient, staged: StagedPool
+) -> None:
+    nodes = (["lab1"], ["lab1", "lab1", "lab1"])  # of the second one worker left, another came
+    staged.attempts[MINE.id] = [
+        Attempt(number, MINE.submitted, None, None, None, [], list(of))
+        for number, of in enumerate(nodes, start=1)
+    ]
+    await staged.becomes(MINE.id, state=State.RUNNING, workers=2, attempt=2)
+    page = await http.get(f"jobs/{MINE.id}", headers=as_("susan"))
+    assert "attempt=2&amp;worker=2" in page.text
+    assert "attempt=2&amp;worker=3" not in page.text
+    page = await http.get(f"jobs/{MINE.id}?attempt=1", headers=as_("susan"))
+    assert "attempt=1&amp;worker=1" not in page.text
 
 
 async def test_a_thousand_waiting_jobs_render_in_good_time(
