@@ -35,7 +35,7 @@ from large_cluster import (
 )
 from tables import Figure, show
 
-from benchpool_scheduler import contract_kubernetes as names
+from benchpool_scheduler.contract import kubernetes as names
 from benchpool_scheduler.core import plan
 from benchpool_scheduler.core.model import (
     GpuId,

@@ -34,7 +34,7 @@ import httpx
 from tables import Figure, show
 
 from benchpool_scheduler.contract import CommandEntry, JobSubmission
-from benchpool_scheduler.contract_kubernetes import JOB
+from benchpool_scheduler.contract.kubernetes import JOB
 from benchpool_scheduler.kube import connect
 from benchpool_scheduler.resources.pools import NODE_POOLS, POOL_SETTINGS, PROJECTS
 from benchpool_scheduler.testing import kubernetes

@@ -43,7 +43,7 @@ from large_cluster import (
 )
 from tables import Figure, show
 
-from benchpool_scheduler import contract_kubernetes as names
+from benchpool_scheduler.contract import kubernetes as names
 from benchpool_scheduler.kube import Connection, connect, kinds
 from benchpool_scheduler.resources.jobs import TRAINING_JOBS
 from benchpool_scheduler.testing import kubernetes

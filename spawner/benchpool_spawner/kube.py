@@ -21,7 +21,7 @@ from kubernetes_asyncio.client.exceptions import ApiException
 from kubespawner import KubeSpawner
 from traitlets import Integer, List, Unicode, default
 
-from benchpool_scheduler.contract_kubernetes import GPU_RESOURCE, LEASE
+from benchpool_scheduler.contract.kubernetes import GPU_RESOURCE, LEASE
 from benchpool_scheduler.errors import BenchpoolError
 from benchpool_spawner import form, kube_pods, kube_profiles, kube_words, options, refusal
 from benchpool_spawner.kube_nodes import Nodes, check_nodes, nodes_of

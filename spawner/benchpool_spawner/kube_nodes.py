@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from benchpool_scheduler.contract import NodeRequirement, Toleration
-from benchpool_scheduler.contract_kubernetes import GPU_RESOURCE
+from benchpool_scheduler.contract.kubernetes import GPU_RESOURCE
 from benchpool_scheduler.errors import InvalidInput
 
 Spec = Mapping[str, Any]

@@ -7,7 +7,7 @@ from typing import Any
 
 from kubernetes_asyncio.client import V1PodSchedulingGate, V1ResourceRequirements, V1Toleration
 
-from benchpool_scheduler.contract_kubernetes import (
+from benchpool_scheduler.contract.kubernetes import (
     ADMISSION_GATE,
     LEASE,
     ROLE,

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
-from benchpool_scheduler.contract_kubernetes import ADMISSION_GATE, GPU_RESOURCE, LEASE
+from benchpool_scheduler.contract.kubernetes import ADMISSION_GATE, GPU_RESOURCE, LEASE
 from benchpool_scheduler.errors import InvalidInput, Refused
 
 NOTEBOOK = "notebook"

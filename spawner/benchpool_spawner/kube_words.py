@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from benchpool_scheduler.contract_kubernetes import ADMISSION_GATE
+from benchpool_scheduler.contract.kubernetes import ADMISSION_GATE
 
 Event = Mapping[str, Any]
 Pod = Mapping[str, Any]

@@ -15,7 +15,7 @@ from benchpool_cluster.access import Access
 from benchpool_cluster.control_plane import ControlPlane, Timing
 from benchpool_cluster.processes import Processes, until
 from benchpool_cluster.releases import HelmFailed, Release
-from benchpool_scheduler import contract_kubernetes as names
+from benchpool_scheduler.contract import kubernetes as names
 
 pytestmark = [pytest.mark.kubernetes, pytest.mark.timeout(600)]
 

@@ -14,7 +14,7 @@ from benchpool_cluster import pods, releases
 from benchpool_cluster.cluster import Cluster
 from benchpool_cluster.processes import until
 from benchpool_cluster.releases import Release
-from benchpool_scheduler import contract_kubernetes as names
+from benchpool_scheduler.contract import kubernetes as names
 
 pytestmark = [pytest.mark.kubernetes, pytest.mark.timeout(2400)]
 

@@ -18,7 +18,7 @@ from helm_python import HelmError, lint
 from benchpool_cluster import chart
 from benchpool_cluster.chart import Manifest, Rendered
 from benchpool_scheduler import __version__, configuration
-from benchpool_scheduler import contract_kubernetes as names
+from benchpool_scheduler.contract import kubernetes as names
 
 ROOT = chart.FOLDER.parents[1]
 VALUES: dict[str, dict[str, Any]] = {

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from benchpool_cluster.chart import Site
-from benchpool_scheduler import contract_kubernetes as names
 from benchpool_scheduler.contract import CommandEntry, JobSubmission, State
+from benchpool_scheduler.contract import kubernetes as names
 from benchpool_scheduler.errors import Refused
 from benchpool_scheduler.testing import replicas
 from benchpool_scheduler.testing.replicas import Replica, until

@@ -15,7 +15,7 @@ import httpx
 import pytest
 
 from benchpool_cluster.chart import Caller, Manifest, Site
-from benchpool_scheduler import contract_kubernetes as names
+from benchpool_scheduler.contract import kubernetes as names
 
 pytestmark = pytest.mark.kubernetes
 

@@ -15,7 +15,7 @@ import pytest
 from benchpool_cluster import addresses, chart, pods
 from benchpool_cluster.cluster import Cluster
 from benchpool_cluster.processes import until
-from benchpool_scheduler import contract_kubernetes as names
+from benchpool_scheduler.contract import kubernetes as names
 from benchpool_scheduler.runtime import Launch, WorkerId
 from benchpool_scheduler.runtime.kubernetes import manifests
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchpool_scheduler.contract_kubernetes import ADMISSION_GATE, GPU_RESOURCE, LEASE
+from benchpool_scheduler.contract.kubernetes import ADMISSION_GATE, GPU_RESOURCE, LEASE
 from benchpool_scheduler.errors import BenchpoolError, InvalidInput, Refused
 from benchpool_spawner.kube_profiles import open_to
 from benchpool_spawner.kube_requests import (

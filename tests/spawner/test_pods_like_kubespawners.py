@@ -13,7 +13,7 @@ from kubespawner import KubeSpawner
 from traitlets.config import Config
 
 from benchpool_scheduler.contract import NodeRequirement, Toleration
-from benchpool_scheduler.contract_kubernetes import ADMISSION_GATE, GPU_RESOURCE
+from benchpool_scheduler.contract.kubernetes import ADMISSION_GATE, GPU_RESOURCE
 from benchpool_scheduler.errors import InvalidInput
 from benchpool_spawner.kube import BenchpoolKubeSpawner
 from benchpool_spawner.kube_nodes import GPU_TOLERATION, check_nodes, nodes_of

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from benchpool_scheduler.contract import EstimatedStart, LinePlace, Reason
-from benchpool_scheduler.contract_kubernetes import ADMISSION_GATE
+from benchpool_scheduler.contract.kubernetes import ADMISSION_GATE
 from benchpool_spawner import kube_words, line
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)

@@ -1,4 +1,4 @@
-{{/* Names, labels and accounts. The keys of labels are those of contract_kubernetes.py. */}}
+{{/* Names, labels and accounts. The keys of labels are those of contract/kubernetes.py. */}}
 
 {{- define "benchpool.fullname" -}}
 {{- if .Values.fullnameOverride -}}

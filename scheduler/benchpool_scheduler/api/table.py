@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from benchpool_scheduler import contract, contract_whatif
+from benchpool_scheduler import contract
 from benchpool_scheduler.api import (
     configuration,
     jobs,
@@ -317,9 +317,9 @@ def _planning() -> tuple[Route, ...]:
             planning.whatif,
             who=Who.ADMIN,
             takes=Kind.JSON,
-            body=contract_whatif.WhatIfQuestion,
+            body=contract.WhatIfQuestion,
             max_body=2 * MIB,
-            returns=contract_whatif.WhatIf,
+            returns=contract.WhatIf,
         ),
         _route(
             "GET",

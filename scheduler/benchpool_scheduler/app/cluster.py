@@ -25,7 +25,7 @@ from benchpool_scheduler.app.cluster_configuration import ClusterConfiguration
 from benchpool_scheduler.app.cluster_options import ClusterOptions, own_name
 from benchpool_scheduler.app.cluster_status import ClusterStatus
 from benchpool_scheduler.app.settings import SchedulerApp
-from benchpool_scheduler.contract_kubernetes import ELECTION_LEASE
+from benchpool_scheduler.contract.kubernetes import ELECTION_LEASE
 from benchpool_scheduler.hub import HubDirectory
 from benchpool_scheduler.kube import Connection, Election, NotLeading, Timing, connect
 from benchpool_scheduler.runtime.kubernetes import KubernetesRuntime

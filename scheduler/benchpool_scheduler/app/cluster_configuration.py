@@ -22,7 +22,7 @@ from msgspec import Struct, field
 from benchpool_scheduler import configuration
 from benchpool_scheduler.configuration import Configuration, declared
 from benchpool_scheduler.configuration.declared import SOURCE, Declared, Document
-from benchpool_scheduler.contract_kubernetes import GROUP
+from benchpool_scheduler.contract.kubernetes import GROUP
 from benchpool_scheduler.errors import BenchpoolError, InvalidInput
 from benchpool_scheduler.kube import (
     AlreadyExists,

@@ -28,7 +28,7 @@ from benchpool_scheduler.client import Client
 from benchpool_scheduler.configuration import declared
 from benchpool_scheduler.configuration.declared import Declared
 from benchpool_scheduler.contract import ENDED, ConfigurationChange, Job, JobSubmission, State
-from benchpool_scheduler.contract_kubernetes import API_VERSION
+from benchpool_scheduler.contract.kubernetes import API_VERSION
 from benchpool_scheduler.errors import Forbidden, InvalidInput, Refused
 from benchpool_scheduler.resources.declaring import Resource
 from benchpool_scheduler.resources.jobs import ONE_ENTRY, TRAINING_JOBS, TrainingJobSpec

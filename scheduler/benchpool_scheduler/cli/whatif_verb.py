@@ -12,7 +12,7 @@ from benchpool_scheduler.cli.replay_verb import REPLAY
 from benchpool_scheduler.cli.screen import Cell, Column, Screen
 from benchpool_scheduler.cli.session import Session
 from benchpool_scheduler.cli.verb import Options, Verb, option
-from benchpool_scheduler.contract_whatif import (
+from benchpool_scheduler.contract import (
     JobNow,
     JobWhatIf,
     ProjectNow,

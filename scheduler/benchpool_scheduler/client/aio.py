@@ -39,9 +39,10 @@ from benchpool_scheduler.contract import (
     Preview,
     Quota,
     Status,
+    WhatIf,
+    WhatIfQuestion,
     Why,
 )
-from benchpool_scheduler.contract_whatif import WhatIf, WhatIfQuestion
 from benchpool_scheduler.errors import BenchpoolError, Unavailable
 
 T = TypeVar("T")

@@ -34,9 +34,10 @@ from benchpool_scheduler.contract import (
     Preview,
     Quota,
     Status,
+    WhatIf,
+    WhatIfQuestion,
     Why,
 )
-from benchpool_scheduler.contract_whatif import WhatIf, WhatIfQuestion
 
 T = TypeVar("T")
 

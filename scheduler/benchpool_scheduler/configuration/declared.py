@@ -17,7 +17,7 @@ import yaml
 from msgspec import Struct
 
 from benchpool_scheduler.configuration.loader import load
-from benchpool_scheduler.contract_kubernetes import Kind
+from benchpool_scheduler.contract.kubernetes import Kind
 from benchpool_scheduler.errors import InvalidInput
 from benchpool_scheduler.resources.declaring import Resource
 from benchpool_scheduler.resources.pools import (

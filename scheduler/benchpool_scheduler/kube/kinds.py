@@ -10,7 +10,7 @@
 
 from __future__ import annotations
 
-from benchpool_scheduler.contract_kubernetes import Kind as Kind
+from benchpool_scheduler.contract.kubernetes import Kind as Kind
 
 PODS = Kind("", "v1", "pods", "Pod")
 NODES = Kind("", "v1", "nodes", "Node", namespaced=False)

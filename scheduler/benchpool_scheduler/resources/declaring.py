@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct
 
-from benchpool_scheduler.contract_kubernetes import API_VERSION, GROUP, VERSION, Kind
+from benchpool_scheduler.contract.kubernetes import API_VERSION, GROUP, VERSION, Kind
 
 OPEN = {"x-kubernetes-preserve-unknown-fields": True}
 """Extra of a field whose inside has no fixed shape."""

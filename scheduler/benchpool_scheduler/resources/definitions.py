@@ -6,7 +6,7 @@ from typing import Any
 
 import yaml
 
-from benchpool_scheduler.contract_kubernetes import GROUP, VERSION
+from benchpool_scheduler.contract.kubernetes import GROUP, VERSION
 from benchpool_scheduler.resources import schema
 from benchpool_scheduler.resources.declaring import Column, Resource, ruled
 from benchpool_scheduler.resources.jobs import TRAINING_JOBS

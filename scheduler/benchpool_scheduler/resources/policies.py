@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from benchpool_scheduler.contract_kubernetes import GROUP, VERSION
+from benchpool_scheduler.contract.kubernetes import GROUP, VERSION
 from benchpool_scheduler.resources.jobs import FIXED, TRAINING_JOBS, TrainingJobSpec
 
 SENTENCE = "{field} stays as it was accepted; delete the job and create another."

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from benchpool_scheduler.contract_kubernetes import API_VERSION
+from benchpool_scheduler.contract.kubernetes import API_VERSION
 from benchpool_scheduler.resources import policies, schema
 from benchpool_scheduler.resources.declaring import Resource, Rule
 from benchpool_scheduler.resources.definitions import RESOURCES

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from benchpool_scheduler import contract, contract_whatif
+from benchpool_scheduler import contract
 from benchpool_scheduler.service import history, rights
 from benchpool_scheduler.service.caller import Caller
 from benchpool_scheduler.service.engine import Engine
@@ -40,9 +40,7 @@ class Administration:
         """Read the configuration file again (SIGHUP). Errors: InvalidInput; the old one stays."""
         return await whole(self._engine.reconfiguration.reload())
 
-    async def whatif(
-        self, caller: Caller, question: contract_whatif.WhatIfQuestion
-    ) -> contract_whatif.WhatIf:
+    async def whatif(self, caller: Caller, question: contract.WhatIfQuestion) -> contract.WhatIf:
         """Say who would run, wait and pay with another configuration or more GPUs.
 
         Errors: Forbidden for others than administrators, InvalidInput, TooMany.

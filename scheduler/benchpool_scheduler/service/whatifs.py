@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from benchpool_scheduler import contract, contract_whatif
+from benchpool_scheduler import contract
 from benchpool_scheduler.core import whatif
 from benchpool_scheduler.core.expansion import with_nodes
 from benchpool_scheduler.core.model import Policy, Project, ProjectName, Snapshot
@@ -48,7 +48,7 @@ class Twins:
     """The pool as it is, and what makes its twin: plain data, for another thread."""
 
     before: Snapshot
-    question: contract_whatif.WhatIfQuestion
+    question: contract.WhatIfQuestion
     settings: Settings | None
 
     def after(self) -> Snapshot:
@@ -81,7 +81,7 @@ class WhatIfs:
         self._reconfiguration = reconfiguration
         self._busy = asyncio.Lock()
 
-    async def ask(self, question: contract_whatif.WhatIfQuestion) -> contract_whatif.WhatIf:
+    async def ask(self, question: contract.WhatIfQuestion) -> contract.WhatIf:
         """Say who would run, wait and pay now.
 
         Errors: InvalidInput for a question without a difference or a configuration that does not
@@ -118,7 +118,7 @@ class WhatIfs:
             )
             return self._answer(found, change, replayed)
 
-    async def _twins(self, question: contract_whatif.WhatIfQuestion) -> Twins:
+    async def _twins(self, question: contract.WhatIfQuestion) -> Twins:
         """Freeze what both pools are made of, at one instant."""
         site = self._site
         new = None if question.config is None else self._reconfiguration.read(question.config)
@@ -145,7 +145,7 @@ class WhatIfs:
             )
         return Twins(before, question, settings)
 
-    async def _past(self, question: contract_whatif.WhatIfQuestion) -> History | None:
+    async def _past(self, question: contract.WhatIfQuestion) -> History | None:
         """Return the jobs to replay, None when nobody asks. Errors: InvalidInput for none."""
         if question.history_days is None:
             return None
@@ -166,12 +166,12 @@ class WhatIfs:
         found: whatif.Comparison,
         change: contract.ConfigurationChange,
         replayed: Replayed | None,
-    ) -> contract_whatif.WhatIf:
+    ) -> contract.WhatIf:
         jobs = [self._job(it) for it in found.changed[:MOST_JOBS]]
         before, after = (
-            contract_whatif.PoolGpus(found.gpus[side], found.allocated[side]) for side in (0, 1)
+            contract.PoolGpus(found.gpus[side], found.allocated[side]) for side in (0, 1)
         )
-        return contract_whatif.WhatIf(
+        return contract.WhatIf(
             text=sentence(found),
             before=before,
             after=after,
@@ -183,10 +183,10 @@ class WhatIfs:
             history=None if replayed is None else workloads.answer(replayed),
         )
 
-    def _job(self, change: whatif.JobChange) -> contract_whatif.JobWhatIf:
+    def _job(self, change: whatif.JobChange) -> contract.JobWhatIf:
         # A job may have been removed by age while the passes ran.
         record = self._ledger.job(change.job.id)
-        return contract_whatif.JobWhatIf(
+        return contract.JobWhatIf(
             id=str(change.job.id),
             name="" if record is None else record.name,
             project=str(change.job.project),
@@ -242,8 +242,8 @@ def _parts(found: whatif.Comparison) -> Iterator[str]:
         yield f"{count(len(jobs), 'job')} would have other GPUs"
 
 
-def _job_now(now: whatif.JobNow) -> contract_whatif.JobNow:
-    return contract_whatif.JobNow(
+def _job_now(now: whatif.JobNow) -> contract.JobNow:
+    return contract.JobNow(
         state=now.fate.value,
         gpus=now.gpus,
         workers=now.workers,
@@ -255,16 +255,16 @@ def _job_now(now: whatif.JobNow) -> contract_whatif.JobNow:
     )
 
 
-def _project(change: whatif.ProjectChange) -> contract_whatif.ProjectWhatIf:
-    return contract_whatif.ProjectWhatIf(
+def _project(change: whatif.ProjectChange) -> contract.ProjectWhatIf:
+    return contract.ProjectWhatIf(
         name=str(change.name),
         before=None if change.before is None else _project_now(change.before),
         after=None if change.after is None else _project_now(change.after),
     )
 
 
-def _project_now(now: whatif.ProjectNow) -> contract_whatif.ProjectNow:
-    return contract_whatif.ProjectNow(
+def _project_now(now: whatif.ProjectNow) -> contract.ProjectNow:
+    return contract.ProjectNow(
         quota=now.quota,
         limit=now.limit,
         fair_share=now.fair_share,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from benchpool_scheduler import contract_whatif
+from benchpool_scheduler import contract
 from benchpool_scheduler.core.sentences import count
 from benchpool_scheduler.simulation.replay.summary import Summary
 from benchpool_scheduler.simulation.whatif import ProjectWaits, Replayed, Waits
@@ -10,9 +10,9 @@ from benchpool_scheduler.simulation.whatif import ProjectWaits, Replayed, Waits
 PLACES = 4
 
 
-def answer(found: Replayed) -> contract_whatif.WorkloadWhatIf:
+def answer(found: Replayed) -> contract.WorkloadWhatIf:
     """Return what came of a workload on both sides."""
-    return contract_whatif.WorkloadWhatIf(
+    return contract.WorkloadWhatIf(
         text=_sentence(found),
         jobs=found.before.jobs,
         left_out=found.left_out,
@@ -31,8 +31,8 @@ def _sentence(found: Replayed) -> str:
     )
 
 
-def _figures(of: Summary) -> contract_whatif.ReplayFigures:
-    return contract_whatif.ReplayFigures(
+def _figures(of: Summary) -> contract.ReplayFigures:
+    return contract.ReplayFigures(
         gpus=of.gpus,
         allocated_utilisation=round(of.allocated_utilisation, PLACES),
         useful_utilisation=round(of.useful_utilisation, PLACES),
@@ -47,8 +47,8 @@ def _figures(of: Summary) -> contract_whatif.ReplayFigures:
     )
 
 
-def _project(of: ProjectWaits) -> contract_whatif.ProjectReplay:
-    return contract_whatif.ProjectReplay(
+def _project(of: ProjectWaits) -> contract.ProjectReplay:
+    return contract.ProjectReplay(
         name=of.name,
         jobs=of.jobs,
         gpu_h=round(of.gpu_h, PLACES),
@@ -57,8 +57,8 @@ def _project(of: ProjectWaits) -> contract_whatif.ProjectReplay:
     )
 
 
-def _waits(of: Waits) -> contract_whatif.ProjectWaits:
-    return contract_whatif.ProjectWaits(
+def _waits(of: Waits) -> contract.ProjectWaits:
+    return contract.ProjectWaits(
         mean_wait_h=round(of.mean_wait_h, PLACES),
         p95_wait_h=round(of.p95_wait_h, PLACES),
         preemptions=of.preemptions,

@@ -13,7 +13,7 @@ from benchpool_cluster import kwok_nodes
 from benchpool_cluster.processes import NotReady, until
 from benchpool_cluster.sites import Site
 from benchpool_cluster.witness import Object
-from benchpool_scheduler import contract_kubernetes as names
+from benchpool_scheduler.contract import kubernetes as names
 
 CHANGE_S = 90.0
 """A standby leads some seconds after the leader's lease has run out, also on a busy machine."""

@@ -15,7 +15,7 @@ from typing import Any
 from benchpool_cluster import addresses, build, chart, product_images
 from benchpool_cluster.access import Access
 from benchpool_cluster.cluster import Cluster
-from benchpool_scheduler import contract_kubernetes as names
+from benchpool_scheduler.contract import kubernetes as names
 
 
 class HelmFailed(Exception):

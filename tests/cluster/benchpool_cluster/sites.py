@@ -15,9 +15,9 @@ from benchpool_cluster.cluster import Cluster
 from benchpool_cluster.processes import NotReady, until
 from benchpool_cluster.releases import Release
 from benchpool_cluster.witness import Object
-from benchpool_scheduler import contract_kubernetes as names
 from benchpool_scheduler.client import Client, Credentials
 from benchpool_scheduler.contract import ENDED
+from benchpool_scheduler.contract import kubernetes as names
 
 SERVICE = "/services/benchpool"
 JOBS = f"/apis/{names.API_VERSION}"

@@ -14,7 +14,7 @@ from playwright.sync_api import Locator, expect
 
 from benchpool_cluster.sites import Site, gpus_of, lives, state_of
 from benchpool_cluster.witness import Object, Witness, witness
-from benchpool_scheduler import contract_kubernetes as names
+from benchpool_scheduler.contract import kubernetes as names
 from benchpool_scheduler.testing import small_network
 from benchpool_scheduler.testing.people import PATIENCE_MS, Person
 

@@ -15,8 +15,8 @@ import pytest
 from benchpool_cluster.chart import Caller, Manifest
 from benchpool_cluster.images import BASE
 from benchpool_cluster.sites import JOBS, Site, gpus_of, lives, state_of
-from benchpool_scheduler import contract_kubernetes as names
 from benchpool_scheduler.contract import CommandEntry, JobSubmission
+from benchpool_scheduler.contract import kubernetes as names
 
 pytestmark = [pytest.mark.kubernetes, pytest.mark.timeout(1200)]
 

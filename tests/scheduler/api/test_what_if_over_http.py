@@ -9,8 +9,14 @@ import threading
 import httpx
 import pytest
 
-from benchpool_scheduler.contract import CommandEntry, JobSubmission, State
-from benchpool_scheduler.contract_whatif import JobWhatIf, WhatIf, WhatIfQuestion
+from benchpool_scheduler.contract import (
+    CommandEntry,
+    JobSubmission,
+    JobWhatIf,
+    State,
+    WhatIf,
+    WhatIfQuestion,
+)
 from benchpool_scheduler.core import whatif
 from benchpool_scheduler.errors import Forbidden, InvalidInput, TooMany
 from benchpool_scheduler.testing.serving import CONFIGURATION, Served

@@ -6,8 +6,7 @@ import asyncio
 from pathlib import Path
 
 from benchpool_scheduler.configuration import load
-from benchpool_scheduler.contract import State
-from benchpool_scheduler.contract_whatif import WhatIfQuestion
+from benchpool_scheduler.contract import State, WhatIfQuestion
 from benchpool_scheduler.testing.pools import (
     ADMIN,
     JOE,

@@ -19,7 +19,7 @@ from benchpool_cluster import kwok_nodes
 from benchpool_cluster.access import Access
 from benchpool_cluster.control_plane import ControlPlane
 from benchpool_cluster.fixtures import control_plane as control_plane
-from benchpool_scheduler.contract_kubernetes import ADMISSION_GATE, LEASE, slot
+from benchpool_scheduler.contract.kubernetes import ADMISSION_GATE, LEASE, slot
 from benchpool_scheduler.runtime import Device, NodeFacts
 from benchpool_scheduler.testing.kube_hub import (
     TOKEN,

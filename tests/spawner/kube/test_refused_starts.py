@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from benchpool_cluster.access import Access
-from benchpool_scheduler.contract_kubernetes import GPU_RESOURCE
+from benchpool_scheduler.contract.kubernetes import GPU_RESOURCE
 from benchpool_scheduler.testing.kube_hub import KubeHub
 
 pytestmark = pytest.mark.kubernetes

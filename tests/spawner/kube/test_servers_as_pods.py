@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from benchpool_cluster.access import Access
-from benchpool_scheduler.contract_kubernetes import (
+from benchpool_scheduler.contract.kubernetes import (
     GPU_RESOURCE,
     LEASE,
     ROLE,

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from benchpool_cluster.access import Access
-from benchpool_scheduler.contract_kubernetes import LEASE
+from benchpool_scheduler.contract.kubernetes import LEASE
 from benchpool_scheduler.kube import connect
 from benchpool_scheduler.testing import kubernetes
 from benchpool_scheduler.testing.kube_hub import (

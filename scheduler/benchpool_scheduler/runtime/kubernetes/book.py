@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from benchpool_scheduler import contract_kubernetes as names
+from benchpool_scheduler.contract import kubernetes as names
 from benchpool_scheduler.runtime import Launch, Notice, WorkerId
 from benchpool_scheduler.runtime.kubernetes.manifests import placement
 from benchpool_scheduler.runtime.kubernetes.seen import PodSeen

@@ -10,7 +10,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from benchpool_scheduler.contract_kubernetes import GPU_RESOURCE
+from benchpool_scheduler.contract.kubernetes import GPU_RESOURCE
 from benchpool_scheduler.runtime.kubernetes.seen import PodUse
 
 DRIVER = "gpu.nvidia.com"

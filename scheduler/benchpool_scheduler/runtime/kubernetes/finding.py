@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from msgspec import Struct
 
-from benchpool_scheduler import contract_kubernetes as names
+from benchpool_scheduler.contract import kubernetes as names
 from benchpool_scheduler.kube import Connection, NotFound, kinds
 from benchpool_scheduler.runtime import EndedBy, WorkerId
 from benchpool_scheduler.runtime.kubernetes.book import Attempt, Book, Seat

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from itertools import chain
 from typing import Any
 
-from benchpool_scheduler import contract_kubernetes as names
+from benchpool_scheduler.contract import kubernetes as names
 from benchpool_scheduler.kube import (
     Changed,
     Connection,

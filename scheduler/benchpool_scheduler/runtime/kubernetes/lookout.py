@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Coroutine
 from functools import partial
 
-from benchpool_scheduler.contract_kubernetes import ADMISSION_GATE, attempt_name
+from benchpool_scheduler.contract.kubernetes import ADMISSION_GATE, attempt_name
 from benchpool_scheduler.kube import Connection
 from benchpool_scheduler.runtime import EndedBy, WorkerEnded, WorkerEvent, WorkerId, WorkerStarted
 from benchpool_scheduler.runtime.kubernetes import finding, manifests, verdicts

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from benchpool_scheduler import contract_kubernetes as names
+from benchpool_scheduler.contract import kubernetes as names
 from benchpool_scheduler.kube import (
     AlreadyExists,
     Conflict,

@@ -14,7 +14,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from benchpool_scheduler import contract_kubernetes as names
+from benchpool_scheduler.contract import kubernetes as names
 from benchpool_scheduler.runtime import Launch
 from benchpool_scheduler.runtime.kubernetes.agent import places
 from benchpool_scheduler.runtime.kubernetes.quantities import cores, gibibytes

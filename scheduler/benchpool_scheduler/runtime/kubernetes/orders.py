@@ -10,7 +10,7 @@ import gzip
 
 import msgspec
 
-from benchpool_scheduler.contract_kubernetes import attempt_name
+from benchpool_scheduler.contract.kubernetes import attempt_name
 from benchpool_scheduler.errors import InvalidInput
 from benchpool_scheduler.runtime import Launch
 from benchpool_scheduler.runtime.kubernetes.agent import places

@@ -14,7 +14,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequen
 from functools import partial
 from pathlib import Path
 
-from benchpool_scheduler.contract_kubernetes import ADMISSION_GATE
+from benchpool_scheduler.contract.kubernetes import ADMISSION_GATE
 from benchpool_scheduler.errors import InvalidInput, Refused
 from benchpool_scheduler.kube import Connection, KubeFailure
 from benchpool_scheduler.runtime import (

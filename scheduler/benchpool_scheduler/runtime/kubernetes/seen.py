@@ -12,7 +12,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from benchpool_scheduler import contract_kubernetes as names
+from benchpool_scheduler.contract import kubernetes as names
 from benchpool_scheduler.runtime.kubernetes.quantities import quantity
 
 INDEX = "batch.kubernetes.io/job-completion-index"

@@ -13,7 +13,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from benchpool_scheduler.contract_kubernetes import GPU_RESOURCE, slot
+from benchpool_scheduler.contract.kubernetes import GPU_RESOURCE, slot
 from benchpool_scheduler.runtime import Device, DeviceState
 from benchpool_scheduler.runtime.kubernetes.seen import NodeSeen, PodSeen, PodUse
 

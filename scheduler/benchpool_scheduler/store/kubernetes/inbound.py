@@ -16,7 +16,7 @@ import msgspec
 from msgspec import Struct
 
 from benchpool_scheduler.contract import SnapshotFile
-from benchpool_scheduler.contract_kubernetes import ACCEPTED
+from benchpool_scheduler.contract.kubernetes import ACCEPTED
 from benchpool_scheduler.resources.declaring import ObjectMeta
 from benchpool_scheduler.resources.jobs import TrainingJobSpec, TrainingJobStatus
 from benchpool_scheduler.resources.submissions import as_submission

@@ -15,7 +15,7 @@ from typing import Literal
 from msgspec import Struct
 
 from benchpool_scheduler import contract
-from benchpool_scheduler.contract_kubernetes import ACCEPTED, JOB, PROJECT, USER
+from benchpool_scheduler.contract.kubernetes import ACCEPTED, JOB, PROJECT, USER
 from benchpool_scheduler.core.states import HOLDS_GPUS, JobState
 from benchpool_scheduler.resources.declaring import Condition, ObjectMeta
 from benchpool_scheduler.resources.jobs import (

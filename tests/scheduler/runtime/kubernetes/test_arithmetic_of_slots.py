@@ -7,7 +7,7 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchpool_scheduler.contract_kubernetes import GPU_RESOURCE, slot
+from benchpool_scheduler.contract.kubernetes import GPU_RESOURCE, slot
 from benchpool_scheduler.runtime import DeviceState
 from benchpool_scheduler.runtime.kubernetes.seen import NodeSeen
 from benchpool_scheduler.runtime.kubernetes.slots import Held, Steady, devices, why_not

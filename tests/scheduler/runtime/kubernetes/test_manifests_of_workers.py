@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchpool_scheduler import contract_kubernetes as names
+from benchpool_scheduler.contract import kubernetes as names
 from benchpool_scheduler.errors import InvalidInput
 from benchpool_scheduler.runtime import Launch, SnapshotEntry, WorkerId
 from benchpool_scheduler.runtime.kubernetes import manifests, orders

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from benchpool_cluster.control_plane import ControlPlane
-from benchpool_scheduler import contract_kubernetes as names
+from benchpool_scheduler.contract import kubernetes as names
 from benchpool_scheduler.kube import kinds
 from benchpool_scheduler.testing.pods import KWOK, Stand
 

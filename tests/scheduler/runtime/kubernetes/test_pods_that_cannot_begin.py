@@ -6,7 +6,7 @@ import pytest
 
 from benchpool_cluster import kwok_nodes
 from benchpool_cluster.control_plane import ControlPlane
-from benchpool_scheduler.contract_kubernetes import attempt_name
+from benchpool_scheduler.contract.kubernetes import attempt_name
 from benchpool_scheduler.kube import kinds
 from benchpool_scheduler.runtime import EndedBy
 from benchpool_scheduler.runtime.kubernetes import finding

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from benchpool_scheduler.contract_kubernetes import attempt_name
+from benchpool_scheduler.contract.kubernetes import attempt_name
 from benchpool_scheduler.kube import kinds
 from benchpool_scheduler.runtime import EndedBy, WorkerId
 from benchpool_scheduler.runtime.kubernetes import manifests

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from benchpool_scheduler import contract_kubernetes as names
+from benchpool_scheduler.contract import kubernetes as names
 from benchpool_scheduler.runtime import EndedBy
 from benchpool_scheduler.runtime.kubernetes.seen import Pod, PodSeen, keep_pod
 from benchpool_scheduler.runtime.kubernetes.verdicts import end_of, trouble_of

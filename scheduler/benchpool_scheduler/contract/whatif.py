@@ -1,4 +1,4 @@
-"""The wire types of what-if; the rest of the wire is in ``contract``."""
+"""What would be otherwise: the question, and the pool before and after."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct, field
 
-from benchpool_scheduler.contract import Name, Reason
+from benchpool_scheduler.contract.jobs import Reason
+from benchpool_scheduler.contract.scalars import Name
 
 
 class WhatIfQuestion(Struct, frozen=True, forbid_unknown_fields=True):

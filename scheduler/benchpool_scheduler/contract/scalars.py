@@ -1,0 +1,21 @@
+"""What names, counts and sizes of the wire may be: types with their bounds."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import Meta
+
+# ``$`` alone would let a last line feed through; ``(?!\n)`` means the same in every dialect.
+Name = Annotated[str, Meta(min_length=1, max_length=100)]
+Identifier = Annotated[str, Meta(pattern=r"^[a-z0-9]{26}$(?!\n)")]
+Sha256 = Annotated[str, Meta(pattern=r"^[0-9a-f]{64}$(?!\n)")]
+GpuCount = Annotated[int, Meta(ge=1, le=1024)]
+WorkerCount = Annotated[int, Meta(ge=1, le=4096)]
+Priority = Annotated[int, Meta(ge=0, le=1000)]
+Seconds = Annotated[int, Meta(ge=1, le=366 * 24 * 3600)]
+FilePath = Annotated[str, Meta(min_length=1, max_length=4096)]
+Argument = Annotated[str, Meta(max_length=32768)]
+Cores = Annotated[float, Meta(ge=0, le=4096)]
+Gib = Annotated[float, Meta(ge=0, le=65536)]
+ImageName = Annotated[str, Meta(pattern=r"^[^\s\x00-\x20\x7f]{1,500}$(?!\n)")]
