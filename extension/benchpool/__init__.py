@@ -18,7 +18,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from benchpool.handles import Job, job, jobs, quota, status, submit
+    from benchpool.handles import JobHandle as Job
+    from benchpool.handles import job, jobs, quota, status, submit
 
 __all__ = ["Job", "job", "jobs", "quota", "status", "submit"]
 
@@ -27,7 +28,7 @@ def __getattr__(name: str) -> Any:
     if name in __all__:
         from benchpool import handles
 
-        return getattr(handles, name)
+        return handles.JobHandle if name == "Job" else getattr(handles, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

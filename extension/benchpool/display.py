@@ -6,16 +6,12 @@ Texts of the job go into plain labels and a text area, never into HTML.
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from benchpool_scheduler.client import discover
 from benchpool_scheduler.client.plain import Client
-from benchpool_scheduler.contract import ENDED, State
-from benchpool_scheduler.contract import Job as JobFacts
+from benchpool_scheduler.contract import ENDED, Job, State
 from benchpool_scheduler.errors import BenchpoolError
-
-if TYPE_CHECKING:
-    from benchpool.handles import Job
 
 LOG_LINES = 12
 LOG_CHARACTERS = 20_000
@@ -41,7 +37,19 @@ _SHAPES: dict[State, str] = {
 }
 
 
-def show(job: Job) -> None:
+class FollowedJob(Protocol):
+    """What is asked of the job that is shown; a ``JobHandle`` has it."""
+
+    facts: Job
+
+    @property
+    def id(self) -> str: ...
+    def pause(self) -> object: ...
+    def resume(self) -> object: ...
+    def cancel(self) -> object: ...
+
+
+def show(job: FollowedJob) -> None:
     """Display a job: live where there are widgets, else as text."""
     from IPython.display import display
 
@@ -61,7 +69,7 @@ def show(job: Job) -> None:
 class Row:
     """The widget of one job, and the threads that keep it current until the job ends."""
 
-    def __init__(self, job: Job, *, follow: bool = True) -> None:
+    def __init__(self, job: FollowedJob, *, follow: bool = True) -> None:
         import ipywidgets as widgets
 
         self._job = job
@@ -83,7 +91,7 @@ class Row:
             self._start(self._follow_state)
             self._start(self._follow_log)
 
-    def take(self, facts: JobFacts) -> None:
+    def take(self, facts: Job) -> None:
         """Show these facts."""
         self._job.facts = facts
         gpus = facts.gpus * facts.workers
@@ -128,7 +136,7 @@ class Row:
         for event in pool.events():
             if event.kind in ("open", "reset"):
                 self.take(pool.job(self._job.id).job)
-            elif isinstance(event.data, JobFacts) and event.data.id == self._job.id:
+            elif isinstance(event.data, Job) and event.data.id == self._job.id:
                 self.take(event.data)
             if self._job.facts.state in ENDED:
                 return
@@ -154,7 +162,7 @@ class Row:
         """Wait until a later attempt has begun; false when the job ends without one."""
         for event in pool.events():
             facts = pool.job(self._job.id).job if event.kind in ("open", "reset") else event.data
-            if isinstance(facts, JobFacts) and facts.id == self._job.id:
+            if isinstance(facts, Job) and facts.id == self._job.id:
                 if facts.attempt > after and facts.started is not None:
                     return True
                 if facts.state in ENDED:
@@ -162,7 +170,7 @@ class Row:
         return False
 
 
-def _remark(facts: JobFacts) -> str:
+def _remark(facts: Job) -> str:
     if facts.reason is not None and facts.state not in ENDED:
         return facts.reason.text
     if facts.state is State.FAILED and facts.exit_code is not None:

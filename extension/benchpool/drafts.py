@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Literal
 
 from benchpool import notebook_job
-from benchpool.cells import Cell, Problem, Selection, choose
+from benchpool.cells import CellSelection, NotebookCell, Problem, choose
+from benchpool.kernel_environment import KernelEnvironment
 from benchpool.notebook_job import JobCell
-from benchpool.surroundings import Surroundings
 from benchpool_scheduler.client import snapshot
 from benchpool_scheduler.contract import (
     Entry,
@@ -28,13 +28,13 @@ from benchpool_scheduler.contract import (
 from benchpool_scheduler.errors import InvalidInput
 
 RESULTS = "benchpool-results"
-HERE = Surroundings()
+HERE = KernelEnvironment()
 """One machine: jobs see what is here."""
 Kind = Literal["cells", "notebook", "script", "python", "magic"]
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class JobOptions:
     """What the user chose beside the code. ``key`` makes a repeat of the same sending harmless."""
 
     gpus: int = 1
@@ -62,7 +62,7 @@ class Draft:
     submission: JobSubmission
     contents: Mapping[str, Path | bytes]
     problems: tuple[Problem, ...] = ()
-    selection: Selection | None = None
+    selection: CellSelection | None = None
 
     def check(self) -> Draft:
         """Return this draft when nothing in it is known to fail.
@@ -91,15 +91,15 @@ class Draft:
 
 
 def of_cells(
-    cells: Sequence[Cell],
-    wish: Wish,
+    cells: Sequence[NotebookCell],
+    options: JobOptions,
     *,
     kind: Kind,
     folder: Path,
     interpreter: str,
     path: str | None = None,
     whole: bool = False,
-    here: Surroundings = HERE,
+    here: KernelEnvironment = HERE,
     to_send: bool = True,
 ) -> Draft:
     """Draft a job of the selected cells and of those that they need; ``whole``: of all cells.
@@ -120,12 +120,12 @@ def of_cells(
     )
     sha256 = hashlib.sha256(text).hexdigest()
     files = snapshot.take(folder) if here.files_travel and to_send else None
-    name = wish.name or name_of(path or "cells")
+    name = options.name or name_of(path or "cells")
     file_name = Path(path).name if path and path.endswith(".ipynb") else f"{plain(name)}.ipynb"
     sent = [] if whole else [each.id for each in selection.cells if each.selected]
     submission = _submission(
         NotebookEntry(sha256, file_name),
-        wish,
+        options,
         name=name,
         folder=folder,
         interpreter=interpreter,
@@ -141,14 +141,14 @@ def of_cells(
 def of_script(
     script: Path,
     args: Sequence[str],
-    wish: Wish,
+    options: JobOptions,
     *,
     kind: Kind,
     interpreter: str,
     folder: Path | None = None,
     path: str | None = None,
     files: snapshot.Snapshot | None = None,
-    here: Surroundings = HERE,
+    here: KernelEnvironment = HERE,
 ) -> Draft:
     """Draft a job of a script in a copy of ``folder`` (the script's own when it is not said).
 
@@ -158,8 +158,8 @@ def of_script(
     inside = script.relative_to(root).as_posix()
     submission = _submission(
         ScriptEntry(inside, list(args)),
-        wish,
-        name=wish.name or name_of(inside),
+        options,
+        name=options.name or name_of(inside),
         folder=root,
         interpreter=interpreter,
         source=Source(kind=kind, path=path or inside),
@@ -227,7 +227,7 @@ def _path_of(submission: JobSubmission) -> str:
 
 def _submission(
     entry: Entry,
-    wish: Wish,
+    options: JobOptions,
     *,
     name: str,
     folder: Path,
@@ -235,29 +235,29 @@ def _submission(
     source: Source,
     working_dir: str | None = None,
     files: list[SnapshotFile] | None = None,
-    here: Surroundings = HERE,
+    here: KernelEnvironment = HERE,
 ) -> JobSubmission:
     return JobSubmission(
         entry=entry,
         name=name,
-        project=wish.project,
-        gpus=wish.gpus,
-        workers=wish.workers,
-        priority=50 if wish.priority is None else wish.priority,
-        preemptible=wish.preemptible,
-        time_limit_s=wish.time_limit_s,
-        env=dict(wish.env),
-        key=wish.key or None,
+        project=options.project,
+        gpus=options.gpus,
+        workers=options.workers,
+        priority=50 if options.priority is None else options.priority,
+        preemptible=options.preemptible,
+        time_limit_s=options.time_limit_s,
+        env=dict(options.env),
+        key=options.key or None,
         interpreter=interpreter,
         working_dir=working_dir,
-        output_dir=str(results_folder(folder, name, wish.key)),
+        output_dir=str(results_folder(folder, name, options.key)),
         files=files or [],
         source=source,
-        image=wish.image or here.image,
-        gpu_models=list(wish.gpu_models),
-        required_level=wish.level,
-        preferred_level=wish.prefer_level,
-        spread=wish.spread,
-        cpus=wish.cpus,
-        memory_gib=wish.memory_gib,
+        image=options.image or here.image,
+        gpu_models=list(options.gpu_models),
+        required_level=options.level,
+        preferred_level=options.prefer_level,
+        spread=options.spread,
+        cpus=options.cpus,
+        memory_gib=options.memory_gib,
     )

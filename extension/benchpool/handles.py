@@ -11,11 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from benchpool import drafts, notebooks
-from benchpool.drafts import Draft, Wish
-from benchpool.surroundings import surroundings
+from benchpool.drafts import Draft, JobOptions
+from benchpool.kernel_environment import kernel_environment
 from benchpool_scheduler.client import Client, LogText, discover, snapshot
-from benchpool_scheduler.contract import ENDED, Attempt, Quota, Status, Why
-from benchpool_scheduler.contract import Job as JobFacts
+from benchpool_scheduler.contract import ENDED, Attempt, Job, Quota, Status, Why
 from benchpool_scheduler.errors import InvalidInput, NotFound
 
 PATIENCE_S = 20.0
@@ -39,13 +38,13 @@ def client() -> Client:
         return _client
 
 
-class Job:
+class JobHandle:
     """A job of the pool. In a notebook it shows itself live; elsewhere as a line of text.
 
     ``job.facts`` are its facts as last read: state, reason, progress, attempt and the rest.
     """
 
-    def __init__(self, facts: JobFacts) -> None:
+    def __init__(self, facts: Job) -> None:
         self.facts = facts
 
     @property
@@ -78,12 +77,12 @@ class Job:
         """Its starts so far."""
         return client().job(self.id).attempts
 
-    def refresh(self) -> Job:
+    def refresh(self) -> JobHandle:
         """Read its facts again."""
         self.facts = client().job(self.id).job
         return self
 
-    def wait(self) -> Job:
+    def wait(self) -> JobHandle:
         """Wait until it has ended; look at ``state`` and ``facts.exit_code`` for how."""
         if not self.ended:
             self.facts = client().wait(self.id)
@@ -106,28 +105,28 @@ class Job:
         for piece in client().follow_log(self.id, attempt=attempt, worker=worker):
             yield piece.text
 
-    def pause(self, reason: str | None = None) -> Job:
+    def pause(self, reason: str | None = None) -> JobHandle:
         """Take it off its GPUs, keeping its progress, until it is resumed."""
         return self._acted(client().pause(self.id, reason))
 
-    def resume(self, reason: str | None = None) -> Job:
+    def resume(self, reason: str | None = None) -> JobHandle:
         """Queue it again after a pause."""
         return self._acted(client().resume(self.id, reason))
 
-    def cancel(self, reason: str | None = None) -> Job:
+    def cancel(self, reason: str | None = None) -> JobHandle:
         """End it for good."""
         return self._acted(client().cancel(self.id, reason))
 
-    def change(self, *, priority: int | None = None, workers: int | None = None) -> Job:
+    def change(self, *, priority: int | None = None, workers: int | None = None) -> JobHandle:
         """Give it another priority, other workers, or both; the rest stays as it was accepted."""
         return self._acted(client().change(self.id, priority=priority, workers=workers))
 
-    def _acted(self, facts: JobFacts) -> Job:
+    def _acted(self, facts: Job) -> JobHandle:
         self.facts = facts
         return self
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Job) and other.id == self.id
+        return isinstance(other, JobHandle) and other.id == self.id
 
     def __hash__(self) -> int:
         return hash(self.id)
@@ -141,7 +140,7 @@ class Job:
         show(self)
 
 
-def line_of(facts: JobFacts) -> str:
+def line_of(facts: Job) -> str:
     """Return a job as one line, e.g. ``3fk2hq7a train: queued, waits for 2 GPUs: 1 free``."""
     said = [str(facts.state)]
     if facts.progress is not None and facts.progress.fraction is not None:
@@ -171,7 +170,7 @@ def submit(
     cpus: float = 0.0,
     memory_gib: float = 0.0,
     image: str | None = None,
-) -> Job:
+) -> JobHandle:
     """Send a script or a notebook to the pool and return its job.
 
     A script runs in a copy of the current folder, or of its own when it lies elsewhere; a notebook
@@ -199,7 +198,7 @@ def submit(
         InvalidInput: There is no such file, or something in it is known to fail.
         Refused: A rule of the pool says no, with the numbers.
     """
-    wish = Wish(
+    options = JobOptions(
         gpus=gpus,
         workers=workers,
         project=project,
@@ -221,22 +220,22 @@ def submit(
     if not file.is_file():
         raise InvalidInput(f"There is no file {path} in {Path.cwd()}.", field="path")
     if file.suffix == ".ipynb":
-        return send(_notebook(file, args, wish))
-    return send(_script(file, [str(each) for each in args], wish))
+        return send(_notebook(file, args, options))
+    return send(_script(file, [str(each) for each in args], options))
 
 
 def jobs(
     *, all: bool = False, project: str | None = None, state: str | None = None, limit: int = 100
-) -> list[Job]:
+) -> list[JobHandle]:
     """Return jobs, newest first: one's own, or with ``all`` every one that one may see."""
     found = client().jobs(all_=all, project=project, state=state, limit=limit)
-    return [Job(each) for each in found]
+    return [JobHandle(each) for each in found]
 
 
-def job(id_: str) -> Job:
+def job(id_: str) -> JobHandle:
     """Return the job with this id, or with an id that begins so (at least 4 characters)."""
     if len(id_) >= 26:
-        return Job(client().job(id_).job)
+        return JobHandle(client().job(id_).job)
     found = [each for each in client().jobs(all_=True) if len(id_) >= 4 and each.id.startswith(id_)]
     if len(found) != 1:
         what = "no job" if not found else f"{len(found)} jobs"
@@ -244,7 +243,7 @@ def job(id_: str) -> Job:
             f"{what} that you may see begins with {id_!r}: give at least 4 characters, or all.",
             field="id",
         )
-    return Job(found[0])
+    return JobHandle(found[0])
 
 
 def quota(user: str | None = None) -> Quota:
@@ -257,14 +256,14 @@ def status() -> Status:
     return client().status()
 
 
-def send(draft: Draft) -> Job:
+def send(draft: Draft) -> JobHandle:
     """Upload what the pool lacks of a draft, and submit it."""
     draft.check()
     snapshot.upload(client(), draft.contents)
-    return Job(client().submit(draft.submission))
+    return JobHandle(client().submit(draft.submission))
 
 
-def _notebook(file: Path, args: tuple[Any, ...], wish: Wish) -> Draft:
+def _notebook(file: Path, args: tuple[Any, ...], options: JobOptions) -> Draft:
     if args:
         raise InvalidInput(
             f"{file.name} is a notebook and takes no arguments: set env= and read os.environ.",
@@ -272,17 +271,17 @@ def _notebook(file: Path, args: tuple[Any, ...], wish: Wish) -> Draft:
         )
     return drafts.of_cells(
         notebooks.read(file),
-        wish,
+        options,
         kind="python",
         folder=file.parent,
         interpreter=sys.executable,
         path=file.name,
         whole=True,
-        here=surroundings(os.environ),
+        here=kernel_environment(os.environ),
     )
 
 
-def _script(file: Path, args: list[str], wish: Wish) -> Draft:
+def _script(file: Path, args: list[str], options: JobOptions) -> Draft:
     here = Path.cwd()
     folder = here if file.is_relative_to(here) else file.parent
     inside = file.relative_to(folder).as_posix()
@@ -290,11 +289,11 @@ def _script(file: Path, args: list[str], wish: Wish) -> Draft:
     return drafts.of_script(
         file,
         args,
-        wish,
+        options,
         kind="python",
         interpreter=sys.executable,
         folder=folder,
         path=inside,
         files=files,
-        here=surroundings(os.environ),
+        here=kernel_environment(os.environ),
     )

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from benchpool.cells.magics import OWN
 
 if TYPE_CHECKING:
-    from benchpool.cells import Cell
-    from benchpool.drafts import Draft, Wish
-    from benchpool.handles import Job
+    from benchpool.cells import NotebookCell
+    from benchpool.drafts import Draft, JobOptions
+    from benchpool.handles import JobHandle
 
 
 def register(ipython: Any) -> None:
@@ -26,7 +26,7 @@ def register(ipython: Any) -> None:
     )
 
 
-def train(ipython: Any, line: str, cell: str) -> Job | None:
+def train(ipython: Any, line: str, cell: str) -> JobHandle | None:
     """Send a cell to the training pool.
 
     Options: ``--gpus G --workers W --project P --name N --priority P --time-limit SECONDS``, also
@@ -36,9 +36,9 @@ def train(ipython: Any, line: str, cell: str) -> Job | None:
     from benchpool_scheduler.errors import BenchpoolError
 
     try:
-        wish = read_options(line)
+        options = read_options(line)
         history = list(ipython.user_ns.get("In", []))
-        draft = draft_of(cells_of(history, cell), wish, os.environ)
+        draft = draft_of(cells_of(history, cell), options, os.environ)
         for problem in draft.problems:
             if problem.level == "warning":
                 print(f"{draft.place(problem)}{problem.text}.", file=sys.stderr)
@@ -48,7 +48,7 @@ def train(ipython: Any, line: str, cell: str) -> Job | None:
         return None
 
 
-def read_options(line: str) -> Wish:
+def read_options(line: str) -> JobOptions:
     """Read the words after ``%%train``.
 
     Raises:
@@ -57,10 +57,10 @@ def read_options(line: str) -> Wish:
     >>> read_options("--gpus 2 --name 'my job'").name
     'my job'
     """
-    from benchpool.drafts import Wish
+    from benchpool.drafts import JobOptions
 
     options = _Parser().parse_args(shlex.split(line))
-    return Wish(
+    return JobOptions(
         gpus=options.gpus,
         workers=options.workers,
         project=options.project,
@@ -73,37 +73,37 @@ def read_options(line: str) -> Wish:
     )
 
 
-def cells_of(history: Sequence[str], cell: str) -> list[Cell]:
+def cells_of(history: Sequence[str], cell: str) -> list[NotebookCell]:
     """Return the session's inputs in the order in which they ran, and the cell, selected.
 
     The last entry of the history is the sending itself. Earlier sendings ran elsewhere, and what
     does not parse never ran.
     """
-    from benchpool.cells import Cell, magics
+    from benchpool.cells import NotebookCell, magics
 
     found = []
     for number, text in enumerate(history[:-1]):
         read = magics.read(text)
         if text.strip() and not read.sends and (read.tree is not None or read.opaque):
-            found.append(Cell(f"in-{number}", text))
-    return [*found, Cell("sent", cell, selected=True)]
+            found.append(NotebookCell(f"in-{number}", text))
+    return [*found, NotebookCell("sent", cell, selected=True)]
 
 
-def draft_of(cells: Sequence[Cell], wish: Wish, environ: Any) -> Draft:
+def draft_of(cells: Sequence[NotebookCell], options: JobOptions, environ: Any) -> Draft:
     """Draft the job: in this folder, with this Python."""
     from benchpool import drafts
-    from benchpool.surroundings import surroundings
+    from benchpool.kernel_environment import kernel_environment
 
     session = environ.get("JPY_SESSION_NAME", "")
     path = Path(session).name if session.endswith(".ipynb") else None
     return drafts.of_cells(
         cells,
-        wish,
+        options,
         kind="magic",
         folder=Path.cwd(),
         interpreter=sys.executable,
         path=path,
-        here=surroundings(environ),
+        here=kernel_environment(environ),
     )
 
 

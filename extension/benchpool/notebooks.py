@@ -6,11 +6,11 @@ import json
 from pathlib import Path
 from typing import Any
 
-from benchpool.cells import Cell
+from benchpool.cells import NotebookCell
 from benchpool_scheduler.errors import InvalidInput
 
 
-def read(path: Path) -> list[Cell]:
+def read(path: Path) -> list[NotebookCell]:
     """Return all cells of a notebook, code cells selected.
 
     Raises:
@@ -28,10 +28,10 @@ def read(path: Path) -> list[Cell]:
         ) from bad
 
 
-def _cell(number: int, cell: Any) -> Cell:
+def _cell(number: int, cell: Any) -> NotebookCell:
     source = cell["source"]
     text = source if isinstance(source, str) else "".join(source)
     kind = str(cell["cell_type"])
     # Before format 4.5 cells had no ids.
     id_ = str(cell.get("id") or f"cell-{number}")
-    return Cell(id_, text, kind == "code", kind, cell.get("execution_count"))
+    return NotebookCell(id_, text, kind == "code", kind, cell.get("execution_count"))

@@ -3,6 +3,6 @@
 Nothing is executed and no kernel is asked, so that the answer is the same with a busy kernel.
 """
 
-from benchpool.cells.selection import Cell, Choice, Problem, Selection, choose
+from benchpool.cells.selection import CellChoice, CellSelection, NotebookCell, Problem, choose
 
-__all__ = ["Cell", "Choice", "Problem", "Selection", "choose"]
+__all__ = ["CellChoice", "CellSelection", "NotebookCell", "Problem", "choose"]

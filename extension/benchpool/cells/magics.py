@@ -20,7 +20,7 @@ Level = Literal["error", "warning"]
 
 
 @dataclass(frozen=True, slots=True)
-class Note:
+class CellNote:
     """Something to say about a line of a cell (from 1)."""
 
     level: Level
@@ -29,7 +29,7 @@ class Note:
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
+class ParsedCell:
     """A cell's text as understood.
 
     Attributes:
@@ -41,7 +41,7 @@ class Read:
 
     tree: ast.Module | None
     run: str
-    notes: tuple[Note, ...] = ()
+    notes: tuple[CellNote, ...] = ()
     opaque: bool = False
     sends: bool = False
 
@@ -65,11 +65,11 @@ _FIRST_WORD = re.compile(r"^\s*%%(!|[A-Za-z_]\w*)[^\n]*")
 
 
 @lru_cache(maxsize=2048)
-def read(source: str) -> Read:
+def read(source: str) -> ParsedCell:
     """Understand the text of a code cell."""
     tree = _parsed(source)
     if tree is not None:
-        return Read(tree, source)
+        return ParsedCell(tree, source)
     first = _first_line(source)
     magic = _FIRST_WORD.match(source.split("\n")[first - 1]) if first else None
     if magic is not None:
@@ -78,31 +78,31 @@ def read(source: str) -> Read:
     return _transformed(run, notes)
 
 
-def _cell_magic(source: str, name: str, line: int) -> Read:
+def _cell_magic(source: str, name: str, line: int) -> ParsedCell:
     if name == OWN:
         text = "this cell sends itself with %%train: take that line away, or run the cell instead"
-        return Read(None, source, (Note("error", text, line),), opaque=True, sends=True)
+        return ParsedCell(None, source, (CellNote("error", text, line),), opaque=True, sends=True)
     if name in _UNWRAPPED:
         lines = source.split("\n")
         inner = read("\n".join([*[""] * line, *lines[line:]]))
-        return Read(inner.tree, source, inner.notes, inner.opaque, inner.sends)
+        return ParsedCell(inner.tree, source, inner.notes, inner.opaque, inner.sends)
     if name in _SHELLS:
         text = f"%%{name} runs again in the job, with this machine's tools"
-        return Read(None, source, (Note("warning", text, line),), opaque=True)
+        return ParsedCell(None, source, (CellNote("warning", text, line),), opaque=True)
     if name in _OTHER:
-        return Read(None, source, opaque=True)
+        return ParsedCell(None, source, opaque=True)
     text = f"what %%{name} defines is not known here; the job runs the cell as it stands"
-    return Read(None, source, (Note("warning", text, line),), opaque=True)
+    return ParsedCell(None, source, (CellNote("warning", text, line),), opaque=True)
 
 
-def _without_left_out(source: str) -> tuple[str, tuple[Note, ...]]:
+def _without_left_out(source: str) -> tuple[str, tuple[CellNote, ...]]:
     lines, notes = source.split("\n"), []
     number = 0
     while number < len(lines):
         line = lines[number]
         install, screen = _INSTALL.match(line), _SCREEN.match(line)
         if install is not None and _is_command(line):
-            notes.append(Note("warning", _installed(install), number + 1))
+            notes.append(CellNote("warning", _installed(install), number + 1))
         found = install if install is not None and _is_command(line) else screen
         if found is None:
             number += 1
@@ -130,19 +130,21 @@ def _installed(found: re.Match[str]) -> str:
     )
 
 
-def _transformed(source: str, notes: tuple[Note, ...]) -> Read:
+def _transformed(source: str, notes: tuple[CellNote, ...]) -> ParsedCell:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         text = _MANAGER.transform_cell(source)
     tree = _parsed(text)
     if tree is not None:
-        return Read(tree, source, notes)
+        return ParsedCell(tree, source, notes)
     try:
         ast.parse(text)
     except (SyntaxError, ValueError) as bad:
         line = getattr(bad, "lineno", None) or 1
         said = getattr(bad, "msg", None) or str(bad)
-        return Read(None, source, (*notes, Note("error", f"this is not Python: {said}", line)))
+        return ParsedCell(
+            None, source, (*notes, CellNote("error", f"this is not Python: {said}", line))
+        )
     raise AssertionError("it parses now")
 
 

@@ -16,14 +16,14 @@ import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from benchpool.cells import footprints, known, magics
-from benchpool.cells.effects import Effect, Effects, families
-from benchpool.cells.facts import Footprint
-from benchpool.cells.magics import Level, Read
+from benchpool.cells import known, magics, scope_reader
+from benchpool.cells.call_effects import Effect, Effects, alias_sets
+from benchpool.cells.def_use import DefUse
+from benchpool.cells.magics import Level, ParsedCell
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class NotebookCell:
     """A cell as it stands in the notebook; ``execution_count`` is None where it never ran."""
 
     id: str
@@ -34,7 +34,7 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class CellChoice:
     """What happens to one cell. ``run`` is what the job runs of it."""
 
     id: str
@@ -56,20 +56,20 @@ class Problem:
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
+class CellSelection:
     """The answer: one choice for each cell, and the problems, errors first."""
 
-    cells: tuple[Choice, ...]
+    cells: tuple[CellChoice, ...]
     problems: tuple[Problem, ...]
 
 
-def choose(cells: Sequence[Cell]) -> Selection:
+def choose(cells: Sequence[NotebookCell]) -> CellSelection:
     """Choose the cells that a job needs for the selected ones.
 
     >>> done = choose([
-    ...     Cell("a", "import math"),
-    ...     Cell("b", "unused = 1"),
-    ...     Cell("c", "print(math.pi)", selected=True),
+    ...     NotebookCell("a", "import math"),
+    ...     NotebookCell("b", "unused = 1"),
+    ...     NotebookCell("c", "print(math.pi)", selected=True),
     ... ])
     >>> [(each.id, each.why) for each in done.cells if each.included]
     [('a', 'imports `math`'), ('c', 'selected')]
@@ -84,7 +84,7 @@ def choose(cells: Sequence[Cell]) -> Selection:
     search.run()
     problems = [*_general(cells, selected, search), *search.problems(cells)]
     chosen = tuple(
-        Choice(
+        CellChoice(
             cell.id,
             number,
             number in search.why,
@@ -94,33 +94,33 @@ def choose(cells: Sequence[Cell]) -> Selection:
         )
         for number, cell in enumerate(cells)
     )
-    return Selection(chosen, tuple(sorted(problems, key=lambda each: each.level != "error")))
+    return CellSelection(chosen, tuple(sorted(problems, key=lambda each: each.level != "error")))
 
 
 class _Search:
     """Goes back from what is needed to who gives it. Numbers are positions in the notebook."""
 
-    def __init__(self, reads: dict[int, Read], last: int) -> None:
+    def __init__(self, reads: dict[int, ParsedCell], last: int) -> None:
         self.reads = reads
         self.last = last
-        self.prints = {
-            number: _footprint(read.tree)
+        self.def_uses = {
+            number: _def_use(read.tree)
             for number, read in reads.items()
             if read.tree is not None and not read.sends
         }
-        self.above = [number for number in self.prints if number <= last]
-        known_prints = [self.prints[number] for number in self.above]
-        self.effects = Effects(known_prints)
-        self.families = families(known_prints, self.effects)
+        self.above = [number for number in self.def_uses if number <= last]
+        known_def_uses = [self.def_uses[number] for number in self.above]
+        self.effects = Effects(known_def_uses)
+        self.alias_sets = alias_sets(known_def_uses, self.effects)
         self.set_inside = {
             name for each in self.effects.functions for name in self.effects.outer_of(each)
         }
-        self.changes = {number: self._changes(self.prints[number]) for number in self.above}
-        self.givers: dict[str, list[int]] = {}
+        self.changes = {number: self._changes(self.def_uses[number]) for number in self.above}
+        self.definers: dict[str, list[int]] = {}
         self.changers: dict[str, list[int]] = {}
         for number in self.above:
-            for name in self.prints[number].gives_perhaps:
-                self.givers.setdefault(name, []).append(number)
+            for name in self.def_uses[number].possible_definitions:
+                self.definers.setdefault(name, []).append(number)
             for name in self.changes[number].names:
                 self.changers.setdefault(name, []).append(number)
         self._changers_of: dict[frozenset[str], list[int]] = {}
@@ -129,13 +129,13 @@ class _Search:
         self._asked: set[tuple[str, int]] = set()
         self._waiting: list[int] = []
 
-    def _changes(self, footprint: Footprint) -> Effect:
+    def _changes(self, def_use: DefUse) -> Effect:
         """Return what a cell changes, by functions too that an object holds or is given."""
-        effect = self.effects.of_cell(footprint)
-        for call in footprint.calls if self.set_inside else ():
+        effect = self.effects.of_cell(def_use)
+        for call in def_use.calls if self.set_inside else ():
             mentioned = {call.chain[0]}.union(*call.arguments, *[held for _, held in call.keywords])
             for function in {
-                each for name in mentioned for each in self.families.functions_of(name)
+                each for name in mentioned for each in self.alias_sets.functions_of(name)
             }:
                 effect.names |= self.effects.outer_of(function)
         return effect
@@ -152,37 +152,37 @@ class _Search:
             setting = self.changes[number].setting
             if setting is not None:
                 self.include(number, _setting(setting))
-            elif self.prints[number].gives_unknown is not None:
-                self.include(number, f"may define anything: {self.prints[number].gives_unknown}")
+            elif self.def_uses[number].defines_unknown is not None:
+                self.include(
+                    number, f"may define anything: {self.def_uses[number].defines_unknown}"
+                )
         while self._waiting:
             number = self._waiting.pop()
-            footprint = self.prints.get(number)
-            if footprint is None:
+            def_use = self.def_uses.get(number)
+            if def_use is None:
                 continue
-            for name, line in footprint.needs.items():
+            for name, line in def_use.uses.items():
                 self._need(name, number, number, line)
-            self._needs_of_own(number, footprint)
+            self._uses_of_own(number, def_use)
 
-    def _needs_of_own(self, number: int, footprint: Footprint) -> None:
+    def _uses_of_own(self, number: int, def_use: DefUse) -> None:
         """Functions that the cell defines: their needs count here where the cell uses them.
 
         Elsewhere they count where the function is used, so that names may stand below it.
         """
-        used = _words_used(footprint)
-        read = [
-            footprint.bound_at[each] for each in footprint.functions.keys() & footprint.bound_at
-        ]
-        by_then = frozenset.intersection(*read) if read else frozenset(footprint.gives)
-        for owner, found in footprint.functions.items():
+        used = _words_used(def_use)
+        read = [def_use.bound_at[each] for each in def_use.functions.keys() & def_use.bound_at]
+        by_then = frozenset.intersection(*read) if read else frozenset(def_use.defines)
+        for owner, found in def_use.functions.items():
             if owner.startswith("."):
                 continue  # a method: its class is here too
-            bound = footprint.bound_at.get(owner, by_then)
-            for name, line in [pair for each in found for pair in each.needs.items()]:
+            bound = def_use.bound_at.get(owner, by_then)
+            for name, line in [pair for each in found for pair in each.uses.items()]:
                 if name in bound:
                     continue
                 if owner in used:
                     self._need(name, number, number, line, later=True)
-                elif name not in self.givers and name not in known.PROVIDED | self.set_inside:
+                elif name not in self.definers and name not in known.PROVIDED | self.set_inside:
                     self.missing.setdefault((number, name), line)
 
     def _need(self, name: str, at: int, blamed: int, line: int, *, later: bool = False) -> None:
@@ -193,25 +193,25 @@ class _Search:
         if (name, at) in self._asked:
             return
         self._asked.add((name, at))
-        family = self.families.of(name)
-        givers = self.givers.get(name, [])
-        above = givers[: bisect.bisect_left(givers, at)]
-        if later and not above and name not in self.prints[at].gives_perhaps:
-            for number in givers:
-                self.include(number, _defines(name, self.prints[number]))
-            above = givers
-        sure = next((each for each in reversed(above) if name in self.prints[each].gives), -1)
+        family = self.alias_sets.of(name)
+        definers = self.definers.get(name, [])
+        above = definers[: bisect.bisect_left(definers, at)]
+        if later and not above and name not in self.def_uses[at].possible_definitions:
+            for number in definers:
+                self.include(number, _defines(name, self.def_uses[number]))
+            above = definers
+        sure = next((each for each in reversed(above) if name in self.def_uses[each].defines), -1)
         for number in above:
             if number >= sure:
-                self.include(number, _defines(name, self.prints[number]))
-                self._needs_of_functions(name, number, at)
+                self.include(number, _defines(name, self.def_uses[number]))
+                self._uses_of_functions(name, number, at)
         for number in self._changing(family, sure, at):
             changed = family & self.changes[number].names
             said = name if name in changed else min(changed)
             self.include(number, f"may change `{said}`")
         # A function may set it by ``global``: then no cell defines it.
-        found = above or name in self.prints[at].gives_perhaps or name in self.set_inside
-        if not found and name not in known.PROVIDED | self.prints[at].forgiven:
+        found = above or name in self.def_uses[at].possible_definitions or name in self.set_inside
+        if not found and name not in known.PROVIDED | self.def_uses[at].forgiven:
             self.missing.setdefault((blamed, name), line)
 
     def _changing(self, family: frozenset[str], after: int, before: int) -> list[int]:
@@ -222,42 +222,42 @@ class _Search:
             numbers = self._changers_of[family] = sorted(every)
         return numbers[bisect.bisect_right(numbers, after) : bisect.bisect_left(numbers, before)]
 
-    def _needs_of_functions(self, name: str, defined: int, at: int) -> None:
+    def _uses_of_functions(self, name: str, defined: int, at: int) -> None:
         """A function may be called where it is needed: its own needs count there."""
-        bound = self.prints[at].bound_at.get(name, frozenset())
-        callable_ = self.families.functions_of(name) & self.effects.functions.keys()
+        bound = self.def_uses[at].bound_at.get(name, frozenset())
+        callable_ = self.alias_sets.functions_of(name) & self.effects.functions.keys()
         for function in callable_:
             for each in self.effects.functions[function]:
-                for inner, line in each.needs.items():
+                for inner, line in each.uses.items():
                     if inner not in bound:
                         self._need(inner, at, defined, line, later=True)
 
     # ------------------------------------------------------------------ problems
 
-    def problems(self, cells: Sequence[Cell]) -> Iterator[Problem]:
+    def problems(self, cells: Sequence[NotebookCell]) -> Iterator[Problem]:
         """Yield what is wrong with the chosen cells."""
         for number in sorted(self.why):
-            read, footprint = self.reads[number], self.prints.get(number)
+            read, def_use = self.reads[number], self.def_uses.get(number)
             for note in read.notes:
                 yield Problem(note.level, note.text, cells[number].id, note.line)
-            if footprint is not None and footprint.asks is not None:
+            if def_use is not None and def_use.asks is not None:
                 text = "asks for input, and nobody answers in a job: give the value in the code"
-                yield Problem("error", text, cells[number].id, footprint.asks)
+                yield Problem("error", text, cells[number].id, def_use.asks)
         for (number, name), line in sorted(self.missing.items()):
             yield self._missing(cells, number, name, line)
 
-    def _missing(self, cells: Sequence[Cell], number: int, name: str, line: int) -> Problem:
+    def _missing(self, cells: Sequence[NotebookCell], number: int, name: str, line: int) -> Problem:
         here = cells[number].id
         if known.is_earlier_output(name):
             text = f"`{name}` is what an earlier cell printed; in a job it may be another"
             return Problem("warning", text, here, line)
-        unknown = [each.gives_unknown for each in self.prints.values() if each.gives_unknown]
+        unknown = [each.defines_unknown for each in self.def_uses.values() if each.defines_unknown]
         if unknown:
             text = f"`{name}` is defined in no cell; it must come from `{unknown[0]}`"
             return Problem("warning", text, here, line)
         opaque = [each for each, read in self.reads.items() if read.opaque and each in self.why]
         level: Level = "warning" if opaque or not self._sure(number, name) else "error"
-        later = [each for each, made in self.prints.items() if name in made.gives_perhaps]
+        later = [each for each, made in self.def_uses.items() if name in made.possible_definitions]
         if later:
             order = "below the selection" if min(later) > self.last else "further down"
             text = f"`{name}` is used before the cell that defines it, which stands {order}"
@@ -267,52 +267,54 @@ class _Search:
 
     def _sure(self, number: int, name: str) -> bool:
         """Say whether the name is surely needed: by the cell itself, or by what some cell calls."""
-        footprint = self.prints[number]
-        if name in footprint.needs:
+        def_use = self.def_uses[number]
+        if name in def_use.uses:
             return True
         owners = {
             owner.lstrip(".")
-            for owner, found in footprint.functions.items()
-            if any(name in each.needs for each in found)
+            for owner, found in def_use.functions.items()
+            if any(name in each.uses for each in found)
         }
         called = {word for each in self.why for word in self._words_of(each)}
         return not owners.isdisjoint(called)
 
     def _words_of(self, number: int) -> set[str]:
-        footprint = self.prints.get(number)
-        return set() if footprint is None else _words_used(footprint)
+        def_use = self.def_uses.get(number)
+        return set() if def_use is None else _words_used(def_use)
 
     def _similar(self, name: str) -> str:
-        names = {each for made in self.prints.values() for each in made.gives_perhaps}
+        names = {each for made in self.def_uses.values() for each in made.possible_definitions}
         close = difflib.get_close_matches(name, sorted(names), n=1, cutoff=0.75)
         return f"; did you mean `{close[0]}`?" if close else ""
 
 
 @functools.lru_cache(maxsize=2048)
-def _footprint(tree: ast.Module) -> Footprint:
+def _def_use(tree: ast.Module) -> DefUse:
     # Trees come from the cache of ``magics.read``, so that an unchanged cell is read once.
-    return footprints.of(tree)
+    return scope_reader.def_use_of(tree)
 
 
-def _words_used(footprint: Footprint) -> set[str]:
+def _words_used(def_use: DefUse) -> set[str]:
     """Return the words by which a cell may call something, in its functions too."""
-    inner = [each for found in footprint.functions.values() for each in found]
-    calls = [*footprint.calls, *[call for each in inner for call in each.calls]]
+    inner = [each for found in def_use.functions.values() for each in found]
+    calls = [*def_use.calls, *[call for each in inner for call in each.calls]]
     words = {word for call in calls for word in call.chain}
     for call in calls:
         words.update(*call.arguments, *[held for _, held in call.keywords])
-    return words | {source for _, source in footprint.aliases}
+    return words | {source for _, source in def_use.aliases}
 
 
-def _defines(name: str, footprint: Footprint) -> str:
-    return f"imports `{name}`" if name in footprint.imports else f"defines `{name}`"
+def _defines(name: str, def_use: DefUse) -> str:
+    return f"imports `{name}`" if name in def_use.imports else f"defines `{name}`"
 
 
 def _setting(setting: str) -> str:
     return f"sets `{setting}` for what follows"
 
 
-def _general(cells: Sequence[Cell], selected: list[int], search: _Search) -> Iterator[Problem]:
+def _general(
+    cells: Sequence[NotebookCell], selected: list[int], search: _Search
+) -> Iterator[Problem]:
     if not any(cells[number].source.strip() for number in selected):
         yield Problem("error", "no cell with code is selected: select what the job shall run")
         return

@@ -30,7 +30,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Optional
 
-from benchpool.checkpoint import manifests, notices, votes
+from benchpool.checkpoint import commit_manifest, notices, votes
 
 POINTER = "latest"
 WRITING = ".writing-"
@@ -51,7 +51,7 @@ def latest() -> Path | None:
     if folder is None:
         return None
     for path in reversed(_kept(folder)):
-        fault = manifests.fault(path)
+        fault = commit_manifest.fault(path)
         if fault is None:
             return path
         print(f"benchpool: checkpoint {path.name} is damaged ({fault})", file=sys.stderr)
@@ -84,7 +84,7 @@ def commit(step: int | None = None, *, keep: int = 2, together: bool = False) ->
             yield Path(thrown_away)
         return
     folder.mkdir(parents=True, exist_ok=True)
-    with notices.Held():
+    with notices.DeferredSigterm():
         if alone:
             yield from _alone(folder, step, keep)
         elif votes.apart():
@@ -114,8 +114,8 @@ def _shared(folder: Path, step: int | None, keep: int) -> Iterator[Path]:
     done = folder / f".done-{_attempt()}-{_together}"
     aside.mkdir(exist_ok=True)
     yield aside
-    for path in manifests.files(aside):
-        manifests.flush(path)
+    for path in commit_manifest.files(aside):
+        commit_manifest.flush(path)
     done.mkdir(exist_ok=True)
     (done / str(votes.rank())).touch()
     if votes.rank() == 0:
@@ -139,16 +139,19 @@ def _part(folder: Path, step: int | None, keep: int) -> Iterator[Path]:
     yield aside
     about = {"step": step, "attempt": _attempt(), "commit": number}
     ranks = {"rank": rank, "ranks": votes.world_size()}
-    name = manifests.PART.format(rank=rank)
-    manifests.write(aside, name, {**about, **ranks})
+    name = commit_manifest.PART.format(rank=rank)
+    commit_manifest.write(aside, name, {**about, **ranks})
     final = folder / f"{number:08d}"
-    for path in [*manifests.files(aside), aside / name]:  # the manifest last: it makes it count
+    for path in [
+        *commit_manifest.files(aside),
+        aside / name,
+    ]:  # the manifest last: it makes it count
         target = final / path.relative_to(aside)
         target.parent.mkdir(parents=True, exist_ok=True)
         os.replace(path, target)
     shutil.rmtree(aside)
-    manifests.flush(final)
-    manifests.flush(folder)
+    commit_manifest.flush(final)
+    commit_manifest.flush(folder)
     _point(folder, final.name)
     _remove_older(folder, max(keep, 2))  # another rank may be one behind
 
@@ -174,10 +177,10 @@ def _attempt() -> str:
 
 
 def _publish(folder: Path, aside: Path, number: int, step: int | None, keep: int) -> None:
-    manifests.write(aside, manifests.WHOLE, {"step": step, "attempt": _attempt()})
+    commit_manifest.write(aside, commit_manifest.WHOLE, {"step": step, "attempt": _attempt()})
     final = folder / f"{number:08d}"
     os.rename(aside, final)
-    manifests.flush(folder)
+    commit_manifest.flush(folder)
     _point(folder, final.name)
     _remove_older(folder, keep)
 
@@ -185,9 +188,9 @@ def _publish(folder: Path, aside: Path, number: int, step: int | None, keep: int
 def _point(folder: Path, name: str) -> None:
     aside = folder / f".{POINTER}-{os.getpid()}"
     aside.write_text(name + "\n", "utf-8")
-    manifests.flush(aside)
+    commit_manifest.flush(aside)
     os.replace(aside, folder / POINTER)
-    manifests.flush(folder)
+    commit_manifest.flush(folder)
 
 
 def _remove_older(folder: Path, keep: int) -> None:

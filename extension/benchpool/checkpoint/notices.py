@@ -76,7 +76,7 @@ def raise_flag_on_sigterm() -> None:
         signal.signal(signal.SIGTERM, _raise_flag)
 
 
-class Held:
+class DeferredSigterm:
     """Puts SIGTERM off while a checkpoint is written; a signal that came is delivered after."""
 
     def __init__(self) -> None:

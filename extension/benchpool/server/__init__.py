@@ -14,7 +14,7 @@ PREFIX = "benchpool"
 def load(server_app: Any) -> None:
     """Add our routes to a Jupyter server."""
     from benchpool.server import handlers
-    from benchpool.server.pool import PoolAccess
+    from benchpool.server.pool_access import PoolAccess
 
     settings = server_app.web_app.settings
     settings["benchpool"] = PoolAccess()

@@ -19,10 +19,10 @@ from jupyter_server.utils import url_path_join
 from tornado import iostream, web
 
 from benchpool.server import PREFIX, allowed
-from benchpool.server.places import Places
-from benchpool.server.pool import PoolAccess
+from benchpool.server.pool_access import PoolAccess
 from benchpool.server.preparation import Preparing
-from benchpool.server.requests import Result, decode
+from benchpool.server.requests import ResultFiles, decode
+from benchpool.server.served_folder import ServedFolder
 from benchpool_scheduler.client import results, sending, snapshot
 from benchpool_scheduler.contract import NotebookEntry
 from benchpool_scheduler.errors import BenchpoolError, InvalidInput, NotFound, ServerFault, TooLarge
@@ -64,7 +64,7 @@ class Handler(APIHandler):
         if known is None:
             root = getattr(self.contents_manager, "root_dir", None) or "."
             known = Preparing(
-                Places(Path(root)),
+                ServedFolder(Path(root)),
                 self.kernel_spec_manager,
                 self.pool,
                 self.kernel_manager.default_kernel_name,
@@ -143,7 +143,7 @@ class ResultHandler(Handler):
         """Answer for one job."""
         await self.answer(self._found(self.get_query_argument("job", "")))
 
-    async def _found(self, job: str) -> Result:
+    async def _found(self, job: str) -> ResultFiles:
         if not _JOB.fullmatch(job):
             raise NotFound("There is no such job.", field="job")
         submission = await self.pool.ask(lambda pool: pool.submission(job), ANSWER_S)
@@ -152,13 +152,13 @@ class ResultHandler(Handler):
         if folder is not None and not folder.is_dir() and places.relative(folder) is not None:
             await self._fetch(job, folder)
         if folder is None or not folder.is_dir() or places.relative(folder) is None:
-            return Result(None, None, [])
+            return ResultFiles(None, None, [])
         files = await asyncio.to_thread(places.files_below, folder)
         entry, notebook = submission.entry, None
         if isinstance(entry, NotebookEntry):
             copy = places.relative(folder / entry.name)
             notebook = copy if copy in files else None
-        return Result(notebook, places.relative(folder), files)
+        return ResultFiles(notebook, places.relative(folder), files)
 
     async def _fetch(self, job: str, folder: Path) -> None:
         """Bring results here that an ended job could not lay down itself."""

@@ -12,12 +12,12 @@ from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
-from benchpool import drafts, notebooks, saves
-from benchpool.cells import Cell
+from benchpool import checkpoint_detection, drafts, notebooks
+from benchpool.cells import NotebookCell
 from benchpool.drafts import Draft
+from benchpool.kernel_environment import KernelEnvironment, kernel_environment
 from benchpool.server import interpreters
-from benchpool.server.places import Places
-from benchpool.server.pool import PoolAccess
+from benchpool.server.pool_access import PoolAccess
 from benchpool.server.requests import (
     Checkpoint,
     Files,
@@ -28,7 +28,7 @@ from benchpool.server.requests import (
     SaidProblem,
     SendRequest,
 )
-from benchpool.surroundings import Surroundings, surroundings
+from benchpool.server.served_folder import ServedFolder
 from benchpool_scheduler.client import snapshot
 from benchpool_scheduler.contract import JobSubmission
 from benchpool_scheduler.errors import BenchpoolError, InvalidInput
@@ -50,11 +50,11 @@ SCRIPT_BYTES = 1 << 20
 class Preparing:
     """Prepares and drafts for one notebook server; ``usual_kernel`` is for code without one."""
 
-    places: Places
+    places: ServedFolder
     specs: Any
     pool: PoolAccess
     usual_kernel: str
-    _here: Surroundings = field(default_factory=lambda: surroundings(os.environ))
+    _here: KernelEnvironment = field(default_factory=lambda: kernel_environment(os.environ))
     _surveys: dict[Path, tuple[float, asyncio.Task[snapshot.Survey]]] = field(default_factory=dict)
 
     async def prepare(self, request: SendRequest) -> Preparation:
@@ -101,20 +101,20 @@ class Preparing:
     async def _draft(
         self, request: SendRequest, interpreter: str, *, with_files: bool = False
     ) -> Draft:
-        wish = request.wish()
+        options = request.options()
         if request.kind == "script":
             script = self.places.file(request.path)
             files = None
             if with_files:
                 files = await asyncio.to_thread(snapshot.take, script.parent, must=[script.name])
             return drafts.of_script(
-                script, request.args, wish, kind="script", interpreter=interpreter,
+                script, request.args, options, kind="script", interpreter=interpreter,
                 path=request.path, files=files, here=self._here,
             )  # fmt: skip
         return await asyncio.to_thread(
             drafts.of_cells,
             await self._cells(request),
-            wish,
+            options,
             kind=request.kind,
             folder=self.places.folder_of(request.path).resolve(),
             interpreter=interpreter,
@@ -124,7 +124,7 @@ class Preparing:
             to_send=with_files,
         )
 
-    async def _cells(self, request: SendRequest) -> list[Cell]:
+    async def _cells(self, request: SendRequest) -> list[NotebookCell]:
         if request.cells is not None:
             return [each.as_cell() for each in request.cells]
         if request.kind == "cells":
@@ -175,7 +175,7 @@ class Preparing:
         else:
             chosen = draft.selection.cells if draft.selection else ()
             sources = [each.run for each in chosen if each.included]
-        seen = saves.look(sources)
+        seen = checkpoint_detection.detect(sources)
         return Checkpoint(seen.found, seen.text)
 
 

@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta, Struct
 
-from benchpool.cells import Cell
-from benchpool.drafts import Wish
+from benchpool.cells import NotebookCell
+from benchpool.drafts import JobOptions
 from benchpool_scheduler.contract import (
     Argument,
     FilePath,
@@ -34,9 +34,11 @@ class LiveCell(Struct, frozen=True, forbid_unknown_fields=True):
     execution_count: int | None = None
     selected: bool = False
 
-    def as_cell(self) -> Cell:
+    def as_cell(self) -> NotebookCell:
         """Return it for the analysis."""
-        return Cell(self.id, self.source, self.selected, self.cell_type, self.execution_count)
+        return NotebookCell(
+            self.id, self.source, self.selected, self.cell_type, self.execution_count
+        )
 
 
 class SendRequest(Struct, frozen=True, forbid_unknown_fields=True):
@@ -57,9 +59,9 @@ class SendRequest(Struct, frozen=True, forbid_unknown_fields=True):
     spread: bool = False
     key: Annotated[str, Meta(min_length=1, max_length=200)] | None = None
 
-    def wish(self) -> Wish:
+    def options(self) -> JobOptions:
         """Return the answers beside the code."""
-        return Wish(
+        return JobOptions(
             gpus=self.gpus,
             workers=self.workers,
             project=self.project,
@@ -139,7 +141,7 @@ class Preparation(Struct, frozen=True):
     checkpoint: Checkpoint | None
 
 
-class Result(Struct, frozen=True):
+class ResultFiles(Struct, frozen=True):
     """Where a job's results are, relative to the folder that the server serves."""
 
     notebook: str | None

@@ -13,19 +13,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchpool.cells import Cell, Selection, choose
+from benchpool.cells import CellSelection, NotebookCell, choose
 
 
-def chosen(*sources: str, select: int | tuple[int, ...] = -1) -> Selection:
+def chosen(*sources: str, select: int | tuple[int, ...] = -1) -> CellSelection:
     """Choose among cells by source; the last one is selected unless said otherwise."""
     wanted = (select,) if isinstance(select, int) else select
     numbers = {number % len(sources) for number in wanted}
     return choose(
-        [Cell(f"c{n}", text, selected=n in numbers) for n, text in enumerate(sources)],
+        [NotebookCell(f"c{n}", text, selected=n in numbers) for n, text in enumerate(sources)],
     )
 
 
-def included(selection: Selection) -> list[int]:
+def included(selection: CellSelection) -> list[int]:
     return [each.index for each in selection.cells if each.included]
 
 
@@ -246,7 +246,11 @@ def test_cells_below_the_selection_never_go_along() -> None:
 
 
 def test_markdown_is_not_read() -> None:
-    cells = [Cell("a", "x = 1", cell_type="markdown"), Cell("b", "x = 2"), Cell("c", "x", True)]
+    cells = [
+        NotebookCell("a", "x = 1", cell_type="markdown"),
+        NotebookCell("b", "x = 2"),
+        NotebookCell("c", "x", True),
+    ]
     assert included(choose(cells)) == [1, 2]
 
 
@@ -352,7 +356,10 @@ def test_a_name_defined_below_the_selection_is_named_so() -> None:
 
 
 def test_another_order_than_shown_is_said_once() -> None:
-    cells = [Cell("a", "x = 1", execution_count=7), Cell("b", "x", True, execution_count=3)]
+    cells = [
+        NotebookCell("a", "x = 1", execution_count=7),
+        NotebookCell("b", "x", True, execution_count=3),
+    ]
     (problem,) = choose(cells).problems
     assert "ran in another order" in problem.text
     assert problem.level == "warning"
@@ -464,7 +471,7 @@ PIECES = st.sampled_from(
 @settings(max_examples=400, deadline=None)
 @given(st.lists(st.tuples(st.lists(PIECES | st.text(max_size=12), max_size=5), st.booleans())))
 def test_no_text_can_break_the_analysis(cells: list[tuple[list[str], bool]]) -> None:
-    asked = [Cell(str(n), "\n".join(text), yes) for n, (text, yes) in enumerate(cells)]
+    asked = [NotebookCell(str(n), "\n".join(text), yes) for n, (text, yes) in enumerate(cells)]
     answer = choose(asked)
     assert len(answer.cells) == len(asked)
     assert all(each.included for each in answer.cells if each.selected)
@@ -495,19 +502,23 @@ def test_real_code_gives_no_false_alarm(module: str) -> None:
 
 
 def test_five_hundred_cells_take_less_than_a_fifth_of_a_second() -> None:
-    cells = [Cell("i", "import numpy as np\ndef step(m, d):\n    m['w'] += d\n    return m")]
+    cells = [
+        NotebookCell("i", "import numpy as np\ndef step(m, d):\n    m['w'] += d\n    return m")
+    ]
     for n in range(498):
         before = f"m{n - 1}" if n else "{'w': 1}"
         text = (
             f"m{n} = dict({before})\nfor i in range(3):\n    step(m{n}, i)\n"
             f"if m{n}['w'] > 3:\n    print(f'{{i}} of {n}', np.mean([1, 2]))\nv{n} = m{n}['w'] ** 2"
         )
-        cells.append(Cell(f"c{n}", text))
-    cells.append(Cell("last", "print(v497, m490)", selected=True))
+        cells.append(NotebookCell(f"c{n}", text))
+    cells.append(NotebookCell("last", "print(v497, m490)", selected=True))
     choose(cells[:10])
     taken = []
     for again in range(5):
-        fresh = [Cell(each.id, f"{each.source}\n# {again}", each.selected) for each in cells]
+        fresh = [
+            NotebookCell(each.id, f"{each.source}\n# {again}", each.selected) for each in cells
+        ]
         began = time.process_time()
         answer = choose(fresh)
         taken.append(time.process_time() - began)

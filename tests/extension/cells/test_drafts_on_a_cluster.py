@@ -8,23 +8,23 @@ from pathlib import Path
 import pytest
 
 from benchpool import drafts
-from benchpool import surroundings as module
-from benchpool.cells import Cell
-from benchpool.drafts import Draft, Wish
-from benchpool.surroundings import Surroundings, surroundings
+from benchpool import kernel_environment as module
+from benchpool.cells import NotebookCell
+from benchpool.drafts import Draft, JobOptions
+from benchpool.kernel_environment import KernelEnvironment, kernel_environment
 
-ALONE = Surroundings("lab/notebook:1", files_travel=True)
-SHARED = Surroundings("lab/notebook:1")
+ALONE = KernelEnvironment("lab/notebook:1", files_travel=True)
+SHARED = KernelEnvironment("lab/notebook:1")
 
 
 def drafted(
-    folder: Path, here: Surroundings, *, image: str | None = None, to_send: bool = True
+    folder: Path, here: KernelEnvironment, *, image: str | None = None, to_send: bool = True
 ) -> Draft:
     (folder / "data.txt").write_text("1")
     (folder / "helpers.py").write_text("x = 1")
     return drafts.of_cells(
-        [Cell("a", "import helpers", selected=True)],
-        Wish(key="k", image=image),
+        [NotebookCell("a", "import helpers", selected=True)],
+        JobOptions(key="k", image=image),
         kind="cells",
         folder=folder,
         interpreter="/opt/conda/bin/python",
@@ -41,8 +41,8 @@ def test_files_go_along_where_a_job_does_not_see_the_folder(tmp_path: Path) -> N
     assert draft.submission.working_dir == str(tmp_path)  # where the home can be mounted after all
 
 
-@pytest.mark.parametrize("here", [Surroundings(), SHARED])
-def test_nothing_goes_along_where_it_does(tmp_path: Path, here: Surroundings) -> None:
+@pytest.mark.parametrize("here", [KernelEnvironment(), SHARED])
+def test_nothing_goes_along_where_it_does(tmp_path: Path, here: KernelEnvironment) -> None:
     draft = drafted(tmp_path, here)
     assert draft.submission.files == []
     assert len(draft.contents) == 1
@@ -59,4 +59,4 @@ def test_an_image_that_is_asked_for_goes_before_the_notebooks_own(tmp_path: Path
 
 def test_the_examples_of_the_module_hold() -> None:
     assert doctest.testmod(module).failed == 0
-    assert surroundings({"BENCHPOOL_IMAGE": ""}) == Surroundings()
+    assert kernel_environment({"BENCHPOOL_IMAGE": ""}) == KernelEnvironment()

@@ -107,15 +107,21 @@ def test_the_session_is_taken_in_the_order_in_which_it_ran() -> None:
 
 
 def test_options_are_words_of_a_shell() -> None:
-    wish = read_options("--gpus 4 --project vision --name 'a b' --time-limit 60 --priority 3")
-    assert (wish.gpus, wish.project, wish.name, wish.time_limit_s, wish.priority) == (
+    options = read_options("--gpus 4 --project vision --name 'a b' --time-limit 60 --priority 3")
+    assert (
+        options.gpus,
+        options.project,
+        options.name,
+        options.time_limit_s,
+        options.priority,
+    ) == (
         4,
         "vision",
         "a b",
         60,
         3,
     )
-    wish = read_options("--workers 2 --spread --gpu-model H100 --gpu-model A100")
-    assert (wish.spread, wish.gpu_models) == (True, ["H100", "A100"])
+    options = read_options("--workers 2 --spread --gpu-model H100 --gpu-model A100")
+    assert (options.spread, options.gpu_models) == (True, ["H100", "A100"])
     with pytest.raises(InvalidInput, match="invalid int value: 'two'"):
         read_options("--gpus two")

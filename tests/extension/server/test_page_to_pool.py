@@ -96,8 +96,8 @@ def test_model_and_spread_go_with_the_job_and_into_the_words_for_a_terminal(
 ) -> None:
     (server.root / "train.py").write_text("print(1)\n")
     (model,) = {gpu["model"] for gpu in made(server.page.get("benchpool/api/v1/status"))["gpus"]}
-    wish = {"workers": 2, "gpu_models": [model], "spread": True}
-    said = made(server.page.post("benchpool/prepare", json=body("script", "train.py", **wish)))
+    options = {"workers": 2, "gpu_models": [model], "spread": True}
+    said = made(server.page.post("benchpool/prepare", json=body("script", "train.py", **options)))
     assert said["command"] == (
         f"benchpool submit --gpus 1 --workers 2 --gpu-model {shlex.quote(model)} --spread train.py"
     )

@@ -16,8 +16,8 @@ SHARED = "shared"
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
-    """What a job finds of what is here.
+class KernelEnvironment:
+    """What a job sees of the image and the files that this process has.
 
     Attributes:
         image: The container image that this runs in, None outside of a cluster.
@@ -28,15 +28,16 @@ class Surroundings:
     files_travel: bool = False
 
 
-def surroundings(environ: Mapping[str, str]) -> Surroundings:
-    """Read them.
+def kernel_environment(environ: Mapping[str, str]) -> KernelEnvironment:
+    """Return what the spawner wrote into these variables.
 
-    >>> surroundings({})
-    Surroundings(image=None, files_travel=False)
-    >>> surroundings({"BENCHPOOL_IMAGE": "lab/notebook:1"})
-    Surroundings(image='lab/notebook:1', files_travel=True)
-    >>> surroundings({"BENCHPOOL_IMAGE": "lab/notebook:1", "BENCHPOOL_HOME": "shared"}).files_travel
+    >>> kernel_environment({})
+    KernelEnvironment(image=None, files_travel=False)
+    >>> kernel_environment({"BENCHPOOL_IMAGE": "lab/notebook:1"})
+    KernelEnvironment(image='lab/notebook:1', files_travel=True)
+    >>> with_home = {"BENCHPOOL_IMAGE": "lab/notebook:1", "BENCHPOOL_HOME": "shared"}
+    >>> kernel_environment(with_home).files_travel
     False
     """
     image = environ.get(IMAGE) or None
-    return Surroundings(image, image is not None and environ.get(HOME) != SHARED)
+    return KernelEnvironment(image, image is not None and environ.get(HOME) != SHARED)

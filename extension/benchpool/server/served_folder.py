@@ -11,7 +11,7 @@ from benchpool_scheduler.errors import InvalidInput, NotFound
 MAX_FILES = 1000
 
 
-class Places:
+class ServedFolder:
     """Turns paths of the page into files below ``root`` and back."""
 
     def __init__(self, root: Path) -> None:

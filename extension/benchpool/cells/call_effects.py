@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from benchpool.cells import known
-from benchpool.cells.facts import Called, Footprint, Summary
+from benchpool.cells.def_use import Called, DefUse, FunctionSummary
 
 
 @dataclass(slots=True)
@@ -30,10 +30,10 @@ class Effects:
     Functions are known by their bare names; two with one name count as both.
     """
 
-    def __init__(self, footprints: Iterable[Footprint]) -> None:
-        self.functions: dict[str, list[Summary]] = {}
+    def __init__(self, def_uses: Iterable[DefUse]) -> None:
+        self.functions: dict[str, list[FunctionSummary]] = {}
         self.imports: dict[str, str] = {}
-        for each in footprints:
+        for each in def_uses:
             self.imports.update(each.imports)
             for name, found in each.functions.items():
                 self.functions.setdefault(name, []).extend(found)
@@ -41,7 +41,7 @@ class Effects:
         self._outer: dict[int, Effect] = {}
         self._settle()
 
-    def of_cell(self, cell: Footprint) -> Effect:
+    def of_cell(self, cell: DefUse) -> Effect:
         """Return all that running a cell changes."""
         effect = Effect(set(cell.changes) - set(self.imports))
         for name in cell.changes & set(self.imports):
@@ -82,7 +82,7 @@ class Effects:
             return Effect()
         return Effect(self._given(call) - set(self.imports))
 
-    def _of_own(self, call: Called, mine: list[Summary]) -> Effect:
+    def _of_own(self, call: Called, mine: list[FunctionSummary]) -> Effect:
         effect = Effect()
         if len(call.chain) > 1:
             effect.names.add(call.chain[0])  # a method of the notebook may change its object
@@ -93,7 +93,7 @@ class Effects:
         return effect
 
     @staticmethod
-    def _passed(call: Called, function: Summary, changed: set[str]) -> set[str]:
+    def _passed(call: Called, function: FunctionSummary, changed: set[str]) -> set[str]:
         names: set[str] = set()
         for position, held in enumerate(call.arguments):
             inside = position < len(function.parameters)
@@ -130,7 +130,7 @@ class Effects:
             if not any(grew):
                 return
 
-    def _grow(self, function: Summary) -> bool:
+    def _grow(self, function: FunctionSummary) -> bool:
         before = self._size(function)
         effect = Effect()
         for call in function.calls:
@@ -139,16 +139,16 @@ class Effects:
         self._split(function, effect)
         return self._size(function) > before
 
-    def _size(self, function: Summary) -> int:
+    def _size(self, function: FunctionSummary) -> int:
         outer = self._outer[id(function)]
         return len(self._parameters[id(function)]) + len(outer.outer) + (outer.setting is not None)
 
-    def _split(self, function: Summary, effect: Effect) -> None:
+    def _split(self, function: FunctionSummary, effect: Effect) -> None:
         parameters = {*function.parameters, function.rest} - {None}
         mine = self._parameters.setdefault(id(function), set())
         mine |= {name for name in effect.names if name in parameters}
         outer = self._outer.setdefault(id(function), Effect())
-        outer.outer |= {name for name in effect.names if name in function.needs}
+        outer.outer |= {name for name in effect.names if name in function.uses}
         outer.outer |= (function.changes - parameters) | effect.outer
         outer.setting = outer.setting or effect.setting
 
@@ -165,7 +165,7 @@ def _with_sources(names: set[str], aliases: set[tuple[str, str]]) -> set[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Families:
+class AliasSets:
     """Names whose objects may be the same, or one inside the other.
 
     Imported and built-in names join nobody: they are in nearly everything. Nor do functions and
@@ -176,7 +176,7 @@ class Families:
     holds: Mapping[str, frozenset[str]]
 
     def of(self, name: str) -> frozenset[str]:
-        """Return the family of a name, itself included."""
+        """Return the alias set of a name, itself included."""
         return self.members.get(name, frozenset((name,)))
 
     def functions_of(self, name: str) -> frozenset[str]:
@@ -185,13 +185,13 @@ class Families:
         return frozenset((name,)).union(*held)
 
 
-def families(footprints: Iterable[Footprint], effects: Effects) -> Families:
+def alias_sets(def_uses: Iterable[DefUse], effects: Effects) -> AliasSets:
     """Join what is assigned from one another anywhere in the notebook."""
     outside = effects.imports.keys() | known.PROVIDED
     joined: dict[str, set[str]] = {}
     holds: dict[str, set[str]] = {}
-    for footprint in footprints:
-        for target, source in footprint.aliases:
+    for def_use in def_uses:
+        for target, source in def_use.aliases:
             if target in outside or source in outside:
                 continue
             if source in effects.functions:
@@ -203,7 +203,7 @@ def families(footprints: Iterable[Footprint], effects: Effects) -> Families:
                 larger |= smaller
                 joined.update(dict.fromkeys(smaller, larger))
     frozen = {id(family): frozenset(family) for family in joined.values()}
-    return Families(
+    return AliasSets(
         {name: frozen[id(family)] for name, family in joined.items()},
         {name: frozenset(held) for name, held in holds.items()},
     )

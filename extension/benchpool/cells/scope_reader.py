@@ -1,4 +1,4 @@
-"""What one cell needs from before it, gives to after it, and may change in place.
+"""What one cell uses from before it, defines for after it, and may change in place.
 
 Statements are taken in order, so that a name that the cell itself has bound by then is not
 needed from elsewhere. Branches bind their names only perhaps. Bodies of functions need their names
@@ -10,25 +10,25 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Sequence
 
-from benchpool.cells import shapes
-from benchpool.cells.facts import Called, Footprint, Summary
+from benchpool.cells import expressions
+from benchpool.cells.def_use import Called, DefUse, FunctionSummary
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
 
-def of(tree: ast.Module) -> Footprint:
-    """Return the footprint of a cell."""
-    reader = _Reader(Footprint())
+def def_use_of(tree: ast.Module) -> DefUse:
+    """Return what a cell uses and defines."""
+    reader = _Reader(DefUse())
     certain = reader.block(tree.body, set())
-    reader.made.gives |= certain
-    reader.made.may_give -= certain
+    reader.made.defines |= certain
+    reader.made.may_define -= certain
     return reader.made
 
 
 class _Reader(ast.NodeVisitor):
     """Walks one scope in order. ``self.certain`` are the names that are bound by now."""
 
-    def __init__(self, made: Footprint, owner: str | None = None) -> None:
+    def __init__(self, made: DefUse, owner: str | None = None) -> None:
         self.made = made
         self.certain: set[str] = set()
         self.hidden: list[set[str]] = []  # names of comprehensions around this place
@@ -68,18 +68,18 @@ class _Reader(ast.NodeVisitor):
     visit_AsyncFor = visit_For
 
     def visit_Try(self, node: ast.Try | ast.TryStar) -> None:
-        before = set(self.made.needs)
+        before = set(self.made.uses)
         after_body = self.block([*node.body, *node.orelse], self.certain)
-        caught = {shapes.root_of(each.type) for each in node.handlers if each.type is not None}
+        caught = {expressions.root_of(each.type) for each in node.handlers if each.type is not None}
         if "NameError" in caught:
-            self.made.forgiven |= self.made.needs.keys() - before
+            self.made.forgiven |= self.made.uses.keys() - before
         ends = [after_body]
         for handler in node.handlers:
             if handler.type is not None:
                 self.visit(handler.type)
             bound = self.certain | ({handler.name} if handler.name else set())
             after = self.block(handler.body, bound)
-            if not shapes.leaves(handler.body):
+            if not expressions.leaves(handler.body):
                 ends.append(after)
         self.certain = set.intersection(*ends)
         self.certain = self.block(node.finalbody, self.certain)
@@ -89,8 +89,8 @@ class _Reader(ast.NodeVisitor):
     def visit_Match(self, node: ast.Match) -> None:
         self.visit(node.subject)
         for case in node.cases:
-            bound = shapes.pattern_names(case.pattern)
-            self.made.may_give |= bound
+            bound = expressions.pattern_names(case.pattern)
+            self.made.may_define |= bound
             if case.guard is not None:
                 self.visit(case.guard)
             self.block(case.body, self.certain | bound)
@@ -100,7 +100,7 @@ class _Reader(ast.NodeVisitor):
             after
             for body, before in branches
             for after in [self.block(body, before)]
-            if not shapes.leaves(body)
+            if not expressions.leaves(body)
         ]
         self.certain = set.intersection(*ends) if ends else self.certain
 
@@ -121,13 +121,13 @@ class _Reader(ast.NodeVisitor):
 
     def _need(self, name: str, line: int) -> None:
         if name not in self.certain and not any(name in names for names in self.hidden):
-            self.made.needs.setdefault(name, line)
+            self.made.uses.setdefault(name, line)
 
     def _bind(self, name: str) -> None:
         if self.hidden and name in self.hidden[-1]:
             return
         self.certain.add(name)
-        self.made.may_give.add(name)
+        self.made.may_define.add(name)
 
     def visit_Assign(self, node: ast.Assign) -> None:
         self.visit(node.value)
@@ -145,7 +145,7 @@ class _Reader(ast.NodeVisitor):
 
     def visit_AugAssign(self, node: ast.AugAssign) -> None:
         self.visit(node.value)
-        root = shapes.root_of(node.target)
+        root = expressions.root_of(node.target)
         if root is not None:
             self._need(root, node.lineno)
             self.made.changes.add(root)
@@ -155,7 +155,7 @@ class _Reader(ast.NodeVisitor):
         self.visit(node.value)
         self._alias(node.target, node.value)
         self.certain.add(node.target.id)  # leaks out of comprehensions
-        self.made.may_give.add(node.target.id)
+        self.made.may_define.add(node.target.id)
 
     def visit_With(self, node: ast.With | ast.AsyncWith) -> None:
         for item in node.items:
@@ -177,7 +177,7 @@ class _Reader(ast.NodeVisitor):
         module = node.module or "."
         for each in node.names:
             if each.name == "*":
-                self.made.gives_unknown = f"from {module} import *"
+                self.made.defines_unknown = f"from {module} import *"
                 continue
             name = each.asname or each.name
             self.made.imports[name] = f"{module}.{each.name}"
@@ -194,7 +194,7 @@ class _Reader(ast.NodeVisitor):
 
     def _stored(self, node: ast.Attribute | ast.Subscript) -> None:
         """Note that ``a.b = c`` and ``a[b] = c`` change ``a``."""
-        root = shapes.root_of(node)
+        root = expressions.root_of(node)
         if root is not None and not isinstance(node.ctx, ast.Load):
             self.made.changes.add(root)
 
@@ -202,24 +202,26 @@ class _Reader(ast.NodeVisitor):
 
     def visit_Call(self, node: ast.Call) -> None:
         self.generic_visit(node)
-        chain = shapes.chain_of(node.func)
+        chain = expressions.chain_of(node.func)
         if not chain:
             return
         self.made.calls.append(
             Called(
                 chain,
-                tuple(frozenset(shapes.held_by(each)) for each in node.args),
-                tuple((each.arg, frozenset(shapes.held_by(each.value))) for each in node.keywords),
+                tuple(frozenset(expressions.held_by(each)) for each in node.args),
+                tuple(
+                    (each.arg, frozenset(expressions.held_by(each.value))) for each in node.keywords
+                ),
                 node.lineno,
             )
         )
         self._note_special(node, chain)
 
-    def _note_special(self, node: ast.Call, chain: shapes.Chain) -> None:
+    def _note_special(self, node: ast.Call, chain: expressions.Chain) -> None:
         if chain in {("input",), ("getpass",), ("getpass", "getpass")}:
             self.made.asks = node.lineno
         if chain in {("exec",), ("globals",)}:
-            self.made.gives_unknown = f"{chain[0]}()"
+            self.made.defines_unknown = f"{chain[0]}()"
         if chain == ("get_ipython", "()", "run_line_magic"):
             self._line_magic(node)
 
@@ -227,10 +229,10 @@ class _Reader(ast.NodeVisitor):
         words = [each.value for each in node.args if isinstance(each, ast.Constant)]
         name, line = (str(words[0]), str(words[-1])) if len(words) > 1 else ("", "")
         if name in {"time", "timeit", "prun"}:
-            inner = ast.parse(line) if shapes.parses(line) else ast.Module([], [])
+            inner = ast.parse(line) if expressions.parses(line) else ast.Module([], [])
             self.certain = self.block(inner.body, self.certain)
         elif name in {"run", "pylab", "store", "load_ext", "reload_ext"}:
-            self.made.gives_unknown = f"%{name} {line}".strip()
+            self.made.defines_unknown = f"%{name} {line}".strip()
             self.made.ambient.setdefault(f"%{name} {line}".strip(), node.lineno)
         elif name in {"cd", "env", "set_env", "pushd", "popd"}:
             self.made.ambient.setdefault(f"%{name}", node.lineno)
@@ -252,7 +254,7 @@ class _Reader(ast.NodeVisitor):
         # A lambda is mostly called where it stands.
         self._signature(node.args)
         inner = summary(node)
-        for name, line in inner.needs.items():
+        for name, line in inner.uses.items():
             self._need(name, line)
         self.made.changes |= inner.changes - set(inner.parameters)
         self.made.calls.extend(inner.calls)
@@ -260,21 +262,21 @@ class _Reader(ast.NodeVisitor):
     def visit_ClassDef(self, node: ast.ClassDef) -> None:
         for each in [*node.decorator_list, *node.bases, *[word.value for word in node.keywords]]:
             self.visit(each)
-        inner = _Reader(Footprint(imports=dict(self.made.imports)))
+        inner = _Reader(DefUse(imports=dict(self.made.imports)))
         inner.block(node.body, set())
-        for name, line in inner.made.needs.items():
+        for name, line in inner.made.uses.items():
             self._need(name, line)
         self.made.functions.setdefault(node.name, [])
         for name, methods in inner.made.functions.items():
             self.made.functions.setdefault(node.name, []).extend(methods)
             self.made.functions.setdefault(f".{name}", []).extend(methods)
-        self.made.gives_unknown = self.made.gives_unknown or inner.made.gives_unknown
+        self.made.defines_unknown = self.made.defines_unknown or inner.made.defines_unknown
         self._bind(node.name)
 
     def _signature(self, args: ast.arguments) -> None:
         for default in [*args.defaults, *[each for each in args.kw_defaults if each]]:
             self.visit(default)
-        for each in shapes.all_arguments(args):
+        for each in expressions.all_arguments(args):
             if each.annotation is not None:
                 self.visit(each.annotation)
 
@@ -282,9 +284,9 @@ class _Reader(ast.NodeVisitor):
         if isinstance(target, ast.Name) and isinstance(value, ast.Lambda):
             self._note(target.id, summary(value))
 
-    def _note(self, name: str, found: Summary) -> None:
+    def _note(self, name: str, found: FunctionSummary) -> None:
         self.made.functions.setdefault(name, []).append(found)
-        self.made.gives_unknown = self.made.gives_unknown or found.gives_unknown
+        self.made.defines_unknown = self.made.defines_unknown or found.defines_unknown
 
     def _comprehension(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp) -> None:
         self._generators(node.generators, [node.elt])
@@ -313,7 +315,7 @@ class _Reader(ast.NodeVisitor):
         self.hidden.pop()
 
     def _alias(self, target: ast.expr, value: ast.expr) -> None:
-        held = shapes.held_by(value)
+        held = expressions.held_by(value)
         for each in ast.walk(target):
             if isinstance(each, ast.Name):
                 self.made.aliases |= {(each.id, name) for name in held if name != each.id}
@@ -322,36 +324,36 @@ class _Reader(ast.NodeVisitor):
 # -------------------------------------------------------------------- functions of the notebook
 
 
-def summary(node: Function) -> Summary:
+def summary(node: Function) -> FunctionSummary:
     """Return what calling a function needs and changes."""
-    parameters = shapes.all_arguments(node.args)
-    reader = _Reader(Footprint())
+    parameters = expressions.all_arguments(node.args)
+    reader = _Reader(DefUse())
     body = [ast.Expr(node.body)] if isinstance(node, ast.Lambda) else node.body
-    outer = shapes.declared_outer(body)
-    own = shapes.bound_in(body) - outer
+    outer = expressions.declared_outer(body)
+    own = expressions.bound_in(body) - outer
     bound = {each.arg for each in parameters} | own
     reader.block(body, bound)
-    needs = dict(reader.made.needs)
+    needs = dict(reader.made.uses)
     for found in reader.made.functions.values():
         for inner in found:
-            needs.update({k: v for k, v in inner.needs.items() if k not in bound})
+            needs.update({k: v for k, v in inner.uses.items() if k not in bound})
     names = [each.arg for each in parameters]
     if names and names[0] in {"self", "cls"}:
         names = names[1:]
     rest = node.args.vararg.arg if node.args.vararg else None
     changes = {name for name in reader.made.changes if name not in own or name in names}
-    return Summary(
+    return FunctionSummary(
         tuple(names),
         rest,
         {name: line for name, line in needs.items() if name not in bound},
-        changes | (outer & reader.made.gives_perhaps) | _changed_through(reader.made, own),
+        changes | (outer & reader.made.possible_definitions) | _changed_through(reader.made, own),
         tuple(reader.made.calls),
         reader.made.aliases,
-        reader.made.gives_unknown,
+        reader.made.defines_unknown,
     )
 
 
-def _changed_through(made: Footprint, own: set[str]) -> set[str]:
+def _changed_through(made: DefUse, own: set[str]) -> set[str]:
     """Return what is changed through another name of the body (``w = model.w; w[0] = 1``)."""
     changed = made.changes & own
     reached: set[str] = set()

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from benchpool.cells import magics, shapes
+from benchpool.cells import expressions, magics
 
 _SAVING = frozenset(
     {"save_checkpoint", "save_pretrained", "save_weights", "save_state", "save_model"}
@@ -19,25 +19,27 @@ _SAVING_OF = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class CheckpointFinding:
     """Whether saving was found, and what that means for a pause, as a sentence."""
 
     found: bool
     text: str
 
 
-def look(sources: Iterable[str]) -> Seen:
+def detect(sources: Iterable[str]) -> CheckpointFinding:
     """Look for checkpoints in code.
 
-    >>> look(["with checkpoint.commit(3) as folder: pass"]).found
+    >>> detect(["with checkpoint.commit(3) as folder: pass"]).found
     True
-    >>> look(["x = 1"]).text
+    >>> detect(["x = 1"]).text
     'no checkpoint seen: starts again from the beginning when paused'
     """
     others: list[str] = []
     for chain in _calls(sources):
         if chain[-2:] == ("checkpoint", "commit") or chain == ("commit",):
-            return Seen(True, "found: checkpoint.commit → goes on from there when paused")
+            return CheckpointFinding(
+                True, "found: checkpoint.commit → goes on from there when paused"
+            )
         if chain[-1] in _SAVING or chain[-2:] in _SAVING_OF:
             others.append(".".join(chain))
     if others:
@@ -45,8 +47,10 @@ def look(sources: Iterable[str]) -> Seen:
             f"found: {others[0]} → goes on when paused only if the code loads it again from "
             "BENCHPOOL_CHECKPOINT_DIR"
         )
-        return Seen(True, text)
-    return Seen(False, "no checkpoint seen: starts again from the beginning when paused")
+        return CheckpointFinding(True, text)
+    return CheckpointFinding(
+        False, "no checkpoint seen: starts again from the beginning when paused"
+    )
 
 
 def _calls(sources: Iterable[str]) -> Iterable[tuple[str, ...]]:
@@ -54,6 +58,6 @@ def _calls(sources: Iterable[str]) -> Iterable[tuple[str, ...]]:
         tree = magics.read(source).tree
         for node in ast.walk(tree) if tree is not None else ():
             if isinstance(node, ast.Call):
-                chain = shapes.chain_of(node.func)
+                chain = expressions.chain_of(node.func)
                 if chain:
                     yield chain

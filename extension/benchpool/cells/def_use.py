@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from benchpool.cells.shapes import Chain
+from benchpool.cells.expressions import Chain
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,43 +18,43 @@ class Called:
 
 
 @dataclass(slots=True)
-class Summary:
-    """What calling a function of the notebook needs and changes.
+class FunctionSummary:
+    """What calling a function of the notebook uses and changes.
 
     Attributes:
         parameters: Names in order, without ``self``; ``rest`` takes all further arguments.
-        needs: Names from outside, with the line of their use.
+        uses: Names from outside, with the line of their use.
         changes: Parameters and outer names that the body changes by itself.
         calls: The calls in it, whose changes come on top.
         aliases: Pairs of its names that may be the same object.
-        gives_unknown: How it may define names that cannot be seen (``exec()``).
+        defines_unknown: How it may define names that cannot be seen (``exec()``).
     """
 
     parameters: tuple[str, ...]
     rest: str | None
-    needs: dict[str, int]
+    uses: dict[str, int]
     changes: set[str]
     calls: tuple[Called, ...]
     aliases: set[tuple[str, str]]
-    gives_unknown: str | None = None
+    defines_unknown: str | None = None
 
 
 @dataclass(slots=True)
-class Footprint:
-    """What a cell needs, gives and changes; lines count from 1 in the cell."""
+class DefUse:
+    """What a cell uses, defines and changes; lines count from 1 in the cell."""
 
-    needs: dict[str, int] = field(default_factory=dict)
-    gives: set[str] = field(default_factory=set)
-    may_give: set[str] = field(default_factory=set)
+    uses: dict[str, int] = field(default_factory=dict)
+    defines: set[str] = field(default_factory=set)
+    may_define: set[str] = field(default_factory=set)
     imports: dict[str, str] = field(default_factory=dict)
     changes: set[str] = field(default_factory=set)
     calls: list[Called] = field(default_factory=list)
     aliases: set[tuple[str, str]] = field(default_factory=set)
-    functions: dict[str, list[Summary]] = field(default_factory=dict)
+    functions: dict[str, list[FunctionSummary]] = field(default_factory=dict)
     ambient: dict[str, int] = field(default_factory=dict)
-    gives_unknown: str | None = None
+    defines_unknown: str | None = None
     bound_at: dict[str, frozenset[str]] = field(default_factory=dict)
-    """What is surely bound when a name is first read; for what calling it needs by then."""
+    """What is surely bound when a name is first read; for what calling it uses by then."""
 
     forgiven: set[str] = field(default_factory=set)
     """Names whose absence it expects (``except NameError``)."""
@@ -63,6 +63,6 @@ class Footprint:
     """The line where it asks for input."""
 
     @property
-    def gives_perhaps(self) -> set[str]:
+    def possible_definitions(self) -> set[str]:
         """All names that it may bind."""
-        return self.gives | self.may_give
+        return self.defines | self.may_define
