@@ -11,11 +11,12 @@ import tempfile
 import time
 from pathlib import Path
 
+import checkout  # noqa: F401
 from playwright.sync_api import expect
 from tables import Figure, show
 
-from benchpool_scheduler.testing.people import Person, screen
-from benchpool_scheduler.testing.workstation import start
+from benchpool_support.people import Person, screen
+from benchpool_support.workstation import start
 
 CONFIGURATION = """\
 version: 1

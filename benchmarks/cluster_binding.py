@@ -24,6 +24,7 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+import checkout  # noqa: F401
 import msgspec
 from large_cluster import (
     GPUS,
@@ -35,6 +36,7 @@ from large_cluster import (
 )
 from tables import Figure, show
 
+from benchpool_cluster.control_plane import ControlPlane
 from benchpool_scheduler.contract import kubernetes as names
 from benchpool_scheduler.core import plan
 from benchpool_scheduler.core.model import (
@@ -51,11 +53,7 @@ from benchpool_scheduler.core.model import (
 from benchpool_scheduler.kube import Connection, NotFound, connect, kinds
 from benchpool_scheduler.runtime import Device
 from benchpool_scheduler.runtime.kubernetes import KubernetesRuntime
-from benchpool_scheduler.testing.pods import KWOK, settings_for
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "cluster"))
-
-from benchpool_cluster.control_plane import ControlPlane
+from benchpool_support.pods import KWOK, settings_for
 
 SPACE = "jobs"
 

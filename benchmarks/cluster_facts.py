@@ -27,10 +27,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import checkout  # noqa: F401
 import msgspec
 from large_cluster import Spending, large_cluster
 from tables import Figure, show
 
+from benchpool_cluster.control_plane import ControlPlane
 from benchpool_scheduler.configuration import load
 from benchpool_scheduler.contract import CommandEntry, JobSubmission
 from benchpool_scheduler.core.states import JobState
@@ -47,11 +49,7 @@ from benchpool_scheduler.service.identifiers import new_job_id
 from benchpool_scheduler.store.kubernetes import FsspecObjects, KubernetesStore
 from benchpool_scheduler.store.kubernetes.identifiers import id_of
 from benchpool_scheduler.store.records import AddJob, JobRecord
-from benchpool_scheduler.testing import kubernetes
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "cluster"))
-
-from benchpool_cluster.control_plane import ControlPlane
+from benchpool_support import kubernetes
 
 JOBS = TRAINING_JOBS.kind
 PROJECTS, USERS = 100, 500

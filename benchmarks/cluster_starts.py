@@ -30,15 +30,21 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+import checkout  # noqa: F401
 import httpx
 from tables import Figure, show
 
+from benchpool_cluster import releases, sharing
+from benchpool_cluster.access import Access
+from benchpool_cluster.cluster import Cluster
+from benchpool_cluster.images import BASE
+from benchpool_cluster.sites import Site
 from benchpool_scheduler.contract import CommandEntry, JobSubmission
 from benchpool_scheduler.contract.kubernetes import JOB
 from benchpool_scheduler.kube import connect
 from benchpool_scheduler.resources.pools import NODE_POOLS, POOL_SETTINGS, PROJECTS
-from benchpool_scheduler.testing import kubernetes
-from benchpool_scheduler.testing.kube_hub import (
+from benchpool_support import kubernetes
+from benchpool_support.kube_hub import (
     ADMIN_TOKEN,
     SERVICE_TOKEN,
     KubeHub,
@@ -46,16 +52,8 @@ from benchpool_scheduler.testing.kube_hub import (
     free_port,
     running,
 )
-from benchpool_scheduler.testing.replicas import Site as Schedulers
-from benchpool_scheduler.testing.replicas import until
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "cluster"))
-
-from benchpool_cluster import releases, sharing
-from benchpool_cluster.access import Access
-from benchpool_cluster.cluster import Cluster
-from benchpool_cluster.images import BASE
-from benchpool_cluster.sites import Site
+from benchpool_support.replicas import Site as Schedulers
+from benchpool_support.replicas import until
 
 CONFIGURATION = """\
 version: 1

@@ -31,6 +31,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import checkout  # noqa: F401
 from large_cluster import (
     GPUS,
     Spending,
@@ -43,15 +44,12 @@ from large_cluster import (
 )
 from tables import Figure, show
 
+from benchpool_cluster.control_plane import ControlPlane
 from benchpool_scheduler.contract import kubernetes as names
 from benchpool_scheduler.kube import Connection, connect, kinds
 from benchpool_scheduler.resources.jobs import TRAINING_JOBS
-from benchpool_scheduler.testing import kubernetes
-from benchpool_scheduler.testing.replicas import Replica, Site, small_hub
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "cluster"))
-
-from benchpool_cluster.control_plane import ControlPlane
+from benchpool_support import kubernetes
+from benchpool_support.replicas import Replica, Site, small_hub
 
 JOBS = TRAINING_JOBS.kind
 SPACE = "jobs"

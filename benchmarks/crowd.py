@@ -15,6 +15,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Iterator, Sequence
 from pathlib import Path
 
+import checkout  # noqa: F401
 import msgspec
 from tornado.httpserver import HTTPServer
 from tornado.netutil import bind_sockets
@@ -49,7 +50,7 @@ from benchpool_scheduler.store.records import (
     WorkerRecord,
 )
 from benchpool_scheduler.store.sqlite import SqliteStore
-from benchpool_scheduler.testing.serving import TokenIdentity
+from benchpool_support.serving import TokenIdentity
 
 TEAMS = tuple(f"team{number}" for number in range(20))
 PEOPLE = tuple(f"{team}-{number}" for team in TEAMS for number in range(5))

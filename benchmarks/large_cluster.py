@@ -21,16 +21,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import checkout  # noqa: F401
 import msgspec
 from tables import Figure
-
-from benchpool_scheduler.kube import Connection, Kind, KubeUnavailable, kinds
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "cluster"))
 
 from benchpool_cluster import build, kwok_nodes
 from benchpool_cluster.control_plane import ControlPlane, Timing, flags
 from benchpool_cluster.processes import Processes
+from benchpool_scheduler.kube import Connection, Kind, KubeUnavailable, kinds
 
 ROOT = Path(__file__).resolve().parents[1]
 GPUS = 8

@@ -19,12 +19,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import checkout  # noqa: F401
 import httpx
 from tables import Figure, show
 
-from benchpool_scheduler.testing.workstation import RunningWorkstation, start
 from benchpool_scheduler.workstation import facts, proxy, state
 from benchpool_scheduler.workstation.hub_api import POLL_S
+from benchpool_support.workstation import RunningWorkstation, start
 
 TOKEN = "only-for-this-measurement"
 PLAIN = """\

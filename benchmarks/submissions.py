@@ -16,11 +16,12 @@ from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
 
+import checkout  # noqa: F401
 from tables import Figure, show
 
 from benchpool_scheduler.client import AsyncClient, Credentials
 from benchpool_scheduler.contract import CommandEntry, JobSubmission
-from benchpool_scheduler.testing.workstation import start
+from benchpool_support.workstation import start
 
 CONFIGURATION = """\
 version: 1

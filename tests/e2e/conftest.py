@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser
 
-from benchpool_scheduler.testing import windows
-from benchpool_scheduler.testing.people import Person
-from benchpool_scheduler.testing.windows import browser as browser
-from benchpool_scheduler.testing.windows import (
+from benchpool_support import windows
+from benchpool_support.people import Person
+from benchpool_support.windows import browser as browser
+from benchpool_support.windows import (
     pytest_runtest_makereport as pytest_runtest_makereport,
 )
-from benchpool_scheduler.testing.workstation import RunningWorkstation, start
+from benchpool_support.workstation import RunningWorkstation, start
 
 CONFIGURATION = """\
 version: 1

@@ -12,8 +12,8 @@ import pytest
 from nbformat import v4, writes
 from playwright.sync_api import expect
 
-from benchpool_scheduler.testing.people import PATIENCE_MS, Person
-from benchpool_scheduler.testing.workstation import RunningWorkstation
+from benchpool_support.people import PATIENCE_MS, Person
+from benchpool_support.workstation import RunningWorkstation
 
 pytestmark = pytest.mark.e2e
 

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-from benchpool_scheduler.testing import small_network
-from benchpool_scheduler.testing.people import PATIENCE_MS, Person
-from benchpool_scheduler.testing.workstation import RunningWorkstation
+from benchpool_support import small_network
+from benchpool_support.people import PATIENCE_MS, Person
+from benchpool_support.workstation import RunningWorkstation
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 

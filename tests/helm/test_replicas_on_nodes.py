@@ -11,7 +11,7 @@ from helm_python import HelmError
 from benchpool_cluster import chart
 from benchpool_cluster.chart import Rendered, Site
 from benchpool_cluster.processes import until
-from benchpool_scheduler.testing.pods import KWOK
+from benchpool_support.pods import KWOK
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"

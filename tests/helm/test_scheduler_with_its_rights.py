@@ -12,8 +12,8 @@ from benchpool_cluster.chart import Site
 from benchpool_scheduler.contract import CommandEntry, JobSubmission, State
 from benchpool_scheduler.contract import kubernetes as names
 from benchpool_scheduler.errors import Refused
-from benchpool_scheduler.testing import replicas
-from benchpool_scheduler.testing.replicas import Replica, until
+from benchpool_support import replicas
+from benchpool_support.replicas import Replica, until
 
 pytestmark = pytest.mark.kubernetes
 

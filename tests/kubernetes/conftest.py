@@ -16,8 +16,8 @@ from benchpool_cluster.control_plane import ControlPlane
 from benchpool_cluster.fixtures import control_plane as control_plane
 from benchpool_scheduler.kube import connect
 from benchpool_scheduler.resources.pools import NODE_POOLS, POOL_SETTINGS, PROJECTS
-from benchpool_scheduler.testing import kubernetes
-from benchpool_scheduler.testing.replicas import Site, small_hub
+from benchpool_support import kubernetes
+from benchpool_support.replicas import Site, small_hub
 
 NUMBERS = itertools.count(1)
 STAGES = Path(__file__).parents[1] / "scheduler/runtime/kubernetes/kwok_stages.yaml"

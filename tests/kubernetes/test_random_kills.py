@@ -32,9 +32,9 @@ from benchpool_cluster.kills import ENDED, Outcome, storm
 from benchpool_cluster.placements import Record
 from benchpool_scheduler.client import Client, Credentials
 from benchpool_scheduler.contract import CommandEntry, JobSubmission
-from benchpool_scheduler.testing.balanced import balanced
-from benchpool_scheduler.testing.forked import Forks
-from benchpool_scheduler.testing.kube_hub import (
+from benchpool_support.balanced import balanced
+from benchpool_support.forked import Forks
+from benchpool_support.kube_hub import (
     ADMIN_TOKEN,
     SERVICE_TOKEN,
     KubeHub,
@@ -42,8 +42,8 @@ from benchpool_scheduler.testing.kube_hub import (
     python_with_hub,
     running,
 )
-from benchpool_scheduler.testing.replicas import PREFIX, Replica, Site, until
-from benchpool_scheduler.testing.senders import Sender
+from benchpool_support.replicas import PREFIX, Replica, Site, until
+from benchpool_support.senders import Sender
 
 KILLS = int(os.environ.get("BENCHPOOL_KILLS", "6"))
 SEED = int(os.environ.get("BENCHPOOL_SEED", "5"))

@@ -10,7 +10,7 @@ import pytest
 from benchpool_cluster.access import Access
 from benchpool_scheduler.contract import CommandEntry, JobSubmission, LeaseRequest, State
 from benchpool_scheduler.errors import Refused
-from benchpool_scheduler.testing.replicas import Person, Replica, Site, small_hub, until
+from benchpool_support.replicas import Person, Replica, Site, small_hub, until
 
 pytestmark = pytest.mark.kubernetes
 

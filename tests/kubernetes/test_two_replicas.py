@@ -13,7 +13,7 @@ from benchpool_cluster.access import Access
 from benchpool_cluster.control_plane import ControlPlane
 from benchpool_scheduler.contract import CommandEntry, JobSubmission, State
 from benchpool_scheduler.errors import BenchpoolError
-from benchpool_scheduler.testing.replicas import Replica, Site, until
+from benchpool_support.replicas import Replica, Site, until
 
 pytestmark = pytest.mark.kubernetes
 

@@ -1,13 +1,14 @@
 """Install the built wheel into an empty environment and show that it is whole.
 
 Usage: ``python tests/packaging/prove_wheel.py DIST``. Exits 1 with a sentence when the front end,
-the server extension's switch or the Hub's configuration is missing, or JupyterLab does not list
-the extension as enabled.
+the server extension's switch or the Hub's configuration is missing, when there is more in the wheel
+than the product, or JupyterLab does not list the extension as enabled.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -23,16 +24,28 @@ NEEDED = (
     "data/etc/jupyter/jupyter_server_config.d/benchpool.json",
     "data/share/benchpool/hub_config/local.py",
 )
+FOR_TESTS = re.compile(
+    r"^\s*(from|import) (benchpool_support|pytest|hypothesis|playwright)\b", re.MULTILINE
+)
+"""What only scaffolding of tests imports."""
+PRODUCT = ("benchpool/", "benchpool_scheduler/", "benchpool_spawner/", "benchpool-")
+"""Everything in the wheel lies below one of these; what only tests need lies nowhere in it."""
 
 
 def missing_parts(wheel: Path) -> list[str]:
     """Return what the wheel lacks, by name."""
-    names = zipfile.ZipFile(wheel).namelist()
+    archive = zipfile.ZipFile(wheel)
+    names = archive.namelist()
     lacking = [part for part in NEEDED if not any(name.endswith(part) for name in names)]
     if not any("static/remoteEntry" in name for name in names):
         lacking.append("the front end's remote entry")
     if any(name.startswith("benchpool/labextension/") for name in names):
         lacking.append("tidiness: the front end is in the package as well")
+    more = sorted({name for name in names if not any(name.startswith(part) for part in PRODUCT)})
+    lacking += [f"tidiness: {name} is no part of the product" for name in more]
+    modules = [name for name in names if name.endswith(".py")]
+    scaffolding = [name for name in modules if FOR_TESTS.search(archive.read(name).decode())]
+    lacking += [f"tidiness: {name} is for tests" for name in scaffolding]
     return lacking
 
 
@@ -70,7 +83,7 @@ def main(dist: Path) -> int:
     if "enabled" not in line or "OK" not in line:
         print(f"JupyterLab does not list the extension as enabled:\n{listing}", file=sys.stderr)
         return 1
-    print(f"{wheel.name}: whole; JupyterLab lists {line.strip()}")
+    print(f"{wheel.name}: whole, and no test scaffolding in it; JupyterLab lists {line.strip()}")
     return 0
 
 

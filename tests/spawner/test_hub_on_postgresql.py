@@ -18,8 +18,8 @@ import pytest
 
 from benchpool_cluster import chart
 from benchpool_cluster.processes import until
-from benchpool_scheduler.testing.kube_hub import Notebooks, free_port
 from benchpool_scheduler.workstation import proxy
+from benchpool_support.kube_hub import Notebooks, free_port
 
 ROOT = Path(__file__).parents[2]
 SERVERS = sorted(Path("/usr/lib/postgresql").glob("*/bin"))

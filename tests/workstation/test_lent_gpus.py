@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from benchpool_scheduler.testing.workstation import RunningWorkstation, start
+from benchpool_support.workstation import RunningWorkstation, start
 
 CONFIGURATION = """\
 version: 1

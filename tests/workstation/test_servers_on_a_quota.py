@@ -13,7 +13,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from benchpool_scheduler.testing.workstation import RunningWorkstation
+from benchpool_support.workstation import RunningWorkstation
 
 ACCEPTED = (201, 202)
 

@@ -13,14 +13,14 @@ from typing import Any
 import httpx
 import pytest
 
-from benchpool_scheduler.testing.workstation import (
+from benchpool_scheduler.workstation import processes
+from benchpool_scheduler.workstation.options import account
+from benchpool_support.workstation import (
     COMMAND,
     DidNotStart,
     RunningWorkstation,
     start,
 )
-from benchpool_scheduler.workstation import processes
-from benchpool_scheduler.workstation.options import account
 
 READY_KEYS = {"event", "url", "login_url", "hub_api", "scheduler_api", "admin_token", "state",
               "gpus", "self_test", "seconds"}  # fmt: skip

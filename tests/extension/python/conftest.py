@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from benchpool import handles
-from benchpool_scheduler.testing.serving import Served, served
+from benchpool_support.serving import Served, served
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ from jupyter_client.manager import start_new_kernel
 from benchpool.magic import cells_of, read_options
 from benchpool_scheduler.contract import JobSubmission, NotebookEntry, State
 from benchpool_scheduler.errors import InvalidInput
-from benchpool_scheduler.testing.serving import Served
+from benchpool_support.serving import Served
 
 
 class Session:

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from benchpool_scheduler.service import Caller
-from benchpool_scheduler.testing.notebook_server import NotebookServer, notebook_server
-from benchpool_scheduler.testing.serving import Served, served
+from benchpool_support.notebook_server import NotebookServer, notebook_server
+from benchpool_support.serving import Served, served
 
 SECRET = "servers-own-token-0123456789"
 

@@ -16,8 +16,8 @@ import pytest
 
 from benchpool.server import handlers
 from benchpool_scheduler.contract import State
-from benchpool_scheduler.testing.notebook_server import TOKEN, NotebookServer
-from benchpool_scheduler.testing.serving import Served
+from benchpool_support.notebook_server import TOKEN, NotebookServer
+from benchpool_support.serving import Served
 
 CELLS = ["import os", "x = 20", "unused = 1", "print(x + 1, os.getcwd())\nopen('made', 'w')", "y"]
 

@@ -19,9 +19,9 @@ from benchpool_cluster.fixtures import cluster as cluster
 from benchpool_cluster.fixtures import cluster_use as cluster_use
 from benchpool_cluster.releases import Release
 from benchpool_cluster.sites import Site
-from benchpool_scheduler.testing import windows
-from benchpool_scheduler.testing.people import Person, screen
-from benchpool_scheduler.testing.windows import (
+from benchpool_support import windows
+from benchpool_support.people import Person, screen
+from benchpool_support.windows import (
     pytest_runtest_makereport as pytest_runtest_makereport,
 )
 

@@ -22,7 +22,7 @@ from benchpool_cluster.processes import NotReady, until
 from benchpool_cluster.sites import Site, lives, state_of
 from benchpool_cluster.witness import Object
 from benchpool_scheduler.contract import CommandEntry, JobSubmission
-from benchpool_scheduler.testing.senders import Sender
+from benchpool_support.senders import Sender
 
 KILLS = int(os.environ.get("BENCHPOOL_KILLS_OF_PODS", "4"))
 SEED = int(os.environ.get("BENCHPOOL_SEED", "5"))

@@ -15,8 +15,8 @@ from playwright.sync_api import Locator, expect
 from benchpool_cluster.sites import Site, gpus_of, lives, state_of
 from benchpool_cluster.witness import Object, Witness, witness
 from benchpool_scheduler.contract import kubernetes as names
-from benchpool_scheduler.testing import small_network
-from benchpool_scheduler.testing.people import PATIENCE_MS, Person
+from benchpool_support import small_network
+from benchpool_support.people import PATIENCE_MS, Person
 
 pytestmark = [pytest.mark.kubernetes, pytest.mark.e2e, pytest.mark.timeout(2400)]
 

@@ -17,7 +17,7 @@ from benchpool_scheduler.api.logs import PIECE
 from benchpool_scheduler.client.streams import Parser, ServerEvent
 from benchpool_scheduler.contract import CommandEntry, Job, JobSubmission, LogText, State
 from benchpool_scheduler.errors import NotFound, TooMany
-from benchpool_scheduler.testing.serving import Served, served
+from benchpool_support.serving import Served, served
 
 PRINTER = "for i in range(20000): print(f'line {i} äöü€😀', flush=i % 1000 == 0)"
 """More than the server sends at once, so that its pieces end inside of characters."""

@@ -11,8 +11,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from benchpool_scheduler.testing.workstation import RunningWorkstation, start
 from benchpool_scheduler.workstation import login_keys
+from benchpool_support.workstation import RunningWorkstation, start
 
 CONFIGURATION = """\
 version: 1

@@ -10,7 +10,7 @@ import pytest
 
 from benchpool_scheduler.contract import CommandEntry, Job, JobSubmission, State
 from benchpool_scheduler.errors import NotFound, Refused
-from benchpool_scheduler.testing.serving import Served
+from benchpool_support.serving import Served
 
 
 def command(program: str, **rest: object) -> JobSubmission:

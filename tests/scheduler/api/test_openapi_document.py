@@ -13,7 +13,7 @@ from openapi_spec_validator import validate
 
 from benchpool_scheduler.api import openapi
 from benchpool_scheduler.contract import CommandEntry, JobSubmission, LeaseRequest
-from benchpool_scheduler.testing.serving import CONFIGURATION, Served
+from benchpool_support.serving import CONFIGURATION, Served
 
 
 def test_the_document_is_valid() -> None:

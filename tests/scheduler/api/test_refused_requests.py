@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from benchpool_scheduler.contract import ErrorAnswer, ErrorBody
-from benchpool_scheduler.testing.serving import Served
+from benchpool_support.serving import Served
 
 HTTP = httpx.Client(verify=False, timeout=30)  # noqa: S501 (plain HTTP)
 ENTRY = b'"entry": {"kind": "command", "argv": ["true"]}'

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
-from benchpool_scheduler.testing.serving import Served
+from benchpool_support.serving import Served
 
 CONTENT = b"0123456789" * 100_000
 SHA256 = hashlib.sha256(CONTENT).hexdigest()

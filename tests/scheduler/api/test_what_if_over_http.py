@@ -19,7 +19,7 @@ from benchpool_scheduler.contract import (
 )
 from benchpool_scheduler.core import whatif
 from benchpool_scheduler.errors import Forbidden, InvalidInput, TooMany
-from benchpool_scheduler.testing.serving import CONFIGURATION, Served
+from benchpool_support.serving import CONFIGURATION, Served
 
 SWAPPED = CONFIGURATION.replace("vision, quota: 2", "vision, quota: 0").replace(
     "speech, quota: 2", "speech, quota: 4"

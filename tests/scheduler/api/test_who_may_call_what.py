@@ -14,7 +14,7 @@ import httpx
 import pytest
 
 from benchpool_scheduler.contract import CommandEntry, JobSubmission, LeaseRequest
-from benchpool_scheduler.testing.serving import CONFIGURATION, Served, served
+from benchpool_support.serving import CONFIGURATION, Served, served
 
 CALLERS = ("nobody", "susan", "joe", "jemma", "root", "hub")
 """Nobody; the owner; another user; a lead of her project; an administrator; the Hub's service."""

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from benchpool_scheduler import cli
-from benchpool_scheduler.testing.serving import Served, served
+from benchpool_support.serving import Served, served
 
 
 @dataclass(frozen=True)

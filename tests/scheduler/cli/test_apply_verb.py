@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from benchpool_scheduler.contract import State
-from benchpool_scheduler.testing.serving import Served
+from benchpool_support.serving import Served
 
 Benchpool = Callable[..., Any]
 

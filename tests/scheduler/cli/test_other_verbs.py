@@ -11,7 +11,7 @@ import pytest
 
 from benchpool_scheduler import cli
 from benchpool_scheduler.contract import LeaseRequest, LineRequest
-from benchpool_scheduler.testing.serving import CONFIGURATION, Served
+from benchpool_support.serving import CONFIGURATION, Served
 
 Benchpool = Callable[..., Any]
 

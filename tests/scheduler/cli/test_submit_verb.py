@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from benchpool_scheduler.testing.serving import Served
+from benchpool_support.serving import Served
 
 Benchpool = Callable[..., Any]
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from benchpool_scheduler.testing.serving import CONFIGURATION, Served
+from benchpool_support.serving import CONFIGURATION, Served
 
 Benchpool = Callable[..., Any]
 

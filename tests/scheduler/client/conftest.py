@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from benchpool_scheduler.testing.serving import Served, served
+from benchpool_support.serving import Served, served
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ from benchpool_scheduler.errors import (
     ServerFault,
     Unavailable,
 )
-from benchpool_scheduler.testing.serving import Served, served
+from benchpool_support.serving import Served, served
 
 
 def run(program: str) -> JobSubmission:

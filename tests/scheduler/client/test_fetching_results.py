@@ -12,8 +12,8 @@ import pytest
 from benchpool_scheduler.client import AsyncClient, results
 from benchpool_scheduler.contract import CommandEntry, JobSubmission
 from benchpool_scheduler.errors import InvalidInput, NotFound
-from benchpool_scheduler.testing.scripted import ScriptedRuntime, devices
-from benchpool_scheduler.testing.serving import Served, served
+from benchpool_support.scripted import ScriptedRuntime, devices
+from benchpool_support.serving import Served, served
 
 LARGE = bytes(range(256)) * 60_000  # more than one part
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from benchpool_scheduler.client.snapshot import Limits, Snapshot, take, upload
 from benchpool_scheduler.errors import InvalidInput, TooLarge
-from benchpool_scheduler.testing.serving import Served
+from benchpool_support.serving import Served
 
 
 def lay(root: Path, files: dict[str, str]) -> None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from benchpool_scheduler.core.model import Preempt, Snapshot, Start
 from benchpool_scheduler.core.plan import decide
-from benchpool_scheduler.testing.boxes import box, project, queued, running
+from benchpool_support.boxes import box, project, queued, running
 
 
 def keeping(pool: Snapshot, kept: int) -> Snapshot:

@@ -15,18 +15,18 @@ from hypothesis import HealthCheck, given, note, settings
 
 from benchpool_scheduler.core.model import GpuId, Snapshot
 from benchpool_scheduler.core.plan import decide
-from benchpool_scheduler.testing.plans import movers, preempts, starts
-from benchpool_scheduler.testing.reference.claims import (
+from benchpool_support.plans import movers, preempts, starts
+from benchpool_support.reference.claims import (
     Victims,
     answers,
     lost_gpu_s,
     pieces,
     taken,
 )
-from benchpool_scheduler.testing.reference.holdings import job_named
-from benchpool_scheduler.testing.reference.places import startable
-from benchpool_scheduler.testing.tiny_claims import CLAIM, tiny_claims
-from benchpool_scheduler.testing.written import as_case
+from benchpool_support.reference.holdings import job_named
+from benchpool_support.reference.places import startable
+from benchpool_support.tiny_claims import CLAIM, tiny_claims
+from benchpool_support.written import as_case
 
 MOST_PIECES = 8
 """Pools in which more could be taken are left out: every set of pieces is tried."""

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from benchpool_scheduler.core.model import Job, JobId, Snapshot, Start
 from benchpool_scheduler.core.plan import decide
 from benchpool_scheduler.core.preview import preview
-from benchpool_scheduler.testing.boxes import box, project, queued, running
-from benchpool_scheduler.testing.snapshots import snapshots
+from benchpool_support.boxes import box, project, queued, running
+from benchpool_support.snapshots import snapshots
 
 TRIO = [project("susan", 2), project("joe", 2), project("jemma", 2)]
 

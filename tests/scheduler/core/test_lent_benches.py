@@ -20,10 +20,10 @@ from benchpool_scheduler.core.model import (
 )
 from benchpool_scheduler.core.plan import decide
 from benchpool_scheduler.simulation.passes import after
-from benchpool_scheduler.testing.boxes import box, leaving, node, pool_of, project, queued, running
-from benchpool_scheduler.testing.leaving import gone, under_way
-from benchpool_scheduler.testing.plans import at_rest
-from benchpool_scheduler.testing.snapshots import busy_snapshots
+from benchpool_support.boxes import box, leaving, node, pool_of, project, queued, running
+from benchpool_support.leaving import gone, under_way
+from benchpool_support.plans import at_rest
+from benchpool_support.snapshots import busy_snapshots
 
 many = settings(max_examples=150, suppress_health_check=list(HealthCheck))
 LAB = project("a", 1, weight=1)

@@ -15,8 +15,8 @@ from benchpool_scheduler.core.effects import after
 from benchpool_scheduler.core.model import Activity, JobId, Policy, Preempt, Snapshot, Start
 from benchpool_scheduler.core.plan import decide, decide_on
 from benchpool_scheduler.core.shares import Claim, divide
-from benchpool_scheduler.testing.boxes import box, project, queued, running
-from benchpool_scheduler.testing.snapshots import busy_snapshots
+from benchpool_support.boxes import box, project, queued, running
+from benchpool_support.snapshots import busy_snapshots
 
 LONG_S = Policy().long_run_s
 DELAY_S = Policy().claim_delay_s

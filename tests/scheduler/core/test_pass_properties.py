@@ -11,18 +11,18 @@ from hypothesis import strategies as st
 from benchpool_scheduler.core.model import Activity, Job, JobId, Snapshot
 from benchpool_scheduler.core.plan import decide
 from benchpool_scheduler.simulation.passes import after
-from benchpool_scheduler.testing.leaving import gone, under_way
-from benchpool_scheduler.testing.plans import at_rest, lost, movers, preempts, starts
-from benchpool_scheduler.testing.reference.holdings import (
+from benchpool_support.leaving import gone, under_way
+from benchpool_support.plans import at_rest, lost, movers, preempts, starts
+from benchpool_support.reference.holdings import (
     booked,
     bounds,
     job_named,
     need,
     occupied,
 )
-from benchpool_scheduler.testing.reference.places import domain, startable
-from benchpool_scheduler.testing.snapshots import busy_snapshots
-from benchpool_scheduler.testing.wide_snapshots import snapshots_under_way, wide_snapshots
+from benchpool_support.reference.places import domain, startable
+from benchpool_support.snapshots import busy_snapshots
+from benchpool_support.wide_snapshots import snapshots_under_way, wide_snapshots
 
 pools = st.one_of(wide_snapshots(), busy_snapshots(elastic=True))
 any_moment = st.one_of(wide_snapshots(), snapshots_under_way(), busy_snapshots(elastic=True))

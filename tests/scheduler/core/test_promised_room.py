@@ -14,7 +14,7 @@ from benchpool_scheduler.core.model import (
     Start,
 )
 from benchpool_scheduler.core.plan import decide
-from benchpool_scheduler.testing.boxes import box, project, queued, running
+from benchpool_support.boxes import box, project, queued, running
 
 
 def claim() -> Snapshot:

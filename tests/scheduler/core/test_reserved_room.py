@@ -25,7 +25,7 @@ from benchpool_scheduler.core.model import (
 )
 from benchpool_scheduler.core.plan import decide, decide_on
 from benchpool_scheduler.simulation.passes import after
-from benchpool_scheduler.testing.snapshots import busy_snapshots, snapshots
+from benchpool_support.snapshots import busy_snapshots, snapshots
 
 many = settings(max_examples=200, suppress_health_check=list(HealthCheck))
 some = settings(max_examples=80, suppress_health_check=list(HealthCheck))

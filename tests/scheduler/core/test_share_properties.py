@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from benchpool_scheduler.core.model import Activity, Project, ProjectName, Snapshot
 from benchpool_scheduler.core.plan import decide
 from benchpool_scheduler.core.shares import Claim, divide
-from benchpool_scheduler.testing.reference import shares as reference
-from benchpool_scheduler.testing.reference.holdings import GPUS, children
-from benchpool_scheduler.testing.snapshots import busy_snapshots
-from benchpool_scheduler.testing.wide_snapshots import PLAIN, Breadth, wide_snapshots
+from benchpool_support.reference import shares as reference
+from benchpool_support.reference.holdings import GPUS, children
+from benchpool_support.snapshots import busy_snapshots
+from benchpool_support.wide_snapshots import PLAIN, Breadth, wide_snapshots
 
 with_a_past = wide_snapshots(replace(PLAIN, past=True), running=10)
 pools = st.one_of(wide_snapshots(Breadth(past=False)), busy_snapshots(elastic=True))
@@ -154,7 +154,7 @@ def test_a_project_that_asks_for_nothing_changes_nothing(
 
 def test_held_work_counts_as_demand_even_when_nothing_waits() -> None:
     """R6: who runs asks for what it runs."""
-    from benchpool_scheduler.testing.boxes import box, project, running
+    from benchpool_support.boxes import box, project, running
 
     pool = box(4, [project("a", 1, weight=1), project("b", 1, weight=1)], [running("r", "a", 3)])
     assert pool.jobs[0].activity is Activity.RUNNING

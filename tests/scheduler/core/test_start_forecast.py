@@ -26,7 +26,7 @@ from benchpool_scheduler.core.model import (
 from benchpool_scheduler.core.plan import decide
 from benchpool_scheduler.core.run_times import Expectation
 from benchpool_scheduler.simulation.passes import after
-from benchpool_scheduler.testing.snapshots import busy_snapshots, snapshots
+from benchpool_support.snapshots import busy_snapshots, snapshots
 
 some = settings(max_examples=60, suppress_health_check=list(HealthCheck))
 pools = st.one_of(snapshots(), busy_snapshots())

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from benchpool_scheduler.core.model import Activity, Job, Reason, ReasonCode, Snapshot
 from benchpool_scheduler.core.plan import decide
-from benchpool_scheduler.testing.plans import at_rest, preempts, starts
-from benchpool_scheduler.testing.reference.holdings import (
+from benchpool_support.plans import at_rest, preempts, starts
+from benchpool_support.reference.holdings import (
     GPUS,
     booked,
     bounds,
@@ -24,17 +24,17 @@ from benchpool_scheduler.testing.reference.holdings import (
     over_bounds,
     times,
 )
-from benchpool_scheduler.testing.reference.places import (
+from benchpool_support.reference.places import (
     Space,
     possible,
     room_for,
     spaces,
     startable,
 )
-from benchpool_scheduler.testing.reference.shares import fair_shares
-from benchpool_scheduler.testing.snapshots import busy_snapshots
-from benchpool_scheduler.testing.wide_snapshots import PLAIN, Breadth, wide_snapshots
-from benchpool_scheduler.testing.written import as_case
+from benchpool_support.reference.shares import fair_shares
+from benchpool_support.snapshots import busy_snapshots
+from benchpool_support.wide_snapshots import PLAIN, Breadth, wide_snapshots
+from benchpool_support.written import as_case
 
 quiet = Breadth(leaving=False, past=False)
 gpus_only = replace(quiet, resources=False)

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from benchpool_scheduler.core.model import Activity, Job, JobId, Plan, ProjectName, Snapshot
 from benchpool_scheduler.core.plan import decide
 from benchpool_scheduler.simulation.passes import after
-from benchpool_scheduler.testing.leaving import gone, places, under_way
-from benchpool_scheduler.testing.plans import lost, movers, preempts, starts
-from benchpool_scheduler.testing.reference.claims import protected
-from benchpool_scheduler.testing.reference.holdings import (
+from benchpool_support.leaving import gone, places, under_way
+from benchpool_support.plans import lost, movers, preempts, starts
+from benchpool_support.reference.claims import protected
+from benchpool_support.reference.holdings import (
     GPUS,
     Amounts,
     bounds,
@@ -27,10 +27,10 @@ from benchpool_scheduler.testing.reference.holdings import (
     plus,
     times,
 )
-from benchpool_scheduler.testing.reference.places import startable
-from benchpool_scheduler.testing.reference.shares import fair_shares
-from benchpool_scheduler.testing.snapshots import busy_snapshots
-from benchpool_scheduler.testing.wide_snapshots import Breadth, wide_snapshots
+from benchpool_support.reference.places import startable
+from benchpool_support.reference.shares import fair_shares
+from benchpool_support.snapshots import busy_snapshots
+from benchpool_support.wide_snapshots import Breadth, wide_snapshots
 
 pools = st.one_of(wide_snapshots(running=12, waiting=4), busy_snapshots(elastic=True))
 still_pools = st.one_of(

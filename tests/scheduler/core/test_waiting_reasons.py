@@ -12,8 +12,8 @@ from benchpool_scheduler.core.model import Policy, Reason, ReasonCode, Snapshot,
 from benchpool_scheduler.core.plan import decide
 from benchpool_scheduler.core.preview import could_ever_run
 from benchpool_scheduler.simulation.passes import after
-from benchpool_scheduler.testing.boxes import box, leaving, node, pool_of, project, queued, running
-from benchpool_scheduler.testing.snapshots import busy_snapshots, snapshots
+from benchpool_support.boxes import box, leaving, node, pool_of, project, queued, running
+from benchpool_support.snapshots import busy_snapshots, snapshots
 
 TRIO = [project("susan", 2), project("joe", 2), project("jemma", 2)]
 

@@ -23,7 +23,7 @@ from benchpool_scheduler.core.model import (
 )
 from benchpool_scheduler.core.whatif import Fate, JobChange, compare, settle
 from benchpool_scheduler.errors import InvalidInput
-from benchpool_scheduler.testing.snapshots import snapshots
+from benchpool_support.snapshots import snapshots
 
 SUSAN, JOE = ProjectName("susan"), ProjectName("joe")
 

@@ -11,7 +11,7 @@ from benchpool_cluster.access import Access
 from benchpool_cluster.fixtures import access as access
 from benchpool_cluster.fixtures import control_plane as control_plane
 from benchpool_scheduler.kube import Connection, connect
-from benchpool_scheduler.testing import kubernetes
+from benchpool_support import kubernetes
 
 
 @pytest.fixture(scope="session")

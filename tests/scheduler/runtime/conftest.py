@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from benchpool_scheduler.runtime.local import LocalRuntime, simulated
-from benchpool_scheduler.testing.workers import Listener, end_all_workers
+from benchpool_support.workers import Listener, end_all_workers
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from benchpool_scheduler.runtime import Device, DeviceState
 from benchpool_scheduler.runtime.local import LocalRuntime, NvmlSource, simulated
 from benchpool_scheduler.runtime.local.gpus import find_devices, started_by_us
 from benchpool_scheduler.runtime.local.machine import GpuLinks
-from benchpool_scheduler.testing.nvml import (
+from benchpool_support.nvml import (
     LOST,
     MISMATCH,
     NOT_SUPPORTED,
@@ -28,7 +28,7 @@ from benchpool_scheduler.testing.nvml import (
     ScriptedGpu,
     ScriptedLibrary,
 )
-from benchpool_scheduler.testing.workers import Listener, log_says, python_launch
+from benchpool_support.workers import Listener, log_says, python_launch
 
 A, B = ScriptedGpu("GPU-a"), ScriptedGpu("GPU-b", model="NVIDIA H200", memory_mib=143771)
 

@@ -19,7 +19,7 @@ import pytest
 from benchpool_scheduler.runtime import EndedBy, WorkerEnded, WorkerId, WorkerStarted
 from benchpool_scheduler.runtime.local import LocalRuntime, processes, simulated
 from benchpool_scheduler.runtime.local.supervisor import containment, records
-from benchpool_scheduler.testing.workers import (
+from benchpool_support.workers import (
     Listener,
     cancel,
     end_all_workers,
@@ -33,7 +33,7 @@ import asyncio, sys
 from pathlib import Path
 from benchpool_scheduler.runtime import WorkerId
 from benchpool_scheduler.runtime.local import LocalRuntime, simulated
-from benchpool_scheduler.testing.workers import Listener, log_says, python_launch
+from benchpool_support.workers import Listener, log_says, python_launch
 
 async def main(state, job, program, count):
     runtime = LocalRuntime(Path(state), simulated(4))
@@ -127,7 +127,7 @@ async def test_a_worker_of_an_earlier_scheduler_is_stopped_like_any_other(state:
 
 
 async def test_starting_a_worker_that_an_earlier_scheduler_started_finds_it(state: Path) -> None:
-    from benchpool_scheduler.testing.workers import python_launch
+    from benchpool_support.workers import python_launch
 
     (worker,) = await run_and_kill_a_scheduler(
         state, worker_id().job, "print('up'); import time; time.sleep(600)"
@@ -246,7 +246,7 @@ import asyncio, sys
 from pathlib import Path
 from benchpool_scheduler.runtime import WorkerId
 from benchpool_scheduler.runtime.local import LocalRuntime, simulated
-from benchpool_scheduler.testing.workers import python_launch
+from benchpool_support.workers import python_launch
 
 async def main(state, job, program, count):
     runtime = LocalRuntime(Path(state), simulated(4))

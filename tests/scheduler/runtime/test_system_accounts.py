@@ -16,7 +16,7 @@ import pytest
 from benchpool_scheduler.runtime import EndedBy, SnapshotEntry
 from benchpool_scheduler.runtime.local import LocalRuntime, simulated
 from benchpool_scheduler.runtime.local.supervisor import child
-from benchpool_scheduler.testing.workers import Listener, log_says, pause, python_launch, whole_log
+from benchpool_support.workers import Listener, log_says, pause, python_launch, whole_log
 
 ACCOUNT = "nobody"
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root may become another account")

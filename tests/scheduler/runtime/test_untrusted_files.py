@@ -20,7 +20,7 @@ from benchpool_scheduler.runtime.local.progress import (
     read_progress,
 )
 from benchpool_scheduler.runtime.local.supervisor import records
-from benchpool_scheduler.testing.workers import Listener, cancel, log_says, pause, python_launch
+from benchpool_support.workers import Listener, cancel, log_says, pause, python_launch
 
 
 def say(folder: Path, text: str | bytes) -> Path:

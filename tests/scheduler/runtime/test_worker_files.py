@@ -11,7 +11,7 @@ import pytest
 from benchpool_scheduler.runtime import EndedBy, SnapshotEntry
 from benchpool_scheduler.runtime.local import LocalRuntime
 from benchpool_scheduler.runtime.local.supervisor import results, snapshot
-from benchpool_scheduler.testing.workers import (
+from benchpool_support.workers import (
     Listener,
     cancel,
     log_says,

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from benchpool_scheduler.runtime import WorkerId
 from benchpool_scheduler.runtime.local import LocalRuntime, logs, simulated
 from benchpool_scheduler.runtime.local.supervisor.logfile import SEGMENTS, Bucket, LogWriter
-from benchpool_scheduler.testing.workers import (
+from benchpool_support.workers import (
     Listener,
     log_says,
     python_launch,

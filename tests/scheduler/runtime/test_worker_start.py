@@ -11,7 +11,7 @@ import psutil
 
 from benchpool_scheduler.runtime import EndedBy, WorkerId, WorkerStarted
 from benchpool_scheduler.runtime.local import LocalRuntime
-from benchpool_scheduler.testing.workers import (
+from benchpool_support.workers import (
     Listener,
     log_says,
     python_launch,

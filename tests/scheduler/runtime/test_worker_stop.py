@@ -13,7 +13,7 @@ import pytest
 from benchpool_scheduler.runtime import EndedBy, WorkerId, WorkerStarted
 from benchpool_scheduler.runtime.local import LocalRuntime
 from benchpool_scheduler.runtime.local.supervisor import records
-from benchpool_scheduler.testing.workers import (
+from benchpool_support.workers import (
     Listener,
     cancel,
     log_says,

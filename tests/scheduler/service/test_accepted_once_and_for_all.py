@@ -9,7 +9,7 @@ import pytest
 
 from benchpool_scheduler.contract import State
 from benchpool_scheduler.errors import NotFound, Refused, Unavailable
-from benchpool_scheduler.testing.pools import (
+from benchpool_support.pools import (
     ADMIN,
     JOE,
     SUSAN,
@@ -18,7 +18,7 @@ from benchpool_scheduler.testing.pools import (
     reached,
     sleeper,
 )
-from benchpool_scheduler.testing.scripted import ScriptedRuntime, devices
+from benchpool_support.scripted import ScriptedRuntime, devices
 
 
 async def test_many_repeats_with_one_key_are_one_job(tmp_path: Path) -> None:
@@ -87,7 +87,7 @@ async def test_a_full_disk_refuses_new_jobs_and_running_ones_end_when_there_is_r
 
 async def test_old_jobs_leave_with_their_files(tmp_path: Path) -> None:
     from benchpool_scheduler.service.upkeep import KEPT_S
-    from benchpool_scheduler.testing.clocks import FakeClock
+    from benchpool_support.clocks import FakeClock
 
     clock, runtime = FakeClock(), ScriptedRuntime(devices(9))
     async with opened(make_pool(tmp_path, runtime=runtime, clock=clock)) as pool:

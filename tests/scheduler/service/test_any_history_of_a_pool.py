@@ -28,9 +28,9 @@ from benchpool_scheduler.service import Caller, Pool, snapshots
 from benchpool_scheduler.service.census import Census
 from benchpool_scheduler.service.floor import Floor
 from benchpool_scheduler.service.kept import KeptBoard
-from benchpool_scheduler.testing.clocks import FakeClock
-from benchpool_scheduler.testing.pools import ADMIN, HUB, make_pool, sleeper, story
-from benchpool_scheduler.testing.scripted import ScriptedRuntime, devices
+from benchpool_support.clocks import FakeClock
+from benchpool_support.pools import ADMIN, HUB, make_pool, sleeper, story
+from benchpool_support.scripted import ScriptedRuntime, devices
 
 CONFIGURATIONS = (
     """

@@ -12,8 +12,8 @@ from benchpool_scheduler.errors import Forbidden, Refused, Unavailable
 from benchpool_scheduler.hub import HubServer, HubUser, StaticDirectory
 from benchpool_scheduler.runtime import DeviceState
 from benchpool_scheduler.service.leases import GONE_S
-from benchpool_scheduler.testing.clocks import FakeClock
-from benchpool_scheduler.testing.pools import (
+from benchpool_support.clocks import FakeClock
+from benchpool_support.pools import (
     ADMIN,
     HUB,
     JOE,
@@ -25,7 +25,7 @@ from benchpool_scheduler.testing.pools import (
     story,
     until,
 )
-from benchpool_scheduler.testing.scripted import ScriptedRuntime, devices
+from benchpool_support.scripted import ScriptedRuntime, devices
 
 TWO_EACH = story(
     """

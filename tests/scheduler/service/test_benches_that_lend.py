@@ -27,8 +27,8 @@ from benchpool_scheduler.runtime.local import LocalRuntime, simulated
 from benchpool_scheduler.service import Caller, Pool
 from benchpool_scheduler.service.bench_line import ABSENT_S, FORGOTTEN_S
 from benchpool_scheduler.service.leases import GONE_S
-from benchpool_scheduler.testing.clocks import FakeClock
-from benchpool_scheduler.testing.pools import (
+from benchpool_support.clocks import FakeClock
+from benchpool_support.pools import (
     ADMIN,
     HUB,
     JOE,
@@ -40,7 +40,7 @@ from benchpool_scheduler.testing.pools import (
     story,
     until,
 )
-from benchpool_scheduler.testing.scripted import ScriptedRuntime, devices
+from benchpool_support.scripted import ScriptedRuntime, devices
 
 LENDING = """
 version: 1

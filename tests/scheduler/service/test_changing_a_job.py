@@ -11,7 +11,7 @@ from benchpool_scheduler.contract import JobChange, State
 from benchpool_scheduler.errors import InvalidInput, NotFound, Refused
 from benchpool_scheduler.runtime import EndedBy
 from benchpool_scheduler.service import Pool
-from benchpool_scheduler.testing.pools import (
+from benchpool_support.pools import (
     ADMIN,
     JOE,
     SUSAN,
@@ -21,7 +21,7 @@ from benchpool_scheduler.testing.pools import (
     reached,
     sleeper,
 )
-from benchpool_scheduler.testing.scripted import ScriptedRuntime, devices
+from benchpool_support.scripted import ScriptedRuntime, devices
 
 
 @pytest.fixture

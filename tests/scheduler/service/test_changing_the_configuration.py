@@ -9,7 +9,7 @@ import pytest
 from benchpool_scheduler.contract import State
 from benchpool_scheduler.errors import InvalidInput
 from benchpool_scheduler.hub import HubUser, StaticDirectory
-from benchpool_scheduler.testing.pools import (
+from benchpool_support.pools import (
     ADMIN,
     JOE,
     STORY,
@@ -21,7 +21,7 @@ from benchpool_scheduler.testing.pools import (
     sleeper,
     story,
 )
-from benchpool_scheduler.testing.scripted import ScriptedRuntime, devices
+from benchpool_support.scripted import ScriptedRuntime, devices
 
 
 async def test_a_higher_limit_starts_waiting_jobs_and_is_kept_in_the_file(tmp_path: Path) -> None:

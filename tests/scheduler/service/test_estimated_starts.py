@@ -7,8 +7,8 @@ from pathlib import Path
 from benchpool_scheduler.contract import Job, JobSubmission, State
 from benchpool_scheduler.runtime import WorkerId
 from benchpool_scheduler.service import Caller, Pool
-from benchpool_scheduler.testing.clocks import FakeClock
-from benchpool_scheduler.testing.pools import (
+from benchpool_support.clocks import FakeClock
+from benchpool_support.pools import (
     JOE,
     SUSAN,
     make_pool,
@@ -18,7 +18,7 @@ from benchpool_scheduler.testing.pools import (
     story,
     until,
 )
-from benchpool_scheduler.testing.scripted import ScriptedRuntime, devices
+from benchpool_support.scripted import ScriptedRuntime, devices
 
 LAB = """
 version: 1

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from benchpool_scheduler.contract import State
 from benchpool_scheduler.service.events import Entry, Event, Feed
-from benchpool_scheduler.testing.pools import SUSAN, make_pool, opened, reached, sleeper
-from benchpool_scheduler.testing.scripted import ScriptedRuntime, devices
+from benchpool_support.pools import SUSAN, make_pool, opened, reached, sleeper
+from benchpool_support.scripted import ScriptedRuntime, devices
 
 
 def render(entry: Entry) -> bytes | None:

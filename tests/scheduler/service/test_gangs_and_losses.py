@@ -11,8 +11,8 @@ from benchpool_scheduler.contract import GpuState, State
 from benchpool_scheduler.runtime import DeviceState, EndedBy, WorkerProgress
 from benchpool_scheduler.service import Pool
 from benchpool_scheduler.service.endings import MOST_LOST
-from benchpool_scheduler.testing.clocks import FakeClock
-from benchpool_scheduler.testing.pools import (
+from benchpool_support.clocks import FakeClock
+from benchpool_support.pools import (
     ADMIN,
     JOE,
     SUSAN,
@@ -23,7 +23,7 @@ from benchpool_scheduler.testing.pools import (
     sleeper,
     until,
 )
-from benchpool_scheduler.testing.scripted import ScriptedRuntime, devices
+from benchpool_support.scripted import ScriptedRuntime, devices
 
 
 @pytest.fixture

@@ -21,8 +21,8 @@ from benchpool_scheduler.core.model import (
 from benchpool_scheduler.runtime import EndedBy
 from benchpool_scheduler.service import Pool, passes, snapshots
 from benchpool_scheduler.service.ledger import Draft
-from benchpool_scheduler.testing.pools import SUSAN, make_pool, opened, reached, sleeper, until
-from benchpool_scheduler.testing.scripted import ScriptedRuntime, devices
+from benchpool_support.pools import SUSAN, make_pool, opened, reached, sleeper, until
+from benchpool_support.scripted import ScriptedRuntime, devices
 
 
 def at(*gpus: str) -> tuple[Worker, ...]:

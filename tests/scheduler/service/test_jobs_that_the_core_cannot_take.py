@@ -17,7 +17,7 @@ from benchpool_scheduler.runtime import WorkerId
 from benchpool_scheduler.service import Pool
 from benchpool_scheduler.store.records import AddJob, JobRecord
 from benchpool_scheduler.store.sqlite import SqliteStore
-from benchpool_scheduler.testing.pools import (
+from benchpool_support.pools import (
     ADMIN,
     JOE,
     STORY,
@@ -29,7 +29,7 @@ from benchpool_scheduler.testing.pools import (
     sleeper,
     until,
 )
-from benchpool_scheduler.testing.scripted import ScriptedRuntime, devices
+from benchpool_support.scripted import ScriptedRuntime, devices
 
 POISONED = ("a" * 26, "b" * 26)
 

@@ -26,7 +26,7 @@ from benchpool_scheduler.store.inbound import (
 )
 from benchpool_scheduler.store.records import Note
 from benchpool_scheduler.store.sqlite import SqliteStore
-from benchpool_scheduler.testing.pools import (
+from benchpool_support.pools import (
     ADMIN,
     HUB,
     PATIENCE_S,
@@ -38,7 +38,7 @@ from benchpool_scheduler.testing.pools import (
     story,
     until,
 )
-from benchpool_scheduler.testing.scripted import ScriptedRuntime, devices
+from benchpool_support.scripted import ScriptedRuntime, devices
 
 FIRST, SECOND, THIRD = "a" * 26, "b" * 26, "c" * 26
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import sys
 from collections import Counter
@@ -11,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from benchpool_scheduler.contract import State
-from benchpool_scheduler.testing import crashing
-from benchpool_scheduler.testing.pools import ADMIN, opened
+from benchpool_support import FOLDER, crashing
+from benchpool_support.pools import ADMIN, opened
 
 POINTS = [
     *(f"commit-before:{n}" for n in (1, 2, 3, 4, 5, 6, 8)),
@@ -25,11 +26,8 @@ POINTS = [
 async def killed_at(state: Path, point: str) -> list[str]:
     """Run the story until it is killed there; return the ids that were acknowledged."""
     process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-m",
-        "benchpool_scheduler.testing.crashing",
-        str(state),
-        point,
+        *(sys.executable, "-m", crashing.__name__, str(state), point),
+        env={**os.environ, "PYTHONPATH": FOLDER},
         stdout=asyncio.subprocess.PIPE,
     )
     output, _ = await asyncio.wait_for(process.communicate(), 60)

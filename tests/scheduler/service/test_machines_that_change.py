@@ -12,8 +12,8 @@ from benchpool_scheduler.hub import StaticDirectory
 from benchpool_scheduler.runtime import DeviceState
 from benchpool_scheduler.service import Pool, upkeep
 from benchpool_scheduler.store.sqlite import SqliteStore
-from benchpool_scheduler.testing.pools import ADMIN, PATIENCE_S, opened, story
-from benchpool_scheduler.testing.scripted import ScriptedRuntime, devices
+from benchpool_support.pools import ADMIN, PATIENCE_S, opened, story
+from benchpool_support.scripted import ScriptedRuntime, devices
 
 
 class HearingRuntime(ScriptedRuntime):

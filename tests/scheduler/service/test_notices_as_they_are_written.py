@@ -8,8 +8,8 @@ from pathlib import Path
 
 from benchpool_scheduler.contract import State
 from benchpool_scheduler.store.records import Change, SavePreemption
-from benchpool_scheduler.testing.pools import JOE, SUSAN, make_pool, opened, reached, sleeper
-from benchpool_scheduler.testing.scripted import ScriptedRuntime, devices
+from benchpool_support.pools import JOE, SUSAN, make_pool, opened, reached, sleeper
+from benchpool_support.scripted import ScriptedRuntime, devices
 
 
 async def test_the_first_is_told_while_the_others_are_still_being_written(tmp_path: Path) -> None:

@@ -12,9 +12,9 @@ from benchpool_scheduler.configuration import Configuration
 from benchpool_scheduler.contract import State
 from benchpool_scheduler.service import Pool, snapshots
 from benchpool_scheduler.service.past import PastUse, accrued, faded, rates
-from benchpool_scheduler.testing.clocks import FakeClock
-from benchpool_scheduler.testing.pools import SUSAN, make_pool, opened, reached, sleeper, story
-from benchpool_scheduler.testing.scripted import ScriptedRuntime, devices
+from benchpool_support.clocks import FakeClock
+from benchpool_support.pools import SUSAN, make_pool, opened, reached, sleeper, story
+from benchpool_support.scripted import ScriptedRuntime, devices
 
 DAY_S = 86_400.0
 TIMES = st.floats(0, 30 * DAY_S)

@@ -11,7 +11,7 @@ from benchpool_scheduler.contract import State
 from benchpool_scheduler.errors import Refused
 from benchpool_scheduler.runtime import EndedBy
 from benchpool_scheduler.service import Pool
-from benchpool_scheduler.testing.pools import (
+from benchpool_support.pools import (
     JOE,
     SUSAN,
     decided,
@@ -21,7 +21,7 @@ from benchpool_scheduler.testing.pools import (
     reached,
     sleeper,
 )
-from benchpool_scheduler.testing.scripted import ScriptedRuntime, devices
+from benchpool_support.scripted import ScriptedRuntime, devices
 
 
 @pytest.fixture
@@ -145,7 +145,7 @@ async def test_a_preempted_job_that_its_user_pauses_stays_paused(
 async def test_a_real_process_that_ignores_its_notice_is_gone_after_the_grace(
     tmp_path: Path,
 ) -> None:
-    from benchpool_scheduler.testing.pools import STORY, story
+    from benchpool_support.pools import STORY, story
 
     configuration = story(STORY.replace("grace_s: 20", "grace_s: 1"))
     stubborn = (

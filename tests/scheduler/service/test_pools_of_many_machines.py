@@ -13,8 +13,8 @@ from benchpool_scheduler.contract import GpuState, JobSubmission, LeaseRequest, 
 from benchpool_scheduler.errors import InvalidInput
 from benchpool_scheduler.runtime import Device, DeviceState, EndedBy, NodeFacts, WorkerId
 from benchpool_scheduler.service import Pool
-from benchpool_scheduler.testing.clocks import FakeClock
-from benchpool_scheduler.testing.pools import (
+from benchpool_support.clocks import FakeClock
+from benchpool_support.pools import (
     ADMIN,
     HUB,
     PATIENCE_S,
@@ -27,7 +27,7 @@ from benchpool_scheduler.testing.pools import (
     story,
     until,
 )
-from benchpool_scheduler.testing.scripted import ScriptedRuntime
+from benchpool_support.scripted import ScriptedRuntime
 
 ROOM = story(
     """

@@ -16,8 +16,8 @@ from benchpool_scheduler.contract import (
 )
 from benchpool_scheduler.errors import BenchpoolError, Forbidden, InvalidInput, Refused, TooMany
 from benchpool_scheduler.service import Caller, Pool, submissions
-from benchpool_scheduler.testing.pools import ADMIN, JOE, SUSAN, make_pool, opened, sleeper, story
-from benchpool_scheduler.testing.scripted import ScriptedRuntime, devices
+from benchpool_support.pools import ADMIN, JOE, SUSAN, make_pool, opened, sleeper, story
+from benchpool_support.scripted import ScriptedRuntime, devices
 
 TREE = story(
     """

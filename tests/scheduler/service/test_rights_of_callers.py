@@ -10,7 +10,7 @@ import pytest
 from benchpool_scheduler.contract import LeaseRequest, State
 from benchpool_scheduler.errors import Forbidden, NotFound
 from benchpool_scheduler.service import Caller, Pool
-from benchpool_scheduler.testing.pools import (
+from benchpool_support.pools import (
     ADMIN,
     HUB,
     JOE,
@@ -21,7 +21,7 @@ from benchpool_scheduler.testing.pools import (
     sleeper,
     story,
 )
-from benchpool_scheduler.testing.scripted import ScriptedRuntime, devices
+from benchpool_support.scripted import ScriptedRuntime, devices
 
 LED = story(
     """

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from benchpool_scheduler.contract import GpuState, State
 from benchpool_scheduler.runtime.local.supervisor import rendezvous
-from benchpool_scheduler.testing.pools import (
+from benchpool_support.pools import (
     JEMMA,
     JOE,
     SUSAN,

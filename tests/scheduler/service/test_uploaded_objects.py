@@ -11,9 +11,9 @@ import pytest
 from benchpool_scheduler.contract import JobSubmission, ScriptEntry, SnapshotFile, State
 from benchpool_scheduler.errors import InvalidInput, TooLarge
 from benchpool_scheduler.service import Pool, objects
-from benchpool_scheduler.testing.clocks import FakeClock
-from benchpool_scheduler.testing.pools import JOE, SUSAN, make_pool, opened, reached
-from benchpool_scheduler.testing.scripted import ScriptedRuntime, devices
+from benchpool_support.clocks import FakeClock
+from benchpool_support.pools import JOE, SUSAN, make_pool, opened, reached
+from benchpool_support.scripted import ScriptedRuntime, devices
 
 SCRIPT = b"import sys; print('hello from', sys.argv[1])\n"
 SHA = hashlib.sha256(SCRIPT).hexdigest()

@@ -24,7 +24,7 @@ from benchpool_scheduler.service import SystemClock
 from benchpool_scheduler.service.launching import Launcher, NoAccount
 from benchpool_scheduler.service.site import Site
 from benchpool_scheduler.store.records import AttemptRecord, JobRecord, WorkerRecord
-from benchpool_scheduler.testing.pools import story
+from benchpool_support.pools import story
 
 JOB = "j" * 26
 SHA = "ab" * 32

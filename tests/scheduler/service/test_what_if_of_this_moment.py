@@ -6,8 +6,9 @@ import asyncio
 from pathlib import Path
 
 from benchpool_scheduler.configuration import load
-from benchpool_scheduler.contract import State, WhatIfQuestion
-from benchpool_scheduler.testing.pools import (
+from benchpool_scheduler.contract import State
+from benchpool_scheduler.contract.whatif import WhatIfQuestion
+from benchpool_support.pools import (
     ADMIN,
     JOE,
     SUSAN,
@@ -17,7 +18,7 @@ from benchpool_scheduler.testing.pools import (
     reached,
     sleeper,
 )
-from benchpool_scheduler.testing.scripted import ScriptedRuntime, devices
+from benchpool_support.scripted import ScriptedRuntime, devices
 
 CONFIGURATION = """
 version: 1

@@ -13,8 +13,8 @@ from benchpool_scheduler.service import Containers, SystemClock
 from benchpool_scheduler.service.launching import Launcher
 from benchpool_scheduler.service.site import Site
 from benchpool_scheduler.store.records import AttemptRecord, JobRecord, WorkerRecord
-from benchpool_scheduler.testing.pools import JOE, SUSAN, make_pool, opened, sleeper, story
-from benchpool_scheduler.testing.scripted import ScriptedRuntime, devices
+from benchpool_support.pools import JOE, SUSAN, make_pool, opened, sleeper, story
+from benchpool_support.scripted import ScriptedRuntime, devices
 
 JOB, SHA = "j" * 26, "ab" * 32
 

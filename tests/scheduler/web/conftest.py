@@ -10,8 +10,8 @@ import pytest_asyncio
 from playwright.async_api import Browser
 
 from benchpool_scheduler.service import Caller
-from benchpool_scheduler.testing.browser import Seen, chromium
-from benchpool_scheduler.testing.stage import StagedPool, application, served
+from benchpool_support.browser import Seen, chromium
+from benchpool_support.stage import StagedPool, application, served
 
 PEOPLE = {
     "ada": Caller("ada", admin=True),

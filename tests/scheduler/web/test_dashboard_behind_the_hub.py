@@ -9,8 +9,8 @@ import httpx
 import pytest
 from playwright.sync_api import BrowserContext, Page, expect
 
-from benchpool_scheduler.testing.people import screen
-from benchpool_scheduler.testing.workstation import RunningWorkstation, start
+from benchpool_support.people import screen
+from benchpool_support.workstation import RunningWorkstation, start
 
 pytestmark = pytest.mark.e2e
 

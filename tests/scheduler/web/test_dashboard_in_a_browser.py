@@ -22,9 +22,9 @@ from benchpool_scheduler.contract import (
     ProjectQuota,
     State,
 )
-from benchpool_scheduler.testing.browser import Seen
-from benchpool_scheduler.testing.stage import StagedPool, gpu, job, reason
 from benchpool_scheduler.web import words
+from benchpool_support.browser import Seen
+from benchpool_support.stage import StagedPool, gpu, job, reason
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

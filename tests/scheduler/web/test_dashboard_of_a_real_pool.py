@@ -12,7 +12,7 @@ from playwright.async_api import Browser, Page, expect
 
 from benchpool_scheduler.contract import LeaseRequest, State
 from benchpool_scheduler.service import Pool
-from benchpool_scheduler.testing.pools import (
+from benchpool_support.pools import (
     ADMIN,
     HUB,
     JOE,
@@ -23,7 +23,7 @@ from benchpool_scheduler.testing.pools import (
     reached,
     sleeper,
 )
-from benchpool_scheduler.testing.stage import application, served
+from benchpool_support.stage import application, served
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

@@ -26,7 +26,6 @@ from benchpool_scheduler.contract import (
     State,
 )
 from benchpool_scheduler.service import Caller
-from benchpool_scheduler.testing.stage import NOW, StagedPool, gpu, job, reason
 from benchpool_scheduler.web import log_text, words
 from benchpool_scheduler.web import pool_view as pool_view_module
 from benchpool_scheduler.web.benches_view import benches_view, line_view
@@ -35,6 +34,7 @@ from benchpool_scheduler.web.job_view import job_view
 from benchpool_scheduler.web.log_text import plain, tail
 from benchpool_scheduler.web.pool_view import gpu_places, pool_view
 from benchpool_scheduler.web.projects_view import projects_view
+from benchpool_support.stage import NOW, StagedPool, gpu, job, reason
 
 SUSAN = Reader("susan", admin=False)
 ADA = Reader("ada", admin=True)

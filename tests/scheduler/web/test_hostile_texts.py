@@ -19,8 +19,8 @@ from benchpool_scheduler.contract import (
     State,
 )
 from benchpool_scheduler.service import Caller
-from benchpool_scheduler.testing.browser import Seen
-from benchpool_scheduler.testing.stage import NOW, StagedPool, gpu, job, reason
+from benchpool_support.browser import Seen
+from benchpool_support.stage import NOW, StagedPool, gpu, job, reason
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

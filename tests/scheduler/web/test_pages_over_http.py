@@ -14,7 +14,7 @@ import benchpool_scheduler.web
 from benchpool_scheduler.contract import Attempt, State
 from benchpool_scheduler.errors import Unavailable
 from benchpool_scheduler.service import Caller
-from benchpool_scheduler.testing.stage import (
+from benchpool_support.stage import (
     StagedPool,
     TrustingIdentity,
     application,

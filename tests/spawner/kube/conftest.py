@@ -21,15 +21,15 @@ from benchpool_cluster.control_plane import ControlPlane
 from benchpool_cluster.fixtures import control_plane as control_plane
 from benchpool_scheduler.contract.kubernetes import ADMISSION_GATE, LEASE, slot
 from benchpool_scheduler.runtime import Device, NodeFacts
-from benchpool_scheduler.testing.kube_hub import (
+from benchpool_support.kube_hub import (
     TOKEN,
     KubeHub,
     Notebooks,
     python_with_hub,
     running,
 )
-from benchpool_scheduler.testing.scripted import ScriptedRuntime
-from benchpool_scheduler.testing.serving import PEOPLE, Served, served
+from benchpool_support.scripted import ScriptedRuntime
+from benchpool_support.serving import PEOPLE, Served, served
 
 NODES = ("gpu-1", "gpu-2")
 MIG = "nvidia.com/mig-1g.10gb"

@@ -9,7 +9,7 @@ import pytest
 
 from benchpool_cluster.access import Access
 from benchpool_scheduler.contract.kubernetes import GPU_RESOURCE
-from benchpool_scheduler.testing.kube_hub import KubeHub
+from benchpool_support.kube_hub import KubeHub
 
 pytestmark = pytest.mark.kubernetes
 

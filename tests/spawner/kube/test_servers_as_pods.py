@@ -13,7 +13,7 @@ from benchpool_scheduler.contract.kubernetes import (
     ROLE,
     USER,
 )
-from benchpool_scheduler.testing.kube_hub import KubeHub
+from benchpool_support.kube_hub import KubeHub
 
 pytestmark = pytest.mark.kubernetes
 

@@ -11,8 +11,8 @@ import pytest
 
 from benchpool_cluster.access import Access
 from benchpool_scheduler.contract import CommandEntry, JobSubmission
-from benchpool_scheduler.testing.kube_hub import KubeHub
-from benchpool_scheduler.testing.serving import PEOPLE
+from benchpool_support.kube_hub import KubeHub
+from benchpool_support.serving import PEOPLE
 
 pytestmark = pytest.mark.kubernetes
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from playwright.async_api import Page, expect
 
-from benchpool_scheduler.testing.browser import chromium
-from benchpool_scheduler.testing.kube_hub import KubeHub
+from benchpool_support.browser import chromium
+from benchpool_support.kube_hub import KubeHub
 
 pytestmark = [pytest.mark.kubernetes, pytest.mark.e2e]
 

@@ -15,8 +15,8 @@ import pytest
 from benchpool_cluster.access import Access
 from benchpool_scheduler.contract.kubernetes import LEASE
 from benchpool_scheduler.kube import connect
-from benchpool_scheduler.testing import kubernetes
-from benchpool_scheduler.testing.kube_hub import (
+from benchpool_support import kubernetes
+from benchpool_support.kube_hub import (
     ADMIN_TOKEN,
     SERVICE_TOKEN,
     KubeHub,
@@ -25,7 +25,7 @@ from benchpool_scheduler.testing.kube_hub import (
     python_with_hub,
     running,
 )
-from benchpool_scheduler.testing.replicas import Replica, Site, until
+from benchpool_support.replicas import Replica, Site, until
 
 pytestmark = pytest.mark.kubernetes
 

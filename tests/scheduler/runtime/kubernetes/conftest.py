@@ -17,8 +17,8 @@ from benchpool_cluster.fixtures import cluster as cluster
 from benchpool_cluster.fixtures import control_plane as control_plane
 from benchpool_scheduler.kube import connect, kinds
 from benchpool_scheduler.runtime.kubernetes import zipped
-from benchpool_scheduler.testing.pods import Stand, settings_for
-from benchpool_scheduler.testing.real_pods import RealStand, url
+from benchpool_support.pods import Stand, settings_for
+from benchpool_support.real_pods import RealStand, url
 
 NUMBERS = itertools.count(1)
 STAGES = Path(__file__).with_name("kwok_stages.yaml")

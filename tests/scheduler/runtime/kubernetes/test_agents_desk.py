@@ -23,7 +23,7 @@ from benchpool_scheduler.runtime.kubernetes.agent.link import Away, Link
 from benchpool_scheduler.runtime.kubernetes.agent.link import Refused as LinkRefused
 from benchpool_scheduler.runtime.local import logs
 from benchpool_scheduler.runtime.local.folders import Folders
-from benchpool_scheduler.testing.real_pods import Bundle
+from benchpool_support.real_pods import Bundle
 
 WORKER = WorkerId("j" * 26, 1, 0)
 TOKENS = Tokens(b"s" * 32)

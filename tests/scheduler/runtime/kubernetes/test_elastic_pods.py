@@ -6,7 +6,7 @@ import pytest
 
 from benchpool_scheduler.kube import kinds
 from benchpool_scheduler.runtime import EndedBy
-from benchpool_scheduler.testing.pods import Stand, launches, pause
+from benchpool_support.pods import Stand, launches, pause
 
 pytestmark = pytest.mark.kubernetes
 

@@ -10,7 +10,7 @@ from benchpool_cluster import kwok_nodes
 from benchpool_cluster.control_plane import ControlPlane
 from benchpool_scheduler.kube import kinds
 from benchpool_scheduler.runtime import EndedBy, WorkerId
-from benchpool_scheduler.testing.pods import Stand, launches
+from benchpool_support.pods import Stand, launches
 
 pytestmark = pytest.mark.kubernetes
 

@@ -12,7 +12,7 @@ from benchpool_cluster import kwok_nodes
 from benchpool_cluster.control_plane import ControlPlane
 from benchpool_scheduler.kube import kinds
 from benchpool_scheduler.runtime import NodeFacts
-from benchpool_scheduler.testing.pods import KWOK, Stand, launches, random_name
+from benchpool_support.pods import KWOK, Stand, launches, random_name
 
 pytestmark = pytest.mark.kubernetes
 

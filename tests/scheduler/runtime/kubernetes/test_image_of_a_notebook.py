@@ -9,7 +9,7 @@ from benchpool_scheduler.kube import kinds
 from benchpool_scheduler.runtime import Pinned
 from benchpool_scheduler.runtime.kubernetes.images import ImageSeen, pin
 from benchpool_scheduler.runtime.kubernetes.volumes import WHOSE
-from benchpool_scheduler.testing.pods import KWOK, Stand
+from benchpool_support.pods import KWOK, Stand
 
 A, B = "a" * 64, "b" * 64
 

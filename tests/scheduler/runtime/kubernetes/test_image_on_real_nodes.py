@@ -10,8 +10,8 @@ import pytest
 from benchpool_cluster import pods
 from benchpool_cluster.cluster import Cluster
 from benchpool_scheduler.runtime.kubernetes.volumes import WHOSE
-from benchpool_scheduler.testing.pods import launches
-from benchpool_scheduler.testing.real_pods import Bundle, RealStand
+from benchpool_support.pods import launches
+from benchpool_support.real_pods import Bundle, RealStand
 
 pytestmark = pytest.mark.kubernetes
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from benchpool_scheduler.runtime import EndedBy, WorkerId
-from benchpool_scheduler.testing.pods import launches, pause
-from benchpool_scheduler.testing.real_pods import Bundle, RealStand
+from benchpool_support.pods import launches, pause
+from benchpool_support.real_pods import Bundle, RealStand
 
 pytestmark = pytest.mark.kubernetes
 

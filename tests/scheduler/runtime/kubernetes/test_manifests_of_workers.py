@@ -21,7 +21,7 @@ from benchpool_scheduler.runtime.kubernetes.agent.order import Order
 from benchpool_scheduler.runtime.local import environment as local
 from benchpool_scheduler.runtime.local.folders import Folders
 from benchpool_scheduler.runtime.local.supervisor import rendezvous
-from benchpool_scheduler.testing.pods import launches, settings_for
+from benchpool_support.pods import launches, settings_for
 
 SETTINGS = settings_for("jobs")
 

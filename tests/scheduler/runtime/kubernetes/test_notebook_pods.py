@@ -9,7 +9,7 @@ import pytest
 from benchpool_cluster.control_plane import ControlPlane
 from benchpool_scheduler.contract import kubernetes as names
 from benchpool_scheduler.kube import kinds
-from benchpool_scheduler.testing.pods import KWOK, Stand
+from benchpool_support.pods import KWOK, Stand
 
 pytestmark = pytest.mark.kubernetes
 LEASE = "01hzxk8qj9v4e2c5t7m3n6p8ra"

@@ -14,7 +14,7 @@ from benchpool_scheduler.runtime import WorkerId
 from benchpool_scheduler.runtime.kubernetes import manifests
 from benchpool_scheduler.runtime.kubernetes.book import Attempt, Seat
 from benchpool_scheduler.runtime.kubernetes.seen import Pod, PodSeen, keep_pod
-from benchpool_scheduler.testing.pods import pause
+from benchpool_support.pods import pause
 
 STATES = st.sampled_from(["no pod", "gated", "opened", "running", "stopping", "over"])
 

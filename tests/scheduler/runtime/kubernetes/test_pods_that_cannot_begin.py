@@ -13,7 +13,7 @@ from benchpool_scheduler.runtime.kubernetes import finding
 from benchpool_scheduler.runtime.kubernetes.book import Attempt
 from benchpool_scheduler.runtime.kubernetes.refusals import SEVERAL
 from benchpool_scheduler.runtime.kubernetes.verdicts import Trouble
-from benchpool_scheduler.testing.pods import Stand, launches, pause
+from benchpool_support.pods import Stand, launches, pause
 
 pytestmark = pytest.mark.kubernetes
 

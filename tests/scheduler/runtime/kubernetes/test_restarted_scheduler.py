@@ -8,7 +8,7 @@ from benchpool_scheduler.contract.kubernetes import attempt_name
 from benchpool_scheduler.kube import kinds
 from benchpool_scheduler.runtime import EndedBy, WorkerId
 from benchpool_scheduler.runtime.kubernetes import manifests
-from benchpool_scheduler.testing.pods import Stand, launches, pause
+from benchpool_support.pods import Stand, launches, pause
 
 pytestmark = pytest.mark.kubernetes
 

@@ -9,7 +9,7 @@ from benchpool_cluster.control_plane import ControlPlane
 from benchpool_scheduler.contract.kubernetes import JOB
 from benchpool_scheduler.kube import kinds
 from benchpool_scheduler.runtime import EndedBy, WorkerEnded
-from benchpool_scheduler.testing.pods import Stand, launches
+from benchpool_support.pods import Stand, launches
 
 pytestmark = [pytest.mark.kubernetes, pytest.mark.timeout(600)]
 

@@ -11,7 +11,7 @@ from benchpool_scheduler.contract import kubernetes as names
 from benchpool_scheduler.runtime import EndedBy
 from benchpool_scheduler.runtime.kubernetes.seen import Pod, PodSeen, keep_pod
 from benchpool_scheduler.runtime.kubernetes.verdicts import end_of, trouble_of
-from benchpool_scheduler.testing.pods import settings_for
+from benchpool_support.pods import settings_for
 
 SETTINGS = settings_for("jobs", pull_s=120.0)
 

@@ -9,8 +9,8 @@ import pytest
 from benchpool_cluster import pods
 from benchpool_scheduler.kube import kinds
 from benchpool_scheduler.runtime import EndedBy, WorkerProgress
-from benchpool_scheduler.testing.pods import launches, pause
-from benchpool_scheduler.testing.real_pods import Bundle, RealStand
+from benchpool_support.pods import launches, pause
+from benchpool_support.real_pods import Bundle, RealStand
 
 pytestmark = pytest.mark.kubernetes
 

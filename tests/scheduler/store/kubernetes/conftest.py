@@ -13,7 +13,7 @@ from benchpool_cluster.fixtures import access as access
 from benchpool_cluster.fixtures import control_plane as control_plane
 from benchpool_scheduler.kube import Connection, connect
 from benchpool_scheduler.store.kubernetes import FsspecObjects, KubernetesStore
-from benchpool_scheduler.testing import kubernetes
+from benchpool_support import kubernetes
 
 MakeStore = Callable[..., KubernetesStore]
 

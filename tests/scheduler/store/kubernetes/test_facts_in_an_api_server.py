@@ -37,8 +37,8 @@ from benchpool_scheduler.store.records import (
     UseRecord,
     Wish,
 )
-from benchpool_scheduler.testing.job_records import T, add, job, started, status_of
-from benchpool_scheduler.testing.kubernetes import until
+from benchpool_support.job_records import T, add, job, started, status_of
+from benchpool_support.kubernetes import until
 
 pytestmark = pytest.mark.kubernetes
 JOBS = TRAINING_JOBS.kind

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, Locator, Page, TimeoutError, expect, sync_playwright
 
-from benchpool_scheduler.testing.browser import ARGUMENTS, CHROMIUM
+from benchpool_support.browser import ARGUMENTS, CHROMIUM
 
 PATIENCE_MS = 60_000
 """How long a person waits for the screen: servers and kernels start on a busy machine."""

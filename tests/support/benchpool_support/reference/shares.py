@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from benchpool_scheduler.core.model import Activity, Project, ProjectName, Snapshot
-from benchpool_scheduler.testing.reference.holdings import (
+from benchpool_support.reference.holdings import (
     CPUS,
     MEMORY,
     NOTHING,
@@ -24,7 +24,7 @@ from benchpool_scheduler.testing.reference.holdings import (
     times,
     weights,
 )
-from benchpool_scheduler.testing.reference.places import possible
+from benchpool_support.reference.places import possible
 
 UNITS = (1, 1000, 1024)
 """How many of the smallest parts that are given out make one GPU, one core, one GiB."""

@@ -41,7 +41,7 @@ def python_launch(
     *,
     argv: tuple[str, ...] | None = None,
     worker: WorkerId | None = None,
-    working_dir: Path | None = Path("/tmp"),  # noqa: S108
+    working_dir: Path | None = Path("/tmp"),
     env: dict[str, str] | None = None,
     gpus: tuple[str, ...] = ("GPU-1",),
     files: tuple[SnapshotEntry, ...] = (),

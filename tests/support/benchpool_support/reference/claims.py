@@ -8,7 +8,7 @@ from fractions import Fraction
 from itertools import combinations
 
 from benchpool_scheduler.core.model import Activity, Job, JobId, ProjectName, Snapshot, Worker
-from benchpool_scheduler.testing.reference.holdings import (
+from benchpool_support.reference.holdings import (
     GPUS,
     Amounts,
     bounds,
@@ -20,8 +20,8 @@ from benchpool_scheduler.testing.reference.holdings import (
     times,
     without,
 )
-from benchpool_scheduler.testing.reference.places import startable
-from benchpool_scheduler.testing.reference.shares import fair_shares
+from benchpool_support.reference.places import startable
+from benchpool_support.reference.shares import fair_shares
 
 Shares = Mapping[ProjectName, Amounts]
 

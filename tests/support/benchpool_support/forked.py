@@ -1,7 +1,7 @@
 """Processes that begin at once: forks of an interpreter that has imported everything already.
 
-They are as good to kill as any other. ``python -m benchpool_scheduler.testing.forked MODULES`` is
-the interpreter: it reads what to start from its input, a line of JSON each, and answers with ids.
+They are as good to kill as any other. ``python -P forked.py MODULES`` is the interpreter: it reads
+what to start from its input, a line of JSON each, and answers with ids.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class Forks:
     def __init__(self, *modules: str, environ: Mapping[str, str]) -> None:
         self._lock = threading.Lock()
         self._interpreter = subprocess.Popen(
-            [sys.executable, "-m", __name__, *modules],
+            [sys.executable, "-P", __file__, *modules],
             env=environ,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

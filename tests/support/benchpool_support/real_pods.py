@@ -16,7 +16,7 @@ from benchpool_scheduler.errors import NotFound
 from benchpool_scheduler.kube import Connection, kinds
 from benchpool_scheduler.runtime import SnapshotEntry, WorkerId
 from benchpool_scheduler.runtime.kubernetes import ClusterSettings
-from benchpool_scheduler.testing.pods import Stand
+from benchpool_support.pods import Stand
 
 
 class Bundle:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from benchpool_scheduler.core.model import Activity, GpuId, Job, Node, Snapshot
-from benchpool_scheduler.testing.reference.holdings import (
+from benchpool_support.reference.holdings import (
     need,
     occupied,
     within_bounds,

@@ -230,7 +230,7 @@ class Stand:
     async def until(self, look: Callable[[], Awaitable[bool]]) -> None:
         """Wait until something holds that nobody tells."""
         async with asyncio.timeout(PATIENCE_S):
-            while not await look():  # noqa: ASYNC110 (another process)
+            while not await look():
                 await asyncio.sleep(0.05)
 
     async def devices(self) -> list[Device]:

@@ -29,9 +29,9 @@ from benchpool_scheduler.core.model import (
     Worker,
 )
 from benchpool_scheduler.core.plan import decide
-from benchpool_scheduler.testing.leaving import under_way
-from benchpool_scheduler.testing.reference.holdings import leaves, occupied, within_bounds
-from benchpool_scheduler.testing.reference.places import allowed
+from benchpool_support.leaving import under_way
+from benchpool_support.reference.holdings import leaves, occupied, within_bounds
+from benchpool_support.reference.places import allowed
 
 USERS = ("ann", "ben")
 MODELS = ("A100", "V100")

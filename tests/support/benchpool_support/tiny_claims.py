@@ -17,9 +17,9 @@ from benchpool_scheduler.core.model import (
     Snapshot,
     Worker,
 )
-from benchpool_scheduler.testing.boxes import node
-from benchpool_scheduler.testing.reference.holdings import within_bounds
-from benchpool_scheduler.testing.reference.places import spaces
+from benchpool_support.boxes import node
+from benchpool_support.reference.holdings import within_bounds
+from benchpool_support.reference.places import spaces
 
 CLAIM = JobId("claim")
 OWNER, DEPARTMENT = ProjectName("owner"), ProjectName("department")

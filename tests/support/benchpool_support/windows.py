@@ -10,7 +10,7 @@ from collections.abc import Generator, Iterator
 import pytest
 from playwright.sync_api import Browser
 
-from benchpool_scheduler.testing.people import Person, screen
+from benchpool_support.people import Person, screen
 
 OPEN: list[Person] = []
 PICTURES = "test-results"

@@ -22,7 +22,7 @@ import httpx
 
 from benchpool_scheduler.client import Client, Credentials
 from benchpool_scheduler.errors import BenchpoolError
-from benchpool_scheduler.testing.kube_hub import free_port
+from benchpool_support.kube_hub import free_port
 
 T = TypeVar("T")
 

@@ -22,7 +22,7 @@ from benchpool_scheduler.runtime.local import LocalRuntime, simulated
 from benchpool_scheduler.service import Pool, allowed_environment
 from benchpool_scheduler.store.records import Change
 from benchpool_scheduler.store.sqlite import SqliteStore
-from benchpool_scheduler.testing.pools import JOE, SUSAN, python_job, reached, story, until
+from benchpool_support.pools import JOE, SUSAN, python_job, reached, story, until
 
 CONFIGURATION = story(
     """

@@ -17,7 +17,7 @@ BEYOND = ("kept", "earmarked", "promised", "preemptions_last_hour")
 def as_case(pool: Snapshot, name: str = "found") -> str:
     """Return the snapshot as a case without expectations.
 
-    >>> from benchpool_scheduler.testing.boxes import box, project, queued
+    >>> from benchpool_support.boxes import box, project, queued
     >>> print(as_case(box(2, [project("a", 1)], [queued("j", "a", 2)])))
     version: 1
     case: found

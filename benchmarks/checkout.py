@@ -1,0 +1,10 @@
+"""Makes what tests use importable for benchmarks: they run in a checkout. Import it first."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+TESTS = Path(__file__).resolve().parents[1] / "tests"
+
+sys.path[:0] = [str(TESTS / "cluster"), str(TESTS / "support")]

@@ -1,1 +1,0 @@
-"""Builders and stand-ins for tests; product code never imports them."""
