@@ -45,7 +45,7 @@ from benchpool_scheduler.measuring.admissions.runtime import TimedRuntime, units
 from benchpool_scheduler.measuring.memory import peak_rss_mib
 from benchpool_scheduler.resources.jobs import TRAINING_JOBS
 from benchpool_scheduler.service import Pool, SystemClock
-from benchpool_scheduler.service.identifiers import new_job_id
+from benchpool_scheduler.service.process.identifiers import new_job_id
 from benchpool_scheduler.store.kubernetes import FsspecObjects, KubernetesStore
 from benchpool_scheduler.store.kubernetes.identifiers import id_of
 from benchpool_scheduler.store.records import AddJob, JobRecord

@@ -10,7 +10,7 @@ from benchpool_scheduler.contract import WorkloadWhatIf
 from benchpool_scheduler.core.expansion import with_nodes
 from benchpool_scheduler.core.model import Node, Policy, Project, ProjectName, Snapshot
 from benchpool_scheduler.errors import InvalidInput
-from benchpool_scheduler.service import workloads
+from benchpool_scheduler.service.administration import workloads
 from benchpool_scheduler.simulation.replay import report
 from benchpool_scheduler.simulation.replay.engine import Costs
 from benchpool_scheduler.simulation.replay.pools import Pool

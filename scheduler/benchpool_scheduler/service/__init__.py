@@ -1,13 +1,13 @@
 """The service: durable submissions, the loop of passes, leases, rights and views."""
 
-from benchpool_scheduler.service.caller import Caller
-from benchpool_scheduler.service.clock import Clock, SystemClock
-from benchpool_scheduler.service.events import Event
-from benchpool_scheduler.service.launching import allowed_environment
-from benchpool_scheduler.service.metrics import Metrics
-from benchpool_scheduler.service.objects import ObjectWriter
-from benchpool_scheduler.service.pool import Pool
-from benchpool_scheduler.service.site import Containers
+from benchpool_scheduler.service.access.caller import Caller
+from benchpool_scheduler.service.execution.launching import allowed_environment
+from benchpool_scheduler.service.jobs.uploads import ObjectWriter
+from benchpool_scheduler.service.observed.site import Containers
+from benchpool_scheduler.service.pool.pool import Pool
+from benchpool_scheduler.service.process.clock import Clock, SystemClock
+from benchpool_scheduler.service.views.events import Event
+from benchpool_scheduler.service.views.figures import Metrics
 
 __all__ = [
     "Caller",

@@ -12,7 +12,7 @@ from benchpool_scheduler.errors import InvalidInput
 from benchpool_scheduler.measuring import run_shape, timing
 from benchpool_scheduler.measuring.shapes import SHAPES, Built
 from benchpool_scheduler.measuring.tallies import tally
-from benchpool_scheduler.service import process
+from benchpool_scheduler.service.process import interpreter
 
 KEYS = ["shape", "nodes", "jobs", "result", "ms_min", "ms_median", "ms_max", "peak_rss_mib"]
 
@@ -119,7 +119,7 @@ def test_when_one_job_of_a_crowded_pool_ends_another_one_starts() -> None:
 
 
 def test_garbage_is_collected_as_often_as_in_the_service() -> None:
-    assert timing.COLLECTIONS == process.THRESHOLDS
+    assert timing.COLLECTIONS == interpreter.THRESHOLDS
 
 
 def test_the_same_size_gives_the_same_pool() -> None:

@@ -86,7 +86,7 @@ async def test_a_full_disk_refuses_new_jobs_and_running_ones_end_when_there_is_r
 
 
 async def test_old_jobs_leave_with_their_files(tmp_path: Path) -> None:
-    from benchpool_scheduler.service.upkeep import KEPT_S
+    from benchpool_scheduler.service.housekeeping.slow_timer import KEPT_S
     from benchpool_support.clocks import FakeClock
 
     clock, runtime = FakeClock(), ScriptedRuntime(devices(9))

@@ -24,10 +24,11 @@ from benchpool_scheduler.core.model import Plan, Start
 from benchpool_scheduler.core.plan import decide
 from benchpool_scheduler.errors import BenchpoolError, Refused, Unavailable
 from benchpool_scheduler.runtime import DeviceState, EndedBy, NodeFacts, WorkerId, WorkerProgress
-from benchpool_scheduler.service import Caller, Pool, snapshots
-from benchpool_scheduler.service.census import Census
-from benchpool_scheduler.service.floor import Floor
-from benchpool_scheduler.service.kept import KeptBoard
+from benchpool_scheduler.service import Caller, Pool
+from benchpool_scheduler.service.cluster_state import snapshots
+from benchpool_scheduler.service.cluster_state.state_cache import KeptBoard
+from benchpool_scheduler.service.ledger.counters import Census
+from benchpool_scheduler.service.views.gpu_states import Floor
 from benchpool_support.clocks import FakeClock
 from benchpool_support.pools import ADMIN, HUB, make_pool, sleeper, story
 from benchpool_support.scripted import ScriptedRuntime, devices

@@ -11,7 +11,7 @@ from benchpool_scheduler.contract import GpuState, Lease, LeaseRequest, State
 from benchpool_scheduler.errors import Forbidden, Refused, Unavailable
 from benchpool_scheduler.hub import HubServer, HubUser, StaticDirectory
 from benchpool_scheduler.runtime import DeviceState
-from benchpool_scheduler.service.leases import GONE_S
+from benchpool_scheduler.service.benches.reservations import GONE_S
 from benchpool_support.clocks import FakeClock
 from benchpool_support.pools import (
     ADMIN,

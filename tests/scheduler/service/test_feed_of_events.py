@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 
 from benchpool_scheduler.contract import State
-from benchpool_scheduler.service.events import Entry, Event, Feed
+from benchpool_scheduler.service.views.events import Entry, Event, Feed
 from benchpool_support.pools import SUSAN, make_pool, opened, reached, sleeper
 from benchpool_support.scripted import ScriptedRuntime, devices
 

@@ -19,8 +19,10 @@ from benchpool_scheduler.core.model import (
     Worker,
 )
 from benchpool_scheduler.runtime import EndedBy
-from benchpool_scheduler.service import Pool, passes, snapshots
-from benchpool_scheduler.service.ledger import Draft
+from benchpool_scheduler.service import Pool
+from benchpool_scheduler.service.cluster_state import snapshots
+from benchpool_scheduler.service.execution import passes
+from benchpool_scheduler.service.ledger.ledger import Draft
 from benchpool_support.pools import SUSAN, make_pool, opened, reached, sleeper, until
 from benchpool_support.scripted import ScriptedRuntime, devices
 

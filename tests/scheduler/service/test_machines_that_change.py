@@ -10,7 +10,8 @@ import pytest
 from benchpool_scheduler.contract import GpuState
 from benchpool_scheduler.hub import StaticDirectory
 from benchpool_scheduler.runtime import DeviceState
-from benchpool_scheduler.service import Pool, upkeep
+from benchpool_scheduler.service import Pool
+from benchpool_scheduler.service.housekeeping import slow_timer
 from benchpool_scheduler.store.sqlite import SqliteStore
 from benchpool_support.pools import ADMIN, PATIENCE_S, opened, story
 from benchpool_support.scripted import ScriptedRuntime, devices
@@ -31,7 +32,7 @@ class HearingRuntime(ScriptedRuntime):
 async def test_a_gpu_that_breaks_is_seen_as_soon_as_the_runtime_hears_of_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(upkeep, "LOOK_S", 3600.0)
+    monkeypatch.setattr(slow_timer, "LOOK_S", 3600.0)
     runtime = HearingRuntime()
     store, people = SqliteStore(tmp_path / "scheduler"), StaticDirectory()
     pool = Pool(store, runtime, story(), state=tmp_path, directory=people)

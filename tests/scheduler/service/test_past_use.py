@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from benchpool_scheduler.configuration import Configuration
 from benchpool_scheduler.contract import State
-from benchpool_scheduler.service import Pool, snapshots
-from benchpool_scheduler.service.past import PastUse, accrued, faded, rates
+from benchpool_scheduler.service import Pool
+from benchpool_scheduler.service.cluster_state import snapshots
+from benchpool_scheduler.service.ledger.usage_decay import PastUse, accrued, faded, rates
 from benchpool_support.clocks import FakeClock
 from benchpool_support.pools import SUSAN, make_pool, opened, reached, sleeper, story
 from benchpool_support.scripted import ScriptedRuntime, devices

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from benchpool_scheduler.core.states import JobState
-from benchpool_scheduler.service.history import DAY_S, History, as_csv, history
-from benchpool_scheduler.service.ledger import Ledger
+from benchpool_scheduler.service.administration.history import DAY_S, History, as_csv, history
+from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.simulation.replay import trace
 from benchpool_scheduler.simulation.replay.report import ReplayOptions, replay
 from benchpool_scheduler.store.records import (

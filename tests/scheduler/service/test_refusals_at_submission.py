@@ -15,7 +15,8 @@ from benchpool_scheduler.contract import (
     SnapshotFile,
 )
 from benchpool_scheduler.errors import BenchpoolError, Forbidden, InvalidInput, Refused, TooMany
-from benchpool_scheduler.service import Caller, Pool, submissions
+from benchpool_scheduler.service import Caller, Pool
+from benchpool_scheduler.service.jobs import submission_checks
 from benchpool_support.pools import ADMIN, JOE, SUSAN, make_pool, opened, sleeper, story
 from benchpool_support.scripted import ScriptedRuntime, devices
 
@@ -160,7 +161,7 @@ async def test_an_administrator_may_use_any_project_by_its_name(pool: Pool) -> N
 async def test_one_user_cannot_fill_the_queue_for_all(
     pool: Pool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(submissions, "QUEUE_PER_USER", 2)
+    monkeypatch.setattr(submission_checks, "QUEUE_PER_USER", 2)
     await pool.submit(SUSAN, sleeper())
     await pool.submit(SUSAN, sleeper())
     with pytest.raises(TooMany, match="susan has 2 jobs that have not ended; 2 are allowed"):

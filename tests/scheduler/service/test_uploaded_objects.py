@@ -10,7 +10,8 @@ import pytest
 
 from benchpool_scheduler.contract import JobSubmission, ScriptEntry, SnapshotFile, State
 from benchpool_scheduler.errors import InvalidInput, TooLarge
-from benchpool_scheduler.service import Pool, objects
+from benchpool_scheduler.service import Pool
+from benchpool_scheduler.service.jobs import uploads
 from benchpool_support.clocks import FakeClock
 from benchpool_support.pools import JOE, SUSAN, make_pool, opened, reached
 from benchpool_support.scripted import ScriptedRuntime, devices
@@ -76,7 +77,7 @@ async def test_a_content_that_changed_on_the_way_leaves_nothing(pool: Pool, tmp_
 
 async def test_a_content_larger_than_the_limit_is_refused_before_it_is_sent(pool: Pool) -> None:
     with pytest.raises(TooLarge, match=r"2147483648 are allowed"):
-        pool.object_writer(SUSAN, SHA, objects.OBJECT_BYTES + 1)
+        pool.object_writer(SUSAN, SHA, uploads.OBJECT_BYTES + 1)
 
 
 async def test_contents_that_nothing_names_are_deleted_after_a_day(
@@ -86,7 +87,7 @@ async def test_contents_that_nothing_names_are_deleted_after_a_day(
     other = b"import this\n"
     await upload(pool, other, hashlib.sha256(other).hexdigest())
     await pool.submit(SUSAN, JobSubmission(entry=ScriptEntry("train.py"), files=[SENT]))
-    clock.pass_s(objects.KEPT_S - 1)
+    clock.pass_s(uploads.KEPT_S - 1)
     await pool._engine.upkeep.clean()
     assert len(left_over(tmp_path)) == 2
     clock.pass_s(2)

@@ -21,8 +21,8 @@ from benchpool_scheduler.core.states import JobState
 from benchpool_scheduler.hub import StaticDirectory
 from benchpool_scheduler.runtime import Launch
 from benchpool_scheduler.service import SystemClock
-from benchpool_scheduler.service.launching import Launcher, NoAccount
-from benchpool_scheduler.service.site import Site
+from benchpool_scheduler.service.execution.launching import Launcher, NoAccount
+from benchpool_scheduler.service.observed.site import Site
 from benchpool_scheduler.store.records import AttemptRecord, JobRecord, WorkerRecord
 from benchpool_support.pools import story
 

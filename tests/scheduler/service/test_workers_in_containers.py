@@ -10,8 +10,8 @@ from benchpool_scheduler.core.states import JobState
 from benchpool_scheduler.hub import StaticDirectory
 from benchpool_scheduler.runtime import Launch, Pinned
 from benchpool_scheduler.service import Containers, SystemClock
-from benchpool_scheduler.service.launching import Launcher
-from benchpool_scheduler.service.site import Site
+from benchpool_scheduler.service.execution.launching import Launcher
+from benchpool_scheduler.service.observed.site import Site
 from benchpool_scheduler.store.records import AttemptRecord, JobRecord, WorkerRecord
 from benchpool_support.pools import JOE, SUSAN, make_pool, opened, sleeper, story
 from benchpool_support.scripted import ScriptedRuntime, devices

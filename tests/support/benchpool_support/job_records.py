@@ -11,7 +11,7 @@ from benchpool_scheduler.contract import JobSubmission, ScriptEntry, SnapshotFil
 from benchpool_scheduler.core.states import JobState
 from benchpool_scheduler.kube import Connection
 from benchpool_scheduler.resources.jobs import TRAINING_JOBS
-from benchpool_scheduler.service.identifiers import new_job_id
+from benchpool_scheduler.service.process.identifiers import new_job_id
 from benchpool_scheduler.store.records import AddJob, AttemptRecord, JobRecord, WorkerRecord
 
 T = 1_800_000_000.125

@@ -20,7 +20,7 @@ from benchpool_scheduler.runtime import (
     WorkerStarted,
 )
 from benchpool_scheduler.runtime.kubernetes import ClusterSettings, KubernetesRuntime
-from benchpool_scheduler.service.identifiers import new_job_id
+from benchpool_scheduler.service.process.identifiers import new_job_id
 
 SECRET = b"of tests" * 4
 KWOK = {"key": "kwok.x-k8s.io/node", "operator": "Exists", "effect": "NoSchedule"}

@@ -18,7 +18,7 @@ from benchpool_scheduler.kube import Connection, connect
 from benchpool_scheduler.resources.jobs import TRAINING_JOBS
 from benchpool_scheduler.resources.leases import BUILD_LEASES
 from benchpool_scheduler.resources.pools import PROJECTS
-from benchpool_scheduler.service.identifiers import new_job_id
+from benchpool_scheduler.service.process.identifiers import new_job_id
 from benchpool_scheduler.store.kubernetes import KubernetesStore, Told
 from benchpool_scheduler.store.records import (
     AddJob,

@@ -15,7 +15,7 @@ from benchpool_scheduler.contract import CommandEntry, JobSubmission
 from benchpool_scheduler.core.states import JobState
 from benchpool_scheduler.kube import Connection, Patience
 from benchpool_scheduler.resources.jobs import TRAINING_JOBS
-from benchpool_scheduler.service.identifiers import new_job_id
+from benchpool_scheduler.service.process.identifiers import new_job_id
 from benchpool_scheduler.store.inbound import SuspendWritten
 from benchpool_scheduler.store.kubernetes import KubernetesStore
 from benchpool_scheduler.store.records import AddJob, JobRecord, Note, SaveJob

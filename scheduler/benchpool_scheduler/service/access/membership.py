@@ -1,0 +1,83 @@
+"""Which projects a caller belongs to, and which of them a submission goes to."""
+
+from __future__ import annotations
+
+from benchpool_scheduler.configuration import Configuration, ProjectSettings
+from benchpool_scheduler.configuration.nodes import nearest
+from benchpool_scheduler.contract import JobSubmission
+from benchpool_scheduler.errors import Forbidden, InvalidInput, Refused
+from benchpool_scheduler.service.access.caller import Caller
+from benchpool_scheduler.service.access.rights import is_among, leads, rules_all
+
+
+def usable_projects(caller: Caller, configuration: Configuration) -> tuple[ProjectSettings, ...]:
+    """Return the projects that the caller belongs to; those that only group others are none."""
+    return tuple(
+        settings
+        for settings in configuration.projects
+        if _is_usable(caller, settings, configuration)
+    )
+
+
+def _is_usable(caller: Caller, settings: ProjectSettings, configuration: Configuration) -> bool:
+    belongs = is_among(caller, settings.members) or is_among(caller, settings.leads)
+    return belongs and not configuration.is_parent(settings.name)
+
+
+def project_of(
+    caller: Caller, submission: JobSubmission, configuration: Configuration
+) -> ProjectSettings:
+    """Return the project of a submission. Errors: InvalidInput, Forbidden, Refused."""
+    if submission.project is not None:
+        named = configuration.project(submission.project)
+        if named is not None and _is_usable(caller, named, configuration):
+            return named
+    own = usable_projects(caller, configuration)
+    if submission.project is not None:
+        return _named_project(caller, submission.project, own, configuration)
+    if len(own) == 1:
+        return own[0]
+    if not own:
+        raise Refused(
+            f"{caller.name} belongs to no project, so the job has no quota to run on; "
+            "ask an administrator to add you to one.",
+            code="no-project",
+            field="project",
+        )
+    names = ", ".join(settings.name for settings in own)
+    raise InvalidInput(
+        f"You belong to {len(own)} projects ({names}); say which one with --project.",
+        code="ambiguous-project",
+        field="project",
+        numbers={"projects": len(own)},
+    )
+
+
+def _named_project(
+    caller: Caller, name: str, own: tuple[ProjectSettings, ...], configuration: Configuration
+) -> ProjectSettings:
+    settings = configuration.project(name)
+    if settings is None:
+        known = [p.name for p in own] or [p.name for p in configuration.projects]
+        raise InvalidInput(
+            f"There is no project {name!r}{nearest(name, known)}",
+            code="no-such-project",
+            field="project",
+        )
+    if configuration.is_parent(name):
+        below = ", ".join(p.name for p in configuration.projects if p.project.parent == name)
+        raise InvalidInput(
+            f"Project {name} only groups others; send the job to one of them: {below}.",
+            code="project-holds-no-jobs",
+            field="project",
+        )
+    may = settings in own or rules_all(caller) or leads(caller, name, configuration)
+    if not may:
+        names = ", ".join(p.name for p in own) or "none"
+        raise Forbidden(
+            f"You are not a member of project {name}; yours: {names}. Its leads or an "
+            "administrator can add you.",
+            code="not-a-member",
+            field="project",
+        )
+    return settings

@@ -1,0 +1,102 @@
+"""Who may see and do what: the only place where that is decided.
+
+A job belongs to its user. Leads of its project, or of a project above it, see, pause, resume and
+cancel it. Administrators and services may all. Whoever may not see a job is told that there is
+none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from benchpool_scheduler.configuration import Configuration, ProjectSettings
+from benchpool_scheduler.errors import Forbidden, NotFound
+from benchpool_scheduler.service.access.caller import Caller
+from benchpool_scheduler.store.records import JobRecord, LeaseRecord
+
+
+def rules_all(caller: Caller) -> bool:
+    """Tell whether the caller may see and do everything."""
+    return caller.admin or caller.kind == "service"
+
+
+def is_among(caller: Caller, people: tuple[str, ...]) -> bool:
+    """Tell whether the caller is one of these users or in one of these groups."""
+    return any(
+        person.removeprefix("group:") in caller.groups
+        if person.startswith("group:")
+        else person == caller.name
+        for person in people
+    )
+
+
+def leads(caller: Caller, project: str, configuration: Configuration) -> bool:
+    """Tell whether the caller leads a project or one above it."""
+    return any(is_among(caller, above.leads) for above in _upwards(project, configuration))
+
+
+def led_projects(caller: Caller, configuration: Configuration) -> tuple[str, ...]:
+    """Return the projects that the caller leads, or that lie below one that it leads."""
+    led: dict[str, bool] = {}
+    for settings in configuration.projects:
+        for above in _upwards(settings.name, configuration):
+            found = led.get(above.name) or is_among(caller, above.leads)
+            if found:
+                led[settings.name] = True
+                break
+    return tuple(led)
+
+
+def _upwards(project: str, configuration: Configuration) -> Iterator[ProjectSettings]:
+    found = configuration.project(project)
+    while found is not None:
+        yield found
+        parent = found.project.parent
+        found = None if parent is None else configuration.project(parent)
+
+
+def may_use(caller: Caller, job: JobRecord, configuration: Configuration) -> bool:
+    """Tell whether the caller may see a job, read its logs, pause, resume and cancel it.
+
+    To see it and to act on it is one right: nobody is shown what they could not stop.
+    """
+    return may_use_of(caller, job.user, job.project, configuration)
+
+
+def may_use_of(caller: Caller, user: str, project: str, configuration: Configuration) -> bool:
+    """Tell the same of a job that is known by its user and project only."""
+    return _belongs(caller, user) or leads(caller, project, configuration)
+
+
+def may_use_lease(caller: Caller, lease: LeaseRecord) -> bool:
+    """Tell whether the caller may see a lease."""
+    return may_see_bench(caller, lease.user)
+
+
+def may_see_bench(caller: Caller, user: str) -> bool:
+    """Tell whether the caller may see what a user has on the bench, and waits for."""
+    return _belongs(caller, user)
+
+
+def _belongs(caller: Caller, user: str) -> bool:
+    return rules_all(caller) or (caller.kind == "user" and caller.name == user)
+
+
+def no_job(name: str) -> NotFound:
+    """Return the error for a job that is not there, or not for this caller."""
+    return NotFound(
+        f"There is no job {name[:40]!r} that you may see; `benchpool jobs --all` lists them.",
+        field="id",
+    )
+
+
+def require_admin(caller: Caller, action: str) -> None:
+    """Refuse others than administrators and services. Errors: Forbidden."""
+    if not rules_all(caller):
+        raise Forbidden(f"Only an administrator may {action}; you are {caller.name}.")
+
+
+def require_same_user(caller: Caller, user: str) -> None:
+    """Refuse to tell about another user. Errors: NotFound."""
+    if not _belongs(caller, user):
+        raise NotFound(f"There is no user {user[:100]!r} that you may see.", field="user")

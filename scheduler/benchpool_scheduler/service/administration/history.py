@@ -1,0 +1,124 @@
+"""The recorded history as a workload that can be replayed: what ended, as rows of a trace.
+
+A row is what the scheduler could not know beforehand and what happened later cannot change: when
+the job was submitted, how long it had to run, on how many GPUs. The run time is that of all
+attempts less the progress that preemptions cost; what it waited is not in it.
+
+Not in the history: jobs that never started, jobs that are still there, and pauses by users, whose
+length nobody could replay.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import csv
+import io
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from benchpool_scheduler.service.ledger.ledger import Ledger
+from benchpool_scheduler.simulation.replay.engine import Costs
+from benchpool_scheduler.simulation.replay.trace import TraceJob
+from benchpool_scheduler.store.records import JobRecord
+
+DAY_S = 24 * 3600.0
+COLUMNS = (
+    *("submit_s", "duration_s", "gpus", "project", "user", "workers", "priority"),
+    "time_limit_s",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """What ended in some time before now.
+
+    Attributes:
+        jobs: By submission; times count from the first of them.
+        costs: Of one preemption: the policy's restart, and the mean progress that those of these
+            jobs lost.
+    """
+
+    jobs: tuple[TraceJob, ...]
+    costs: Costs
+
+
+async def history(ledger: Ledger, now: float, days: float, restart_s: float) -> History:
+    """Return the jobs that ran and ended in the last ``days``; see the module.
+
+    What has ended does not change any more, so it is read beside the loop.
+
+    Args:
+        now: Epoch seconds.
+        restart_s: What one restart costs by the policy in force.
+    """
+    records = list(ledger.jobs())
+    return await asyncio.to_thread(_history, ledger, records, now - days * DAY_S, restart_s)
+
+
+def _history(
+    ledger: Ledger, records: Sequence[JobRecord], since: float, restart_s: float
+) -> History:
+    ended = [it for it in records if it.ended is not None and it.ended >= since]
+    ended.sort(key=lambda record: record.submitted)
+    lost = [lost_s for record in ended for lost_s in _lost_s(ledger, record, restart_s)]
+    rows = tuple(
+        row
+        for line, record in enumerate(ended, start=2)
+        if (row := _row(ledger, record, line, ended[0].submitted, restart_s)) is not None
+    )
+    mean_lost_s = sum(lost) / len(lost) if lost else 0.0
+    return History(rows, Costs(restart_s, mean_lost_s))
+
+
+def as_csv(jobs: Iterable[TraceJob]) -> str:
+    """Return the jobs as a trace, as ``benchpool replay`` reads it; seconds to a tenth."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for job in jobs:
+        writer.writerow(
+            (
+                round(job.submit_s, 1),
+                round(job.duration_s, 1),
+                job.gpus,
+                job.project,
+                job.user,
+                job.workers,
+                job.priority,
+                job.time_limit_s,
+            )
+        )
+    return text.getvalue()
+
+
+def _row(
+    ledger: Ledger, record: JobRecord, line: int, zero: float, restart_s: float
+) -> TraceJob | None:
+    ran_s = sum(
+        attempt.ended - attempt.started
+        for attempt in ledger.attempts(record.id)
+        if attempt.started is not None and attempt.ended is not None
+    )
+    if ran_s <= 0:
+        return None
+    useful_s = ran_s - sum(_lost_s(ledger, record, restart_s))
+    return TraceJob(
+        line=line,
+        submit_s=record.submitted - zero,
+        duration_s=max(1.0, useful_s),
+        gpus=record.total_gpus,
+        project=record.project,
+        user=record.user,
+        workers=record.workers,
+        priority=record.priority,
+        time_limit_s=record.time_limit_s,
+    )
+
+
+def _lost_s(ledger: Ledger, record: JobRecord, restart_s: float) -> Iterator[float]:
+    """Yield the progress that each preemption of a job cost, in seconds of its run time.
+
+    What a preemption cost is recorded as GPU seconds of unsaved progress and one restart (R18).
+    """
+    for it in ledger.preemptions(record.id):
+        yield max(0.0, it.lost_gpu_s / it.gpus - restart_s) if it.gpus else 0.0

@@ -1,0 +1,130 @@
+"""Puts a new configuration in force, all or nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from pathlib import Path
+
+from benchpool_scheduler import contract
+from benchpool_scheduler.configuration import Configuration, compare, load
+from benchpool_scheduler.errors import InvalidInput, Unavailable
+from benchpool_scheduler.service.benches import bench_reserve
+from benchpool_scheduler.service.ledger.ledger import Ledger
+from benchpool_scheduler.service.observed.site import Site
+
+Keep = Callable[[str], Awaitable[None]]
+
+
+class Reconfiguration:
+    """Checks and applies ``benchpool.yaml``.
+
+    Args:
+        file: Where the text in force is kept, None for nowhere.
+        keep: Keeps it elsewhere, before it is in force; Unavailable leaves all as it was.
+        changed: Called after a new configuration is in force.
+    """
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        site: Site,
+        file: Path | None,
+        changed: Callable[[], None],
+        keep: Keep | None = None,
+    ) -> None:
+        self._ledger = ledger
+        self._site = site
+        self._file = file
+        self._changed = changed
+        self._keep = keep
+
+    def check(self, text: str) -> contract.ConfigurationChange:
+        """Say what a text would change. Errors: InvalidInput."""
+        return self._difference(self.read(text), applied=False)
+
+    async def apply(self, text: str) -> contract.ConfigurationChange:
+        """Put a text in force and keep it. Errors: InvalidInput, Unavailable."""
+        async with self._ledger.turn:
+            new = self.read(text)
+            answer = self._difference(new, applied=True)
+            if self._file is not None:
+                await asyncio.to_thread(_write_whole, self._file, text)
+            if self._keep is not None:
+                await self._keep(text)
+            self._site.configuration = new
+        self._changed()
+        return answer
+
+    async def use(self, text: str, source: str) -> contract.ConfigurationChange:
+        """Put a text in force that is kept elsewhere already. Errors: InvalidInput."""
+        async with self._ledger.turn:
+            new = self.read(text, source)
+            answer = self._difference(new, applied=True)
+            if not answer.changes:
+                return answer
+            self._site.configuration = new
+        self._changed()
+        return answer
+
+    async def reload(self) -> contract.ConfigurationChange:
+        """Read the file again. Errors: InvalidInput, Unavailable; the old one stays in force."""
+        if self._file is None:
+            raise Unavailable("This service was started without a configuration file.")
+        try:
+            text = await asyncio.to_thread(self._file.read_text)
+        except (OSError, UnicodeDecodeError) as error:
+            raise InvalidInput(
+                f"{self._file} cannot be read ({error}); the old configuration stays in force.",
+                code="configuration",
+            ) from None
+        async with self._ledger.turn:
+            new = self.read(text)
+            answer = self._difference(new, applied=True)
+            self._site.configuration = new
+        self._changed()
+        return answer
+
+    def read(self, text: str, source: str | None = None) -> Configuration:
+        """Read and check a text without using it. Errors: InvalidInput."""
+        named = "benchpool.yaml" if self._file is None else self._file.name
+        new = load(text, source or named)
+        if self._site.devices:
+            bench_reserve.refuse_what_does_not_fit(replace(self._site, configuration=new))
+        return new
+
+    def _difference(self, new: Configuration, *, applied: bool) -> contract.ConfigurationChange:
+        changes = compare(self._site.configuration, new)
+        return contract.ConfigurationChange(
+            applied=applied, changes=changes, warnings=[*new.warnings, *self._orphans(new)]
+        )
+
+    def _orphans(self, new: Configuration) -> list[str]:
+        names = {str(it.name) for it in new.projects if not new.is_parent(it.name)}
+        counts: dict[str, int] = {}
+        for job in self._ledger.live():
+            if job.project not in names:
+                counts[job.project] = counts.get(job.project, 0) + 1
+        return [
+            f"Project {name} no longer holds jobs and {count} of its jobs have not ended: they may "
+            "be preempted and do not start again."
+            for name, count in counts.items()
+        ]
+
+
+def _write_whole(file: Path, text: str) -> None:
+    temporary = file.with_name(f".{file.name}.new")
+    try:
+        with temporary.open("w", encoding="utf-8") as stream:
+            stream.write(text)
+            stream.flush()
+            os.fsync(stream.fileno())
+        temporary.rename(file)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        raise Unavailable(
+            f"{file} cannot be written ({error.strerror}); nothing was changed.",
+            code="configuration-file",
+        ) from None

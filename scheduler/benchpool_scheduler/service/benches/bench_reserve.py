@@ -1,0 +1,112 @@
+"""Build GPUs: whose quota is what (R2), how many are kept for benches (R3), and where."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from benchpool_scheduler.core.build import keep_free
+from benchpool_scheduler.runtime import DeviceState
+from benchpool_scheduler.service.ledger.ledger import Ledger
+from benchpool_scheduler.service.observed import users
+from benchpool_scheduler.service.observed.inventory import WHOLE
+from benchpool_scheduler.service.observed.site import Site
+
+
+def quota_of(site: Site, user: str, groups: Mapping[str, int | None]) -> tuple[int, str]:
+    """Return a user's build quota and the rule it comes from (R2).
+
+    ``groups`` maps each group of the user to its group property, None without one.
+    """
+    found = users.quota_of(site.configuration, user, groups)
+    return found.quota, found.rule
+
+
+def reserve(site: Site) -> int:
+    """Return how many GPUs are set aside for benches, held or not (R3)."""
+    # What does not fit was refused before, or has come about since: keep what there is.
+    return keep_free(
+        [site.people.promised],
+        reserve=site.configuration.build.reserve,
+        leased=0,
+        gpus=site.inventory.build_gpus,
+        oversubscribe=True,
+    )
+
+
+def kept(ledger: Ledger, site: Site) -> int:
+    """Return how many GPUs train must leave free for benches now: set aside and not leased.
+
+    A slice that a bench holds counts as the GPU of its own that it is (R1).
+    """
+    return max(0, reserve(site) - len(ledger.leased))
+
+
+def kept_by_node(ledger: Ledger, site: Site) -> Mapping[str, int]:
+    """Return how many whole GPUs nodes keep free, filled node by node; the others keep none."""
+    left = kept(ledger, site)
+    found: dict[str, int] = {}
+    inventory = site.inventory
+    # First where servers wait in line for them, as many as they wait for.
+    for name, wanted in (*site.called.items(), *dict.fromkeys(inventory.nodes, left).items()):
+        if not left:
+            break
+        if name not in inventory.build:
+            continue
+        already = found.get(name, 0)
+        more = min(left, wanted, _usable(ledger, site, name) - already)
+        if more > 0:
+            found[name] = already + more
+            left -= more
+    return found
+
+
+def _usable(ledger: Ledger, site: Site, node: str) -> int:
+    """Return how many whole GPUs of a node work and are not leased: slices are not kept."""
+    devices = (d for d in site.inventory.nodes.get(node, ()) if d.resource == WHOLE)
+    return sum(d.state is DeviceState.USABLE and d.uuid not in ledger.leased for d in devices)
+
+
+def called_by_node(site: Site, kept: Mapping[str, int]) -> Mapping[str, int]:
+    """Return how many of the GPUs that nodes keep were lent and are wanted back now (R3)."""
+    if not site.configuration.build.lend_idle:
+        return {}
+    wanted = {name: min(count, kept.get(name, 0)) for name, count in site.called.items()}
+    return {name: count for name, count in wanted.items() if count}
+
+
+def refuse_what_does_not_fit(site: Site) -> None:
+    """Refuse benches that add up to more than the pool has (R3). Errors: InvalidInput."""
+    build = site.configuration.build
+    keep_free(
+        [site.people.promised],
+        reserve=build.reserve,
+        leased=0,
+        gpus=site.inventory.build_gpus,
+        oversubscribe=build.oversubscribe,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Capacity:
+    """What train could have at most, whoever holds it now.
+
+    Attributes:
+        largest_node: Most GPUs of one node. ``total``: GPUs of all nodes, without those kept for
+            benches (R3).
+    """
+
+    largest_node: int
+    total: int
+
+
+def capacity(site: Site, *, preemptible: bool = True) -> Capacity:
+    """Return what train could have if nobody held anything (R3, R22).
+
+    Args:
+        preemptible: For work that can be paused, to which benches lend what they do not use.
+    """
+    inventory = site.inventory
+    lent = preemptible and site.configuration.build.lend_idle
+    total = max(0, inventory.train_gpus - (0 if lent else reserve(site)))
+    return Capacity(largest_node=min(inventory.largest_train_node, total), total=total)

@@ -1,0 +1,312 @@
+"""Build GPUs held by notebook servers: reserved in one step, given back in every way (R1-R3)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+
+from benchpool_scheduler import contract
+from benchpool_scheduler.core.bench_line import Seat, seat
+from benchpool_scheduler.errors import BenchpoolError, Refused, TooMany, Unavailable
+from benchpool_scheduler.runtime import NodeFacts
+from benchpool_scheduler.service.benches import bench_reserve
+from benchpool_scheduler.service.benches.line import Line, Waiting
+from benchpool_scheduler.service.benches.node_selection import suits, why_none
+from benchpool_scheduler.service.ledger.ledger import Ledger
+from benchpool_scheduler.service.observed.latest_pass import Outcome
+from benchpool_scheduler.service.observed.site import Site
+from benchpool_scheduler.service.process.shielded import whole
+from benchpool_scheduler.store.records import DropLease, LeaseRecord, SaveLease
+
+GONE_S = 60.0
+"""A lease whose server the Hub has not named for so long is given back."""
+
+MOST_IN_LINE = 1000
+
+
+class Leases:
+    """Reserve, wait in line, release, reconcile.
+
+    Args:
+        nodes_for_claim: Tells where a volume claim can be used, None for everywhere.
+        want_pass: Called when train has more or fewer GPUs.
+
+    Attributes:
+        shortage: Set when a bench within its quota found no free GPU.
+    """
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        site: Site,
+        outcome: Outcome,
+        nodes_for_claim: Callable[[str], frozenset[str] | None],
+        want_pass: Callable[[], None],
+    ) -> None:
+        self._ledger = ledger
+        self._site = site
+        self._want_pass = want_pass
+        self._line = Line(ledger, site, outcome, nodes_for_claim)
+        self._missing_since: dict[str, float] = {}
+        self._changed = asyncio.Event()
+        self.shortage = asyncio.Event()
+
+    async def reserve(self, request: contract.LeaseRequest) -> LeaseRecord:
+        """Hold GPUs for one start of a server; a repeat answers the same lease.
+
+        Errors: Refused ``build-quota`` or ``build-nodes``, Unavailable ``build-capacity`` or of the
+        store.
+        """
+        async with self._ledger.turn:
+            if (held := self._held_for(request)) is not None:
+                return held
+            self._check_quota(request)
+            self._check_nodes(request)
+            taken = [gpu.gpu for it in self._line.seats().values() for gpu in it.gpus]
+            offer = self._line.offer(request)
+            found = seat(request.gpus, offer, taken)
+            if found is None or not found.ready:
+                raise self._nothing_free(request)
+            lease = await self._grant(self._site.new_id(), request, found)
+        self._want_pass()
+        return lease
+
+    async def reserve_or_wait(
+        self, asked: contract.LineRequest
+    ) -> LeaseRecord | contract.LinePlace:
+        """Hold GPUs for one start of a server, or keep its place in line.
+
+        The answer is held back for ``hold_s`` while nothing changes. Errors: Refused
+        ``build-quota`` or ``build-nodes``, TooMany ``line-full``, Unavailable of the store.
+        """
+        loop = asyncio.get_running_loop()
+        until = loop.time() + asked.hold_s
+        changed, found = self._changed, await whole(self._hold_or_wait(asked))
+        while isinstance(found, contract.LinePlace) and (left := until - loop.time()) > 0:
+            try:
+                async with asyncio.timeout(left):
+                    await changed.wait()
+            except TimeoutError:
+                break
+            kept = self._line.keeps(found.id, asked.lease)
+            if not kept and self._held_for(asked.lease) is None:
+                break  # it has left the line meanwhile, and must not come back by this question
+            before, changed = found, self._changed
+            found = await whole(self._hold_or_wait(asked))
+            if not isinstance(found, contract.LinePlace) or _differ(before, found):
+                break
+        return found
+
+    async def _hold_or_wait(self, asked: contract.LineRequest) -> LeaseRecord | contract.LinePlace:
+        request = asked.lease
+        async with self._ledger.turn:
+            if (held := self._held_for(request)) is not None:
+                return held
+            self._check_quota(request)
+            self._check_nodes(request)
+            since = None if asked.since is None else asked.since.timestamp()
+            if not self._line.has(request) and len(self._line.present()) >= MOST_IN_LINE:
+                raise _line_full()
+            waiting = self._line.enter(request, since)
+            seated = self._line.seats()
+            its = seated.get(waiting.id)
+            found: LeaseRecord | contract.LinePlace
+            if its is not None and its.ready:
+                found = await self._grant(waiting.id, request, its)
+                self._line.leave(waiting.id)
+            else:
+                if its is None:
+                    self.shortage.set()
+                found = self._line.place(waiting, seated)
+        self._want_pass()
+        return found
+
+    def line(self) -> list[contract.InLine]:
+        """Return who waits in line, the next one first, and what each is told."""
+        seated = self._line.seats()
+        return [
+            contract.InLine(
+                user=it.request.user,
+                server=it.request.server,
+                gpus=it.request.gpus,
+                gpu_models=list(it.request.gpu_models),
+                place=self._line.place(it, seated),
+            )
+            for it in self._line.present()
+        ]
+
+    async def serve(self) -> None:
+        """Give GPUs that have become free to those in line; the caller has the ledger's turn."""
+        served = False
+        while (found := self._first_ready()) is not None:
+            waiting, its = found
+            self._line.leave(waiting.id)
+            try:
+                self._check_quota(waiting.request)
+            except BenchpoolError:
+                continue  # its quota was lowered; it is told when it asks again
+            await self._grant(waiting.id, waiting.request, its)
+            served = True
+        if served:
+            self._tell_line()
+
+    def _first_ready(self) -> tuple[Waiting, Seat] | None:
+        seated = self._line.seats()
+        for waiting in self._line.present():
+            its = seated.get(waiting.id)
+            if its is not None and its.ready:
+                return waiting, its
+        return None
+
+    async def _grant(self, id_: str, request: contract.LeaseRequest, its: Seat) -> LeaseRecord:
+        lease = LeaseRecord(
+            id=id_,
+            user=request.user,
+            server=request.server,
+            spawn=request.spawn,
+            gpus=tuple(str(gpu.gpu) for gpu in its.gpus),
+            since=self._site.clock.now(),
+        )
+        await self._ledger.commit(SaveLease(lease))
+        return lease
+
+    async def release(self, lease_id: str) -> None:
+        """Give a lease back, or leave the line; what is not there is given back already."""
+        async with self._ledger.turn:
+            lease = self._ledger.lease(lease_id)
+            if not self._line.leave(lease_id) and lease is None:
+                return
+            if lease is not None:
+                await self._ledger.commit(DropLease(lease_id))
+                self._line.ended(lease)
+            self._line.seats()
+        self._tell_line()
+        self._want_pass()
+
+    def _tell_line(self) -> None:
+        changed, self._changed = self._changed, asyncio.Event()
+        changed.set()
+
+    async def reconcile(self) -> None:
+        """Give back the leases of servers that the Hub has not named for a minute."""
+        servers = self._site.directory.servers()
+        if servers is None:
+            return
+        now = self._site.clock.now()
+        present = {(server.user, server.name) for server in servers}
+        missing = [x for x in self._ledger.leases() if (x.user, x.server) not in present]
+        self._missing_since = {x.id: self._missing_since.get(x.id, now) for x in missing}
+        for lease in missing:
+            if now - self._missing_since[lease.id] > GONE_S:
+                await self.release(lease.id)
+
+    async def is_used(self, lease_id: str) -> bool:
+        """Tell whether the server of a lease is there, or may be: the Hub is asked anew."""
+        lease = self._ledger.lease(lease_id)
+        if lease is None:
+            return False
+        try:
+            await self._site.directory.refresh()
+        except BenchpoolError:
+            return True  # nobody knows; what a running server holds must not be given away
+        servers = self._site.directory.servers()
+        return servers is None or any(
+            (x.user, x.name) == (lease.user, lease.server) for x in servers
+        )
+
+    # ------------------------------------------------------------------ checks
+
+    def _check_quota(self, request: contract.LeaseRequest) -> None:
+        groups = request.groups or self._known_groups(request.user)
+        quota, rule = bench_reserve.quota_of(self._site, request.user, groups)
+        held = [lease for lease in self._ledger.leases() if lease.user == request.user]
+        count = sum(len(lease.gpus) for lease in held)
+        if count + request.gpus <= quota:
+            return
+        raise Refused(
+            f"{_gpus(request.gpus)} for this server would be more than the build quota of "
+            f"{request.user}: {quota} ({rule}), {_holders(held, count)}. {_advice(quota, count)}",
+            code="build-quota",
+            field="gpus",
+            numbers={"asked": request.gpus, "quota": quota, "held": count, "rule": rule},
+        )
+
+    def _check_nodes(self, request: contract.LeaseRequest) -> None:
+        """Refuse what no machine takes, whoever holds its GPUs. Errors: Refused."""
+        inventory = self._site.inventory
+        nodes = [inventory.facts.get(name, NodeFacts(name)) for name in sorted(inventory.build)]
+        if not nodes or any(suits(request, node) for node in nodes):
+            return
+        number = "The one machine" if len(nodes) == 1 else f"None of the {len(nodes)} machines"
+        verb = "cannot take" if len(nodes) == 1 else "can take"
+        raise Refused(
+            f"{number} with GPUs for benches {verb} this server: {why_none(request, nodes)}. "
+            "Choose another profile, or ask an administrator to correct this one.",
+            code="build-nodes",
+            numbers={"machines": len(nodes)},
+        )
+
+    def _known_groups(self, user: str) -> Mapping[str, int | None]:
+        known = self._site.hub_user(user)
+        return {} if known is None else known.groups
+
+    def _held_for(self, request: contract.LeaseRequest) -> LeaseRecord | None:
+        held = (lease for lease in self._ledger.leases() if _is_for(lease, request))
+        return next(held, None)
+
+    def _nothing_free(self, request: contract.LeaseRequest) -> Unavailable:
+        """Return why no GPUs can be had now."""
+        self.shortage.set()
+        offer = self._line.offer(request)
+        free = [sum(not gpu.use for gpu in gpus) for gpus in offer.values()]
+        most = max(free, default=0)
+        models = " or ".join(request.gpu_models)
+        return Unavailable(
+            f"{_gpus(request.gpus)} {'of model ' + models + ' ' if models else ''}for this server "
+            f"are not free: {most} on one machine now. Jobs give back what is kept for "
+            f"benches within {self._site.configuration.policy.grace_s:g} s; try again then, or "
+            "start with fewer GPUs.",
+            code="build-capacity",
+            numbers={"asked": request.gpus, "free": most},
+        )
+
+
+def _differ(before: contract.LinePlace, now: contract.LinePlace) -> bool:
+    return (before.position, before.reason.code) != (now.position, now.reason.code)
+
+
+def _is_for(lease: LeaseRecord, request: contract.LeaseRequest) -> bool:
+    asked = (request.user, request.server, request.spawn)
+    return (lease.user, lease.server, lease.spawn) == asked
+
+
+def _gpus(count: int) -> str:
+    return f"{count} GPU" if count == 1 else f"{count} GPUs"
+
+
+def _holders(held: list[LeaseRecord], count: int) -> str:
+    if not held:
+        return "none of it held"
+    names = ", ".join(
+        f"{len(lease.gpus)} by {repr(lease.server) if lease.server else 'the default server'}"
+        for lease in held
+    )
+    return f"{count} held ({names})"
+
+
+def _advice(quota: int, held: int) -> str:
+    free = max(0, quota - held)
+    if free:
+        return f"Start with at most {_gpus(free)}, or stop one of the servers."
+    if held:
+        return "Stop one of these servers, or start without a GPU."
+    return "Start without a GPU, or ask an administrator for a build quota."
+
+
+def _line_full() -> TooMany:
+    return TooMany(
+        f"{MOST_IN_LINE} servers wait for GPUs already, which is the limit: start without a GPU, "
+        "or try again later.",
+        code="line-full",
+        numbers={"limit": MOST_IN_LINE},
+    )

@@ -1,0 +1,401 @@
+"""The pool at an instant, as the core wants to see it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TypedDict
+
+from benchpool_scheduler.core import states
+from benchpool_scheduler.core.model import (
+    Activity,
+    GpuId,
+    Job,
+    JobId,
+    Node,
+    NodeName,
+    Project,
+    ProjectName,
+    Snapshot,
+    Worker,
+)
+from benchpool_scheduler.core.states import JobState
+from benchpool_scheduler.runtime import DeviceState, EndedBy, NodeFacts
+from benchpool_scheduler.service.benches import bench_reserve
+from benchpool_scheduler.service.ledger.ledger import Ledger
+from benchpool_scheduler.service.lifecycle import transitions
+from benchpool_scheduler.service.observed.inventory import UNKNOWN, Inventory, node_of, place_of
+from benchpool_scheduler.service.observed.site import Site
+from benchpool_scheduler.store.records import AttemptRecord, JobRecord, Place, WorkerRecord
+
+Links = tuple[tuple[int, ...], ...]
+
+HOUR_S = 3600.0
+BARRED_S = 600.0
+"""A node that did not take a job's worker is not tried again for so long."""
+_LEAVING = " (leaving)"
+
+
+def snapshot(ledger: Ledger, site: Site, now: float) -> Snapshot:
+    """Return what a pass decides about, counted from nothing: the truth that ``KeptBoard`` keeps.
+
+    All times of its jobs are as of ``now``.
+    """
+    home = homes(site, ledger.census.projects())
+    return Snapshot(
+        nodes=nodes(ground(ledger, site)),
+        projects=projects(site, home.values()),
+        jobs=tuple(
+            at(job, now)
+            for record in ledger.live()
+            for job in jobs_of(ledger, record, home, now, site.inventory.slices)
+        ),
+        policy=site.configuration.policy,
+        users=site.past.users,
+        topology=levels(site),
+        now_s=now,
+    )
+
+
+def levels(site: Site) -> tuple[str, ...]:
+    """Return the levels of the machine room, the widest first (R12)."""
+    return tuple(level.name for level in site.configuration.topology)
+
+
+# --------------------------------------------------------------------------- nodes
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """All that the nodes are made of; equal grounds make equal nodes.
+
+    Attributes:
+        kept: GPUs that nodes keep for benches (R3); ``called`` those of them that were lent and
+            have an owner who waits. ``lends``: the others may be used by what can be paused.
+        leased: GPUs that benches hold. ``clung``: GPUs that are not usable, but held by workers.
+        blocked: GPUs of jobs that the core does not know of.
+    """
+
+    inventory: Inventory
+    kept: Mapping[str, int]
+    leased: frozenset[str]
+    clung: frozenset[str]
+    blocked: frozenset[str] = frozenset()
+    called: Mapping[str, int] = field(default_factory=dict)
+    lends: bool = False
+
+
+def ground(ledger: Ledger, site: Site, blocked: frozenset[str] = frozenset()) -> Ground:
+    """Return what the nodes are made of now."""
+    holders = ledger.census.holders
+    kept = bench_reserve.kept_by_node(ledger, site)
+    return Ground(
+        inventory=site.inventory,
+        kept=kept,
+        leased=frozenset(ledger.leased),
+        clung=frozenset(d.uuid for d in site.inventory.unusable if d.uuid in holders),
+        blocked=blocked,
+        called=bench_reserve.called_by_node(site, kept),
+        lends=site.configuration.build.lend_idle,
+    )
+
+
+def nodes(of: Ground) -> tuple[Node, ...]:
+    """Return the nodes with the GPUs that train may use, in use by workers or not (R1)."""
+    return tuple(node(of, place) for place in of.inventory.places)
+
+
+def node(of: Ground, place: str) -> Node:
+    """Return one place as a node; jobs wait for the GPUs of a machine that is not ready.
+
+    Benches keep whole GPUs: slices have no part in it.
+    """
+    called, kept = of.called.get(place, 0), of.kept.get(place, 0)
+    devices = of.inventory.places[place]
+    model, facts = devices[0].model, of.inventory.facts.get(node_of(place), UNKNOWN)
+    there = (DeviceState.USABLE,) if facts.ready else (DeviceState.USABLE, DeviceState.BROKEN)
+    gpus = tuple(
+        GpuId(device.uuid)
+        for device in devices
+        if device.uuid not in of.leased
+        and device.uuid not in of.blocked
+        and (device.state in there or device.uuid in of.clung)
+    )
+    links, sockets = hanging(facts, gpus)
+    known = (
+        (level, facts.labels.get(level.label)) for level in of.inventory.configuration.topology
+    )
+    return Node(
+        name=NodeName(place),
+        gpus=gpus,
+        kept=called if of.lends else kept,
+        called=called,
+        lent=kept - called if of.lends else 0,
+        on_benches=tuple(GpuId(d.uuid) for d in devices if of.lends and d.uuid in of.leased),
+        gpu_model=model,
+        cpus=facts.cpus,
+        memory_gib=facts.memory_gib,
+        labels={"gpu.model": model, **{level.name: value for level, value in known if value}},
+        ready=facts.ready,
+        links=links,
+        sockets=sockets,
+    )
+
+
+def hanging(facts: NodeFacts, gpus: Sequence[str]) -> tuple[Links, tuple[int, ...]]:
+    """Return links and sockets of some GPUs of a machine; nothing where one is not known (R12).
+
+    >>> facts = NodeFacts("n", gpus=("a", "b", "c"), links=((0, 1, 2), (1, 0, 3), (2, 3, 0)))
+    >>> hanging(facts, ["c", "a"])
+    (((0, 2), (2, 0)), ())
+    """
+    if not (facts.links or facts.sockets) or not set(gpus) <= set(facts.gpus):
+        return (), ()
+    at = [facts.gpus.index(gpu) for gpu in gpus]
+    links = tuple(tuple(facts.links[a][b] for b in at) for a in at) if facts.links else ()
+    sockets = tuple(facts.sockets[a] for a in at) if facts.sockets else ()
+    return links, sockets
+
+
+# --------------------------------------------------------------------------- projects
+
+
+def homes(site: Site, names: Iterable[str]) -> Mapping[str, ProjectName]:
+    """Return in which project of the snapshot the jobs of each project are.
+
+    Jobs may name a project that the configuration no longer has, or that now only groups others.
+    They are in a project of their own that gets nothing: they give way, and do not start.
+    """
+    settings = site.configuration
+    found: dict[str, ProjectName] = {}
+    for name in names:
+        divided = settings.is_parent(name)
+        found[name] = ProjectName(f"{name} (before it was divided)" if divided else name)
+    return found
+
+
+def projects(site: Site, names: Iterable[ProjectName]) -> tuple[Project, ...]:
+    """Return the configured projects, and those of ``names`` that are not among them."""
+    known = [settings.project for settings in site.configuration.projects]
+    if used := site.past.projects:
+        known = [replace(p, used_gpu_s=used.get(p.name, p.used_gpu_s)) for p in known]
+    missing = dict.fromkeys(sorted(names))
+    for project in known:
+        missing.pop(project.name, None)
+    return (*known, *(Project(name=name, quota=0, limit=0, weight=0.0) for name in missing))
+
+
+# --------------------------------------------------------------------------- jobs
+
+
+def jobs_of(
+    ledger: Ledger,
+    record: JobRecord,
+    home: Mapping[str, ProjectName],
+    now: float,
+    slices: frozenset[str] = frozenset(),
+) -> tuple[Job, ...]:
+    """Return what the core sees of a job: nothing of one that has ended or that its user paused.
+
+    Args:
+        slices: Places where the GPUs are slices: a job that names no model gets none of them.
+
+    Workers that were let go hold their GPUs until they are gone: to the core they are a job of
+    their own that is leaving, so that what was promised of them stays promised (R20).
+
+    Its times are as of instants that do not depend on when this is asked; only
+    ``preemptions_last_hour`` and ``barred`` do: see ``fadings``.
+    """
+    if not record.live or record.state is JobState.PAUSED:
+        return ()
+    attempt = ledger.attempt(record.id, record.attempt)
+    held = attempt.live_workers if attempt and record.state in states.HOLDS_GPUS else ()
+    staying = [w for w in held if not w.leaving]
+    leaving = [w for w in held if w.leaving]
+    size = _size(record, attempt, staying, leaving)
+    learned = ledger.learned.facts(record, ledger.attempts(record.id))
+    job = Job(
+        id=JobId(record.id),
+        project=home[record.project],
+        gpus=record.gpus,
+        workers=size[0],
+        min_workers=size[1],
+        user=record.user,
+        priority=record.priority,
+        preemptible=record.preemptible,
+        activity=_activity(record, attempt),
+        held=_workers(staying),
+        time_limit_s=record.time_limit_s,
+        earmarked=bool(record.promised),
+        promised=workers_at(record.promised),
+        preemptions_last_hour=sum(end > now for end in hours_of(ledger, record.id)),
+        gpu_models=record.gpu_models,
+        required_level=record.required_level,
+        preferred_level=record.preferred_level,
+        spread=record.spread,
+        cpus=record.cpus,
+        memory_gib=record.memory_gib,
+        barred=barred(record, slices, (it for it, end in barred_of(ledger, record) if end > now)),
+        expected_run_s=learned.expected_run_s,
+        done_s=learned.done_s,
+        **_times(record, attempt if held else None, now),
+    )
+    if not leaving:
+        return (job,)
+    # With none that stays the job is over once those have gone.
+    return (job, _those_leaving(job, leaving)) if staying else (_those_leaving(job, leaving),)
+
+
+def leaving_id(job: str) -> JobId:
+    """Return under which name the core knows the workers that a job has let go."""
+    return JobId(job + _LEAVING)
+
+
+def job_of_leaving(name: JobId) -> str:
+    """Return whose workers the core knows under this name.
+
+    >>> job_of_leaving(leaving_id("k3"))
+    'k3'
+    """
+    return name.removesuffix(_LEAVING)
+
+
+def _those_leaving(job: Job, leaving: Sequence[WorkerRecord]) -> Job:
+    count = len(leaving)
+    return replace(
+        job,
+        id=leaving_id(job.id),
+        workers=count,
+        min_workers=count,
+        activity=Activity.TERMINATING,
+        held=_workers(leaving),
+        earmarked=False,
+        promised=(),
+    )
+
+
+def hours_of(ledger: Ledger, job: str) -> Iterator[float]:
+    """Yield until when each preemption of a job counts as one of the last hour (R19)."""
+    return (it.at + HOUR_S for it in ledger.preemptions(job))
+
+
+def barred(
+    record: JobRecord, slices: frozenset[str], refused: Iterable[str] = ()
+) -> frozenset[NodeName]:
+    """Return the places that a job may not use."""
+    out = {*refused, *(() if record.gpu_models else slices)}
+    return frozenset(NodeName(place) for place in out)
+
+
+def barred_of(ledger: Ledger, record: JobRecord) -> Iterator[tuple[str, float]]:
+    """Yield places that did not take a worker of the job, each with when that is forgotten."""
+    if not record.attempt:
+        return
+    for attempt in ledger.attempts(record.id):
+        for worker in attempt.workers:
+            if worker.ended_by == EndedBy.NOT_TAKEN and worker.ended is not None:
+                yield place_of(worker.node, worker.gpus), worker.ended + BARRED_S
+
+
+def fadings(ledger: Ledger, record: JobRecord) -> Iterator[float]:
+    """Yield the instants at which time alone makes another job of it to the core."""
+    yield from hours_of(ledger, record.id)
+    yield from (end for _, end in barred_of(ledger, record))
+
+
+def _workers(records: Iterable[WorkerRecord]) -> tuple[Worker, ...]:
+    return tuple(_seated(w.node, w.gpus) for w in records)
+
+
+def _seated(node: str, gpus: Sequence[str]) -> Worker:
+    return Worker(NodeName(place_of(node, gpus)), tuple(GpuId(gpu) for gpu in gpus))
+
+
+def _size(
+    record: JobRecord,
+    attempt: AttemptRecord | None,
+    staying: Sequence[WorkerRecord],
+    leaving: Sequence[WorkerRecord],
+) -> tuple[int, int]:
+    """Return (workers, min_workers): of a gang whose first workers have ended well, the rest."""
+    held = len(staying)
+    if held and attempt is not None and held < record.min_workers:
+        return held, held
+    if held and attempt is not None and any(w.ended and not w.leaving for w in attempt.workers):
+        return held, min(held, record.min_workers)
+    return max(held, record.workers - len(leaving), 1), record.min_workers
+
+
+def _activity(record: JobRecord, attempt: AttemptRecord | None) -> Activity:
+    if record.state not in states.HOLDS_GPUS or attempt is None:
+        return Activity.QUEUED
+    if record.wish is not None or transitions.winding_down(attempt):
+        return Activity.TERMINATING
+    return Activity.RUNNING
+
+
+class _Times(TypedDict):
+    as_of_s: float
+    ran_s: float
+    since_checkpoint_s: float | None
+    waits_s: float
+
+
+def _times(record: JobRecord, attempt: AttemptRecord | None, now: float) -> _Times:
+    """Return the times of a job, as of when it last saved, began to run or began to wait."""
+    if attempt is None:
+        queued = min(record.queued_since, now)
+        return _Times(as_of_s=queued, ran_s=0.0, since_checkpoint_s=None, waits_s=0.0)
+    begun = attempt.decided if attempt.started is None else attempt.started
+    saved = record.progress.checkpoint_at if record.progress is not None else None
+    # A clock that was set back must not make a time negative.
+    as_of = min(max(begun, saved or 0.0), now)
+    ran = max(0.0, as_of - begun)
+    return _Times(as_of_s=as_of, ran_s=ran, since_checkpoint_s=0.0, waits_s=0.0)
+
+
+def at(job: Job, now: float) -> Job:
+    """Return a job with its times as of now."""
+    unsaved = None if job.since_checkpoint_s is None else job.unsaved_at(now)
+    queued = job.activity is Activity.QUEUED
+    return replace(
+        job,
+        as_of_s=now,
+        ran_s=0.0 if queued else job.ran_at(now),
+        since_checkpoint_s=unsaved,
+        waits_s=job.waited_at(now) if queued else 0.0,
+    )
+
+
+def workers_at(places: Iterable[Place]) -> tuple[Worker, ...]:
+    """Return places in the core's words."""
+    return tuple(_seated(place.node, place.gpus) for place in places)
+
+
+def places_of(workers: Iterable[Worker]) -> tuple[Place, ...]:
+    """Return the core's places in the store's words."""
+    return tuple(
+        Place(node_of(worker.node), tuple(str(gpu) for gpu in worker.gpus)) for worker in workers
+    )
+
+
+def candidate(record: JobRecord, slices: frozenset[str] = frozenset()) -> Job:
+    """Return a job that was not accepted yet, for a preview."""
+    return Job(
+        id=JobId(record.id),
+        project=ProjectName(record.project),
+        gpus=record.gpus,
+        workers=record.workers,
+        min_workers=record.min_workers,
+        user=record.user,
+        priority=record.priority,
+        preemptible=record.preemptible,
+        time_limit_s=record.time_limit_s,
+        gpu_models=record.gpu_models,
+        required_level=record.required_level,
+        preferred_level=record.preferred_level,
+        spread=record.spread,
+        cpus=record.cpus,
+        memory_gib=record.memory_gib,
+        barred=barred(record, slices),
+    )

@@ -1,0 +1,144 @@
+"""Carries out what was committed: starts and stops workers, in order for each job.
+
+Jobs do not wait for each other. What fails to start is told as an end of its worker, so that
+nothing waits for an event that never comes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable, Coroutine
+from functools import partial
+
+from benchpool_scheduler.errors import BenchpoolError
+from benchpool_scheduler.runtime import EndedBy, Notice, Runtime, WorkerEnded, WorkerEvent, WorkerId
+from benchpool_scheduler.service.execution.launching import Launcher, NoAccount
+from benchpool_scheduler.service.ledger.ledger import Draft, Ledger
+from benchpool_scheduler.service.observed.site import Site
+
+log = logging.getLogger(__name__)
+
+AT_ONCE = 20
+"""So many actions are begun without others having their turn."""
+
+
+class Actions:
+    """The runtime's hand.
+
+    Args:
+        told: Takes the end of a worker that could not be started.
+    """
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        site: Site,
+        runtime: Runtime,
+        told: Callable[[WorkerEvent], None],
+    ) -> None:
+        self._ledger = ledger
+        self._site = site
+        self._runtime = runtime
+        self._told = told
+        self._launcher = Launcher(site)
+        self._tails: dict[str, asyncio.Task[None]] = {}
+        self._waiting: deque[tuple[str, Callable[[], Coroutine[None, None, None]]]] = deque()
+        self._pump: asyncio.Task[None] | None = None
+
+    @property
+    def busy(self) -> bool:
+        """Whether something is left to carry out."""
+        return bool(self._waiting or self._tails)
+
+    def carry_out(self, draft: Draft) -> None:
+        """Start and stop what a committed draft says; returns at once."""
+        for worker in draft.launches:
+            self._waiting.append((worker.job, partial(self._start, worker)))
+        for worker, notice in draft.stops:
+            if worker not in draft.stopped:
+                self._waiting.append((worker.job, partial(self._stop, worker, notice)))
+        self._go_on()
+
+    def stopping(self, draft: Draft) -> Callable[[str], None]:
+        """Return what gives a job's workers their notice as soon as it is written.
+
+        Of thousands that are paused, the first need not wait for the last to be written;
+        ``carry_out`` does the rest.
+        """
+        launched = {worker.job for worker in draft.launches}
+        early: dict[str, list[tuple[WorkerId, Notice]]] = {}
+        for worker, notice in draft.stops:
+            if worker.job not in launched:
+                early.setdefault(worker.job, []).append((worker, notice))
+
+        def written(job: str) -> None:
+            for worker, notice in early.pop(job, ()):
+                draft.stopped.add(worker)
+                self._waiting.append((job, partial(self._stop, worker, notice)))
+            self._go_on()
+
+        return written
+
+    def _go_on(self) -> None:
+        if self._waiting and self._pump is None:
+            self._pump = asyncio.create_task(self._begin_all())
+
+    async def finish(self) -> None:
+        """Wait until everything so far is carried out."""
+        while self.busy:
+            if self._pump is not None:
+                await self._pump
+            await asyncio.gather(*self._tails.values())
+
+    async def _begin_all(self) -> None:
+        """Begin what waits, a few at a time: a pass may start thousands."""
+        try:
+            while self._waiting:
+                for _ in range(min(AT_ONCE, len(self._waiting))):
+                    self._after(*self._waiting.popleft())
+                await asyncio.sleep(0)
+        finally:
+            self._pump = None
+
+    def _after(self, job: str, action: Callable[[], Coroutine[None, None, None]]) -> None:
+        before = self._tails.get(job)
+
+        async def in_turn() -> None:
+            if before is not None:
+                await before
+            try:
+                await action()
+            except Exception:
+                log.exception("an action for job %s failed", job)
+
+        task = asyncio.create_task(in_turn())
+        self._tails[job] = task
+        task.add_done_callback(lambda done: self._forget(job, done))
+
+    def _forget(self, job: str, task: asyncio.Task[None]) -> None:
+        if self._tails.get(job) is task:
+            del self._tails[job]
+
+    async def _start(self, worker: WorkerId) -> None:
+        job = self._ledger.job(worker.job)
+        attempt = self._ledger.attempt(worker.job, worker.attempt)
+        if job is None or attempt is None:
+            return
+        try:
+            submission = self._ledger.submission(job.id)
+            launch = self._launcher.launch(job, attempt, worker.worker, submission)
+            await self._runtime.start(launch)
+        except (NoAccount, BenchpoolError) as error:
+            self._could_not_start(worker, str(error))
+        except Exception as error:
+            log.exception("worker %s could not be started", worker)
+            self._could_not_start(worker, f"It could not be started: {error}.")
+
+    def _could_not_start(self, worker: WorkerId, text: str) -> None:
+        now = self._site.clock.now()
+        self._told(WorkerEnded(worker, now, None, EndedBy.COULD_NOT_START, text))
+
+    async def _stop(self, worker: WorkerId, notice: Notice) -> None:
+        await self._runtime.stop(worker, notice)

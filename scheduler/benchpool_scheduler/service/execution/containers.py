@@ -1,0 +1,159 @@
+"""From a job's submission to what a worker in a container is started with.
+
+Nothing of the scheduler's own environment, folders or accounts is in a container: the image has
+its own. A job that names a folder runs there when its user's home can be mounted, else in a copy of
+the files that came with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from benchpool_scheduler.contract import (
+    CommandEntry,
+    Container,
+    JobSubmission,
+    ModuleEntry,
+    NotebookEntry,
+    ScriptEntry,
+)
+from benchpool_scheduler.runtime import Launch, SnapshotEntry, WorkerId
+from benchpool_scheduler.service.observed.site import Containers, Site
+from benchpool_scheduler.store.records import AttemptRecord, JobRecord
+
+
+def launch(
+    site: Site,
+    containers: Containers,
+    job: JobRecord,
+    attempt: AttemptRecord,
+    index: int,
+    submission: JobSubmission,
+) -> Launch:
+    """Return what the runtime needs to start a worker in a container."""
+    worker = next(w for w in attempt.workers if w.index == index)
+    nodes = tuple(w.node for w in attempt.workers)
+    claim, _ = _home(containers, job.user, submission, nodes)
+    folder = submission.working_dir if claim is not None else None
+    home = {} if claim is None else {"HOME": containers.home_path}
+    return Launch(
+        worker=WorkerId(job.id, attempt.attempt, index),
+        argv=_argv(containers, submission, folder),
+        env={
+            **site.environment,
+            "PYTHONUNBUFFERED": "1",
+            **home,
+            **submission.env,
+            **identity(job, attempt),
+        },
+        gpus=worker.gpus,
+        working_dir=None if folder is None else Path(folder),
+        files=tuple(
+            SnapshotEntry(file.path, file.sha256, file.executable) for file in submission.files
+        ),
+        output_dir=None if submission.output_dir is None else Path(submission.output_dir),
+        grace_s=site.configuration.policy.grace_s,
+        time_limit_s=job.time_limit_s,
+        nodes=nodes,
+        port=attempt.port,
+        image=submission.image,
+        cpus=job.cpus,
+        memory_gib=job.memory_gib,
+        objects=tuple(_objects(submission)),
+        claim=claim,
+        claim_path=containers.home_path if claim is not None else "",
+    )
+
+
+def pinned(site: Site, user: str, submission: JobSubmission) -> JobSubmission:
+    """Return a submission with its image by digest, where a notebook of its user runs that image.
+
+    So all attempts of a job run in the image that its notebook had when it was sent.
+    """
+    if site.containers is None or submission.image is None:
+        return submission
+    return replace(submission, image=site.containers.pinned(user, submission.image).image)
+
+
+def told(
+    site: Site, user: str, submission: JobSubmission, nodes: Iterable[str] = ()
+) -> Container | None:
+    """Return what a job finds on the nodes of its workers; None where there are no containers."""
+    where = site.containers
+    if where is None:
+        return None
+    claim, why = _home(where, user, submission, tuple(nodes))
+    image, text = _image(where, user, submission.image)
+    home = (
+        f"the home of {user} is mounted at {where.home_path}"
+        if claim is not None
+        else f"{why}it works on a copy of the files that were sent with it"
+    )
+    return Container(image=image, home=claim is not None, text=f"It runs in {text}; {home}.")
+
+
+def _image(where: Containers, user: str, image: str | None) -> tuple[str | None, str]:
+    if image is None:
+        return None, "the image of the pool"
+    found = where.pinned(user, image)
+    if found.why:
+        return image, f"{image}, whatever that tag means then ({found.why})"
+    return found.image, f"{found.image}"
+
+
+def identity(job: JobRecord, attempt: AttemptRecord) -> dict[str, str]:
+    """Return the variables that tell a worker who it is (formats, section 7)."""
+    return {
+        "BENCHPOOL_JOB_ID": job.id,
+        "BENCHPOOL_JOB_NAME": job.name,
+        "BENCHPOOL_PROJECT": job.project,
+        "BENCHPOOL_USER": job.user,
+        "BENCHPOOL_ATTEMPT": str(attempt.attempt),
+    }
+
+
+def _home(
+    containers: Containers, user: str, submission: JobSubmission, nodes: Sequence[str]
+) -> tuple[str | None, str]:
+    """Return the claim of the user's home, where the job wants it and all its nodes can have it.
+
+    Without one, why; empty where the job asks for no folder.
+    """
+    if submission.working_dir is None and submission.output_dir is None:
+        return None, ""
+    claim = containers.home_of(user)
+    if claim is None:
+        why = (
+            f"no volume of {user} may be mounted by several machines at a time (ReadWriteMany), so "
+        )
+        return None, why
+    allowed = containers.nodes_for_claim(claim)
+    if allowed is None or allowed.issuperset(nodes):
+        return claim, ""
+    out = ", ".join(sorted(set(nodes) - allowed))
+    return None, f"the home of {user} cannot be mounted on {out}, so "
+
+
+def _objects(submission: JobSubmission) -> Iterable[str]:
+    if isinstance(submission.entry, NotebookEntry):
+        yield submission.entry.notebook
+
+
+def _argv(containers: Containers, submission: JobSubmission, folder: str | None) -> tuple[str, ...]:
+    python = submission.interpreter or containers.python
+    match submission.entry:
+        case ScriptEntry(path=path, args=args):
+            return (python, path, *args)
+        case ModuleEntry(module=module, args=args):
+            return (python, "-m", module, *args)
+        case CommandEntry(argv=argv):
+            return tuple(argv)
+        case NotebookEntry(notebook=sha256, name=name):
+            return (
+                *(python, "-P", "-m", "benchpool.runner", "notebook"),
+                *("--notebook", f"{containers.objects}/{sha256[:2]}/{sha256}", "--name", name),
+                *("--interpreter", python, "--cwd", folder or ".", "--output", containers.output),
+            )

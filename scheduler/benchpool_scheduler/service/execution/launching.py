@@ -1,0 +1,143 @@
+"""From a job's submission to what a worker is started with."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchpool_scheduler.contract import (
+    CommandEntry,
+    JobSubmission,
+    ModuleEntry,
+    NotebookEntry,
+    ScriptEntry,
+)
+from benchpool_scheduler.runtime import Launch, SnapshotEntry, WorkerId
+from benchpool_scheduler.service.execution import containers
+from benchpool_scheduler.service.observed.site import Site
+from benchpool_scheduler.store.records import AttemptRecord, JobRecord
+
+PASSED_ON = ("PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "TZ", "TMPDIR")
+"""Names of the service's environment that a worker gets; an administrator may add to them."""
+
+
+class NoAccount(Exception):
+    """A job is to run as a system account that does not exist; the text is for the user."""
+
+
+def allowed_environment(environ: Mapping[str, str], more: Iterable[str] = ()) -> dict[str, str]:
+    """Return what may reach a worker, by name.
+
+    >>> allowed_environment({"PATH": "/bin", "JUPYTERHUB_API_TOKEN": "s3cret", "PROXY": "p"},
+    ...     ["PROXY"])
+    {'PATH': '/bin', 'PROXY': 'p'}
+    """
+    return {name: environ[name] for name in (*PASSED_ON, *more) if name in environ}
+
+
+@dataclass(frozen=True, slots=True)
+class Launcher:
+    """Makes the ``Launch`` of each worker of an attempt."""
+
+    site: Site
+
+    def launch(
+        self, job: JobRecord, attempt: AttemptRecord, index: int, submission: JobSubmission
+    ) -> Launch:
+        """Return what the runtime needs to start a worker. Errors: NoAccount, OSError."""
+        if self.site.containers is not None:
+            return containers.launch(
+                self.site, self.site.containers, job, attempt, index, submission
+            )
+        worker = next(w for w in attempt.workers if w.index == index)
+        account = job.user if self.site.accounts == "system" else None
+        home = self._identity(job.user, account)
+        return Launch(
+            worker=WorkerId(job.id, attempt.attempt, index),
+            argv=self._argv(job, submission, account),
+            env={
+                **self.site.environment,
+                "PYTHONUNBUFFERED": "1",
+                **home,
+                **submission.env,
+                **containers.identity(job, attempt),
+            },
+            gpus=worker.gpus,
+            working_dir=Path(submission.working_dir) if submission.working_dir else None,
+            files=tuple(
+                SnapshotEntry(file.path, file.sha256, file.executable) for file in submission.files
+            ),
+            output_dir=Path(submission.output_dir) if submission.output_dir else None,
+            account=account,
+            grace_s=self.site.configuration.policy.grace_s,
+            time_limit_s=job.time_limit_s,
+            nodes=tuple(w.node for w in attempt.workers),
+            port=attempt.port,
+        )
+
+    def _argv(
+        self, job: JobRecord, submission: JobSubmission, account: str | None
+    ) -> tuple[str, ...]:
+        interpreter = submission.interpreter or sys.executable
+        match submission.entry:
+            case ScriptEntry(path=path, args=args):
+                return (interpreter, path, *args)
+            case ModuleEntry(module=module, args=args):
+                return (interpreter, "-m", module, *args)
+            case CommandEntry(argv=argv):
+                return tuple(argv)
+            case NotebookEntry(notebook=sha256, name=name):
+                # -P: a file of the notebook's folder must not stand in for a module of the runner.
+                return (
+                    *(sys.executable, "-P", "-m", "benchpool.runner", "notebook"),
+                    *("--notebook", str(self._notebook(job, sha256, account)), "--name", name),
+                    *("--interpreter", interpreter, "--cwd", submission.working_dir or "."),
+                    *("--output", str(self.site.job_folder(job.id) / "output")),
+                )
+
+    def _notebook(self, job: JobRecord, sha256: str, account: str | None) -> Path:
+        """Return where the worker can read the notebook.
+
+        Objects are the service's own; another account gets its copy in the job's folder.
+        """
+        source = self.site.state / "objects" / sha256[:2] / sha256
+        if account is None:
+            return source
+        target = self.site.job_folder(job.id) / "notebook.ipynb"
+        target.parent.mkdir(parents=True, exist_ok=True, mode=0o711)
+        target.unlink(missing_ok=True)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        with os.fdopen(os.open(target, flags, 0o600), "wb") as file:
+            file.write(source.read_bytes())
+            os.fchown(file.fileno(), _account(account).pw_uid, -1)
+        return target
+
+    def _identity(self, user: str, account: str | None) -> dict[str, str]:
+        if account is not None:
+            found = _account(account)
+            return {
+                "HOME": found.pw_dir,
+                "USER": found.pw_name,
+                "LOGNAME": found.pw_name,
+                "SHELL": found.pw_shell or "/bin/sh",
+            }
+        homes = self.site.state / "homes"
+        home = homes / user
+        # A user's name may be anything that the Hub accepts; only a plain one names a folder.
+        if home.parent == homes and user not in (".", "..") and home.is_dir():
+            return {"HOME": str(home)}
+        return {}
+
+
+def _account(name: str) -> pwd.struct_passwd:
+    try:
+        return pwd.getpwnam(name)
+    except (KeyError, ValueError):
+        raise NoAccount(
+            f"this machine has no account {name!r}, as which the job would run; "
+            "ask an administrator to create it."
+        ) from None

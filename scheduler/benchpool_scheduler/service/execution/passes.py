@@ -1,0 +1,279 @@
+"""Runs passes: look, decide, commit, act.
+
+A pass follows every event that may change the answer; a burst of events is one pass. The facts do
+not change between the look and the commit (``Ledger.turn``), and nothing is done before it is
+written.
+
+Deciding and drafting are done in one thread of their own, so that reads and submissions are
+answered meanwhile; what is decided is taken over on the loop, a part at a time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import time
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from benchpool_scheduler.core.model import JobId, Plan, Preempt, Reason, Start
+from benchpool_scheduler.core.states import HOLDS_GPUS, Intent, JobState
+from benchpool_scheduler.errors import Unavailable
+from benchpool_scheduler.service.cluster_state import snapshots
+from benchpool_scheduler.service.cluster_state.state_cache import KeptBoard, Look
+from benchpool_scheduler.service.execution.actions import Actions
+from benchpool_scheduler.service.ledger.ledger import Draft, Ledger
+from benchpool_scheduler.service.lifecycle import transitions
+from benchpool_scheduler.service.observed.latest_pass import Outcome
+from benchpool_scheduler.service.observed.site import Site
+from benchpool_scheduler.store.records import Change, JobRecord, PreemptionRecord, Wish
+
+log = logging.getLogger(__name__)
+
+DEBOUNCE_S = 0.01
+REST, MOST_REST_S = 1.0, 0.5
+"""After a pass, so many times its duration belong to everything else, at most these seconds."""
+
+SHORTEST_S, LONGEST_S = 0.05, 60.0
+"""While jobs wait there is a pass after the longest of these, whatever the plan says: clocks are
+set, and a fault must not leave a job waiting for ever."""
+
+RETRY_S = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """What the thread of passes hands back.
+
+    Attributes:
+        news: Jobs that have their first reason, wait for another one, or are over quota anew or
+            no more.
+        shifts: Jobs whose reason is the same with other numbers.
+    """
+
+    plan: Plan
+    draft: Draft
+    changes: tuple[Change, ...]
+    news: Collection[str]
+    shifts: Collection[str]
+
+
+class Passes:
+    """The loop of passes.
+
+    Args:
+        decided: Called after each pass with the ids of jobs whose reason changed, and of those
+            where only its numbers did.
+        before: Called at the begin of each pass, with the ledger's turn: benches come first (R3).
+    """
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        site: Site,
+        actions: Actions,
+        outcome: Outcome,
+        board: KeptBoard,
+        decided: Callable[[Collection[str], Collection[str]], None],
+        before: Callable[[], Awaitable[None]] | None = None,
+    ) -> None:
+        self._ledger = ledger
+        self._site = site
+        self._actions = actions
+        self._outcome = outcome
+        self._board = board
+        self._decided = decided
+        self._before = before
+        self._wanted = asyncio.Event()
+        self._wake: float | None = None
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="benchpool-pass")
+
+    def want(self) -> None:
+        """Ask for a pass soon; asking again before it begins changes nothing."""
+        self._wanted.set()
+
+    def close(self) -> None:
+        """End the thread; no pass may be under way."""
+        self._thread.shutdown()
+
+    async def run(self) -> None:
+        """Make passes when they are wanted, for ever."""
+        while True:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(self._patience_s()):
+                    await self._wanted.wait()
+            await asyncio.sleep(DEBOUNCE_S)
+            self._wanted.clear()
+            await self._guarded_pass()
+            await asyncio.sleep(min(MOST_REST_S, REST * self._outcome.last_pass_s))
+
+    def _patience_s(self) -> float | None:
+        """Return in how many seconds there is a pass without an event, None for never.
+
+        Protections end (R19), reservations come due (R14), an hour's preemptions grow old (R19).
+        """
+        if not self._ledger.census.states[JobState.QUEUED]:
+            return None
+        now = self._site.clock.now()
+        known = (self._wake, self._board.next_fading())
+        left = min((at - now for at in known if at is not None and at > now), default=LONGEST_S)
+        return min(max(left, SHORTEST_S), LONGEST_S)
+
+    async def _guarded_pass(self) -> None:
+        try:
+            await self.make()
+        except Unavailable as error:
+            self._site.report("pass", str(error))
+            self._wanted.set()
+            await asyncio.sleep(RETRY_S)
+        except Exception as error:
+            # A pass that fails must not end the service: running jobs stay supervised.
+            log.exception("a pass failed")
+            self._site.report("pass", f"The last pass failed ({error!r}); nothing was started.")
+            await asyncio.sleep(RETRY_S)
+        else:
+            self._site.report("pass", None)
+
+    async def make(self) -> None:
+        """Make one pass. Errors: Unavailable, and nothing has changed."""
+        begun = time.perf_counter()
+        async with self._ledger.turn:
+            if self._before is not None:
+                await self._before()
+            look = self._board.look()
+            loop = asyncio.get_running_loop()
+            found = await loop.run_in_executor(self._thread, self._decide, look)
+            stopping = self._actions.stopping(found.draft)
+            await self._ledger.commit(*found.changes, as_written=stopping)
+            self._actions.carry_out(found.draft)
+            self._remember(found.plan)
+        self._outcome.passes += 1
+        self._outcome.last_pass_s = time.perf_counter() - begun
+        self._outcome.pass_s += self._outcome.last_pass_s
+        self._decided(found.news, found.shifts)
+
+    def _decide(self, look: Look) -> Decided:
+        """Decide and draft: in the thread of passes, with the ledger's turn."""
+        plan = self._board.decide(look)
+        draft = Draft(self._ledger)
+        apply(draft, self._site, plan, look.now)
+        news, shifts = changed_reasons(self._outcome.reasons, plan.reasons)
+        over = plan.over_quota ^ self._outcome.over_quota
+        news += [job for job in over if job not in plan.reasons]
+        return Decided(plan, draft, draft.changes(), news, shifts)
+
+    def _remember(self, plan: Plan) -> None:
+        self._wake = plan.wake_s
+        self._outcome.reasons = plan.reasons
+        self._outcome.over_quota = plan.over_quota
+        self._outcome.shares = {str(name): share for name, share in plan.shares.items()}
+        self._outcome.aside = {job: it.text for job, it in self._board.aside.items()}
+        self._site.report("aside", " ".join(self._outcome.aside.values()) or None)
+
+
+def changed_reasons(
+    before: Mapping[JobId, Reason], now: Mapping[JobId, Reason]
+) -> tuple[list[str], list[str]]:
+    """Return the jobs whose reason is new or another one, and those with only other numbers.
+
+    Jobs of one shape share a reason, so that few reasons are compared however many jobs wait.
+    """
+    news: list[str] = []
+    shifts: list[str] = []
+    seen: dict[tuple[int, int], list[str] | None] = {}
+    for job, reason in now.items():
+        known = before.get(job)
+        if known is reason:
+            continue
+        pair = (id(known), id(reason))
+        if pair not in seen:
+            alike = known is not None and known.code is reason.code
+            seen[pair] = None if known == reason else shifts if alike else news
+        found = seen[pair]
+        if found is not None:
+            found.append(job)
+    return news, shifts
+
+
+# --------------------------------------------------------------------------- applying a plan
+
+
+def apply(draft: Draft, site: Site, plan: Plan, now: float) -> None:
+    """Put a plan into the draft."""
+    promised: set[JobId] = set()
+    for command in plan.commands:
+        match command:
+            case Start(after=()):
+                _start(draft, command, now)
+            case Start(job=job, workers=workers):
+                transitions.promise(draft, job, snapshots.places_of(workers))
+                promised.add(job)
+            case Preempt():
+                _preempt(draft, site, command, now)
+    for job_id in tuple(draft.ledger.census.promised):
+        if job_id not in promised:
+            transitions.promise(draft, job_id, ())
+
+
+def _start(draft: Draft, command: Start, now: float) -> None:
+    places = snapshots.places_of(command.workers)
+    if draft.job(command.job).state is JobState.QUEUED:
+        transitions.start(draft, command.job, places, draft.take_port(places[0].node), now)
+    else:
+        transitions.add_workers(draft, command.job, places)
+
+
+def _preempt(draft: Draft, site: Site, command: Preempt, now: float) -> None:
+    victim = draft.job(command.job)
+    attempt = draft.attempt(victim)
+    if victim.state not in HOLDS_GPUS or attempt is None:
+        return
+    wish = _wish(draft, site, command, victim, now)
+    gone = frozenset(str(gpu) for worker in command.workers for gpu in worker.gpus)
+    staying = [w for w in attempt.live_workers if not w.leaving and not gone & set(w.gpus)]
+    if staying:
+        transitions.shrink(draft, victim.id, gone, wish)
+        return
+    record = PreemptionRecord(
+        job=victim.id,
+        attempt=victim.attempt,
+        at=now,
+        claimant=command.claimant,
+        for_=wish.for_,
+        rule=command.rule,
+        lost_gpu_s=command.lost_gpu_s,
+        gpus=len(gone),
+    )
+    transitions.preempt(draft, victim.id, wish, record)
+
+
+def _wish(draft: Draft, site: Site, command: Preempt, victim: JobRecord, now: float) -> Wish:
+    grace_s = site.configuration.policy.grace_s
+    gpus = sum(len(worker.gpus) for worker in command.workers)
+    claimant = None if command.claimant is None else draft.job(command.claimant)
+    if claimant is None:
+        for_ = "benches"
+        lent = site.configuration.build.lend_idle
+        why = f"{gpus} of its GPUs " + (
+            "were lent by benches and their owner is back" if lent else "are kept for benches"
+        )
+    else:
+        for_ = f"{claimant.project}/{claimant.name}"
+        why = (
+            f"project {claimant.project} takes back {gpus} GPUs for its job {claimant.name}, "
+            f"which needs {claimant.total_gpus}"
+        )
+    text = (
+        f"Paused because {why} (rule {command.rule}). It has {grace_s:g} s to save and resumes by "
+        "itself when there is room."
+    )
+    return Wish(
+        kind=Intent.PREEMPT,
+        at=now,
+        grace_s=grace_s,
+        for_=for_,
+        text=text,
+        claimant=command.claimant,
+    )

@@ -1,0 +1,127 @@
+"""Takes the runtime's events into the ledger, as many at a time as have come."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+from benchpool_scheduler.errors import Unavailable
+from benchpool_scheduler.runtime import (
+    Runtime,
+    WorkerEnded,
+    WorkerEvent,
+    WorkerProgress,
+    WorkerStarted,
+)
+from benchpool_scheduler.service.execution.actions import Actions
+from benchpool_scheduler.service.ledger.ledger import Draft, Ledger
+from benchpool_scheduler.service.lifecycle import transitions
+from benchpool_scheduler.service.observed.site import Site
+from benchpool_scheduler.store.records import JobProgress
+
+log = logging.getLogger(__name__)
+
+RETRY_S = 1.0
+BATCH = 100
+"""So many events are taken in one commit, without others having their turn."""
+
+
+class Watcher:
+    """Follows workers.
+
+    Args:
+        want_pass: Called when GPUs may have become free.
+    """
+
+    def __init__(
+        self, ledger: Ledger, site: Site, runtime: Runtime, want_pass: Callable[[], None]
+    ) -> None:
+        self._ledger = ledger
+        self._site = site
+        self._runtime = runtime
+        self._want_pass = want_pass
+        self._inbox: asyncio.Queue[WorkerEvent] = asyncio.Queue()
+        self.actions: Actions | None = None
+
+    def tell(self, event: WorkerEvent) -> None:
+        """Take an event that did not come from the runtime."""
+        self._inbox.put_nowait(event)
+
+    async def listen(self) -> None:
+        """Receive the runtime's events, for as long as it has some."""
+        async for event in self._runtime.events():
+            self._inbox.put_nowait(event)
+
+    async def run(self) -> None:
+        """Take events into the ledger, for ever. A full disk delays and loses none."""
+        while True:
+            batch = [await self._inbox.get()]
+            while not self._inbox.empty() and len(batch) < BATCH:
+                batch.append(self._inbox.get_nowait())
+            await self._take_until_done(batch)
+
+    async def _take_until_done(self, batch: list[WorkerEvent]) -> None:
+        while True:
+            try:
+                await self.take(batch)
+            except Unavailable as error:
+                self._site.report("events", str(error))
+                await asyncio.sleep(RETRY_S)
+            except Exception:
+                if len(batch) > 1:
+                    # One event that cannot be taken must not keep the others from being taken.
+                    for event in batch:
+                        await self._take_until_done([event])
+                else:
+                    log.exception("an event could not be taken: %s", batch[0])
+                return
+            else:
+                self._site.report("events", None)
+                return
+
+    async def take(self, batch: list[WorkerEvent]) -> None:
+        """Take these events in one commit. Errors: Unavailable, and nothing has changed."""
+        async with self._ledger.turn:
+            draft = Draft(self._ledger)
+            for event in batch:
+                self._put(draft, event)
+            await self._ledger.commit(*draft.changes())
+            if self.actions is not None:
+                self.actions.carry_out(draft)
+        for event in batch:
+            if isinstance(event, WorkerProgress):
+                self._remember(event)
+        if any(isinstance(event, WorkerEnded) for event in batch):
+            self._want_pass()
+
+    def _put(self, draft: Draft, event: WorkerEvent) -> None:
+        match event:
+            case WorkerStarted():
+                transitions.worker_started(draft, event)
+            case WorkerEnded():
+                grace_s = self._site.configuration.policy.grace_s
+                transitions.worker_ended(draft, event, grace_s, self._site.clock.now())
+            case WorkerProgress():
+                pass
+
+    def _remember(self, event: WorkerProgress) -> None:
+        job = self._ledger.job(event.worker.job)
+        # The first worker speaks for the gang; each may save.
+        if job is None or job.attempt != event.worker.attempt:
+            return
+        before = job.progress
+        speaks = event.worker.worker == 0 or before is None
+        saved = max(
+            event.checkpoint_at or 0.0, (before.checkpoint_at or 0.0) if before is not None else 0.0
+        )
+        said = event if speaks or before is None else before
+        self._ledger.remember(
+            job.id,
+            JobProgress(
+                at=event.at if speaks or before is None else before.at,
+                fraction=said.fraction,
+                text=None if said.text is None else said.text[:500],
+                checkpoint_at=saved or None,
+            ),
+        )

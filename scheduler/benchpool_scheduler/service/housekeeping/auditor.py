@@ -1,0 +1,84 @@
+"""Checks after each pass that what must never happen has not: a breach is a bug, and is shown.
+
+I1 a GPU has at most one holder; I2 no more is held than there is; I3 a user's
+servers hold no more than the build quota, unless the quota was lowered under them; I4 nobody
+waits for a victim much longer than its grace; I5 what is held belongs to a live job; I6 an ended
+job has one final state and holds nothing.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from benchpool_scheduler.core import machine, states
+from benchpool_scheduler.service.benches import bench_reserve
+from benchpool_scheduler.service.ledger.ledger import Ledger
+from benchpool_scheduler.service.observed.site import Site
+from benchpool_scheduler.store.records import JobRecord
+
+SLACK_S = 60.0
+"""A stop may take so much longer than its grace before it counts as stuck."""
+
+
+class Auditor:
+    """Looks for breaches; ``breaches`` counts them by invariant since the start."""
+
+    def __init__(self, ledger: Ledger, site: Site) -> None:
+        self._ledger = ledger
+        self._site = site
+        self._held_before: dict[str, int] = {}
+        self.breaches: Counter[str] = Counter()
+
+    def audit(self) -> list[str]:
+        """Return a sentence for each present breach, and count and report them."""
+        found = [*self._devices(), *self._quotas(), *self._stuck(), *self._lives()]
+        for invariant, _ in found:
+            self.breaches[invariant] += 1
+        sentences = [f"{sentence} (invariant {invariant})." for invariant, sentence in found]
+        self._site.report("invariants", " ".join(sentences) or None)
+        return sentences
+
+    def _devices(self) -> Iterator[tuple[str, str]]:
+        holders, leased = self._ledger.census.holders, self._ledger.leased
+        for gpu, jobs in self._ledger.census.doubled.items():
+            yield "I1", f"GPU {gpu} has {len(jobs)} holders"
+        for gpu in leased:
+            if gpu in holders:
+                yield "I1", f"GPU {gpu} has a job and a bench as holders"
+        held, known = len(holders) + len(leased), len(self._site.devices)
+        if known and held > known:
+            yield "I2", f"{held} GPUs are held and {known} exist"
+
+    def _quotas(self) -> Iterator[tuple[str, str]]:
+        held: Counter[str] = Counter()
+        for lease in self._ledger.leases():
+            held[lease.user] += len(lease.gpus)
+        before, self._held_before = self._held_before, dict(held)
+        for user, count in held.items():
+            known = self._site.hub_user(user)
+            quota, _ = bench_reserve.quota_of(
+                self._site, user, {} if known is None else known.groups
+            )
+            if count > quota and count > before.get(user, count):
+                yield "I3", f"{user} holds {count} build GPUs with a quota of {quota}"
+
+    def _stuck(self) -> Iterator[tuple[str, str]]:
+        now = self._site.clock.now()
+        for job in map(self._job, self._ledger.census.wishing):
+            if job.wish is not None and now - job.wish.at > job.wish.grace_s + SLACK_S:
+                waited = now - job.wish.at
+                yield "I4", f"Job {job.id[:8]} was told to stop {waited:.0f} s ago and still runs"
+
+    def _lives(self) -> Iterator[tuple[str, str]]:
+        for job in map(self._job, self._ledger.census.odd):
+            entry = self._ledger.census.entry(job.id)
+            holds = entry is not None and bool(entry.gpus)
+            if holds != (job.state in states.HOLDS_GPUS):
+                word = "holds GPUs" if holds else "holds none"
+                yield "I5", f"Job {job.id[:8]} is {job.state} and {word}"
+            if machine.is_over(job.state):
+                yield "I6", f"Job {job.id[:8]} is {job.state} and has no end"
+
+    def _job(self, job: str) -> JobRecord:
+        return self._ledger.catalogue.jobs[job]

@@ -1,0 +1,170 @@
+"""What is looked at every few seconds, because nobody tells of all of it: GPUs, the Hub, age."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Awaitable, Callable
+
+from benchpool_scheduler.errors import BenchpoolError, InvalidInput
+from benchpool_scheduler.runtime import DeviceState, Hearing, Runtime
+from benchpool_scheduler.service.benches import bench_reserve
+from benchpool_scheduler.service.benches.reservations import Leases
+from benchpool_scheduler.service.jobs.uploads import Objects
+from benchpool_scheduler.service.ledger.ledger import Ledger
+from benchpool_scheduler.service.ledger.usage_decay import HOUR_S, rates
+from benchpool_scheduler.service.observed.site import Site
+from benchpool_scheduler.store.records import DropJob, SaveUse
+
+log = logging.getLogger(__name__)
+
+LOOK_S, AT_LEAST_S = 3.0, 0.25
+"""Between two looks at the machines: at most, and where the runtime hears of a change."""
+HUB_S = 15.0
+HUB_UNKNOWN_S = 1.0
+SAVE_USE_S = 60.0
+CLEAN_S = 3600.0
+KEPT_S = 30 * 24 * 3600.0
+MOST_ENDED = 20_000
+"""Ended jobs are kept for a month, and at most so many."""
+
+
+class Upkeep:
+    """The slow timer.
+
+    Args:
+        want_pass: Called when something that a pass reads has changed.
+    """
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        site: Site,
+        runtime: Runtime,
+        leases: Leases,
+        objects: Objects,
+        want_pass: Callable[[], None],
+    ) -> None:
+        self._ledger = ledger
+        self._site = site
+        self._runtime = runtime
+        self._leases = leases
+        self._objects = objects
+        self._want_pass = want_pass
+
+    async def run(self) -> None:
+        """Look again and again, for ever."""
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._look_on())
+            tasks.create_task(self._follow_hub())
+            tasks.create_task(_every(SAVE_USE_S, self.save_use))
+            tasks.create_task(_every(CLEAN_S, self.clean))
+
+    async def _look_on(self) -> None:
+        while True:
+            await asyncio.sleep(AT_LEAST_S)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(LOOK_S - AT_LEAST_S):
+                    await self._news()
+            await _guarded(self.look)
+
+    async def _news(self) -> None:
+        if isinstance(self._runtime, Hearing):
+            await self._runtime.machines_changed()
+        else:
+            await asyncio.Event().wait()
+
+    async def look(self) -> None:
+        """See the GPUs as they are and how they are used; a pass follows what it must know."""
+        before = self._site.inventory
+        devices, nodes = await self._runtime.devices(), await self._runtime.nodes()
+        if devices is not self._site.devices and devices != self._site.devices:
+            self._site.devices = devices
+        if nodes is not self._site.nodes and nodes != self._site.nodes:
+            self._site.nodes = nodes
+        unusable = self._site.inventory.unusable
+        broken = [d for d in unusable if d.state is DeviceState.BROKEN]
+        notes = "; ".join(f"GPU {d.index} of {d.node}: {d.note or 'broken'}" for d in broken)
+        self._site.report("devices", f"{notes}." if notes else None)
+        self.count_use()
+        told = self._site.past.tell(self._site.configuration)
+        if told or self._site.inventory is not before:
+            self._want_pass()
+
+    def count_use(self) -> None:
+        """Count what is used above quota now (R7)."""
+        configuration = self._site.configuration
+        half_life_s = configuration.policy.usage_half_life_h * HOUR_S
+        now = self._site.clock.now()
+        self._site.past.sample(now, rates(self._ledger.census, configuration), half_life_s)
+
+    async def save_use(self) -> None:
+        """Keep the past use for the next start (R7)."""
+        use = self._site.past.records()
+        if use or self._ledger.saved_use:
+            await self._ledger.commit(SaveUse(use))
+
+    async def _follow_hub(self) -> None:
+        """Ask the Hub now and then; at once when a bench found no room: its user may be new."""
+        while True:
+            unknown = self._site.directory.servers() is None
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(HUB_UNKNOWN_S if unknown else HUB_S):
+                    await self._leases.shortage.wait()
+            self._leases.shortage.clear()
+            await _guarded(self.ask_hub)
+
+    async def ask_hub(self) -> None:
+        """Learn the Hub's users and servers, and give back leases of servers that are gone."""
+        before = self._site.directory.users()
+        try:
+            await self._site.directory.refresh()
+        except BenchpoolError as error:
+            self._site.report("hub", str(error))
+            return
+        self._site.report("hub", None)
+        self.check_reserve()
+        await self._leases.reconcile()
+        if self._site.directory.users() != before:
+            self._want_pass()
+
+    def check_reserve(self) -> InvalidInput | None:
+        """See whether benches still fit as users and GPUs come and go; report it if not (R3)."""
+        try:
+            if self._site.devices:
+                bench_reserve.refuse_what_does_not_fit(self._site)
+        except InvalidInput as error:
+            self._site.report("reserve", error.message)
+            return error
+        self._site.report("reserve", None)
+        return None
+
+    async def clean(self) -> None:
+        """Remove what is old: ended jobs with their files, contents that nothing names."""
+        oldest = self._site.clock.now() - KEPT_S
+        ended = [job for job in self._ledger.jobs() if not job.live]
+        old = [
+            job
+            for number, job in enumerate(ended)
+            if number >= MOST_ENDED or (job.ended or 0.0) < oldest
+        ]
+        for job in old:
+            await self._runtime.forget(job.id)
+            async with self._ledger.turn:
+                await self._ledger.commit(DropJob(job.id))
+        await self._objects.collect()
+
+
+async def _every(seconds: float, look: Callable[[], Awaitable[None]]) -> None:
+    while True:
+        await asyncio.sleep(seconds)
+        await _guarded(look)
+
+
+async def _guarded(look: Callable[[], Awaitable[None]]) -> None:
+    try:
+        await look()
+    except Exception:
+        # The next time may do better, and the rest of the service needs none of this.
+        log.exception("upkeep failed; it is tried again")

@@ -1,0 +1,175 @@
+"""Accepts jobs: checks, writes, answers; a repeat with the same key answers the first job."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable
+
+import msgspec
+from msgspec.structs import replace
+
+from benchpool_scheduler.contract import JobSubmission
+from benchpool_scheduler.core.states import JobState
+from benchpool_scheduler.errors import BenchpoolError, Refused
+from benchpool_scheduler.service.access import membership
+from benchpool_scheduler.service.access.caller import Caller
+from benchpool_scheduler.service.benches.bench_reserve import capacity
+from benchpool_scheduler.service.execution import containers
+from benchpool_scheduler.service.jobs import feasibility, submission_checks
+from benchpool_scheduler.service.jobs.uploads import Objects
+from benchpool_scheduler.service.ledger.ledger import Ledger
+from benchpool_scheduler.service.observed.site import Site
+from benchpool_scheduler.store.records import AddJob, JobRecord, Note
+
+
+class Intake:
+    """Where submissions come in.
+
+    Several may be on their way at once; the store writes them together.
+
+    Attributes:
+        accepted: Number of jobs accepted since the start. ``refused``: refusals by code.
+    """
+
+    def __init__(
+        self, ledger: Ledger, site: Site, objects: Objects, want_pass: Callable[[], None]
+    ) -> None:
+        self._ledger = ledger
+        self._site = site
+        self._objects = objects
+        self._want_pass = want_pass
+        self._on_their_way: dict[tuple[str, str], asyncio.Future[JobRecord]] = {}
+        self._coming: Counter[str] = Counter()
+        self.accepted = 0
+        self.refused: Counter[str] = Counter()
+
+    async def submit(self, caller: Caller, submission: JobSubmission) -> tuple[JobRecord, bool]:
+        """Accept a job durably; the flag tells whether it is new. Errors: see ``checked``."""
+        if submission.key is None:
+            return await self._accept(caller, submission), True
+        known = self._ledger.by_key(caller.name, submission.key)
+        if known is not None:
+            return known, False
+        return await self._once(caller, submission, (caller.name, submission.key))
+
+    async def take_in(
+        self, caller: Caller, submission: JobSubmission, job: str, *, paused: Note | None = None
+    ) -> None:
+        """Accept a job that somebody wrote into the store, under the id that it has there.
+
+        Args:
+            paused: Why it begins paused; None lets it queue. Errors: see ``checked``; Refused
+                ``repeated-key`` where another job of the caller has its key.
+        """
+        if self._ledger.job(job) is not None:
+            return
+        known = None if submission.key is None else self._ledger.by_key(caller.name, submission.key)
+        if known is not None:
+            raise Refused(
+                f"Job {known.id[:8]} ({known.name}) of {caller.name} has the key "
+                f"{submission.key!r} already; choose another key, or none.",
+                code="repeated-key",
+                field="key",
+            )
+        await self._accept(caller, submission, job, paused)
+
+    async def _once(
+        self, caller: Caller, submission: JobSubmission, key: tuple[str, str]
+    ) -> tuple[JobRecord, bool]:
+        coming = self._on_their_way.get(key)
+        if coming is not None:
+            return await asyncio.shield(coming), False
+        task = asyncio.ensure_future(self._accept(caller, submission))
+        self._on_their_way[key] = task
+        task.add_done_callback(lambda _: self._on_their_way.pop(key))
+        # The first caller may hang up; the others still wait for the same job.
+        return await asyncio.shield(task), True
+
+    async def _accept(
+        self,
+        caller: Caller,
+        submission: JobSubmission,
+        job: str | None = None,
+        paused: Note | None = None,
+    ) -> JobRecord:
+        try:
+            record = self.checked(caller, submission, job)
+            if paused is not None:
+                record = replace(record, state=JobState.PAUSED, note=paused)
+            needed = submission_checks.objects_of(submission)
+            if needed:
+                submission_checks.check_objects(needed, self._objects.present(caller.name, needed))
+            coming = self._coming[caller.name]
+            submission_checks.check_queue(caller.name, self._ledger.live_of(caller.name) + coming)
+        except BenchpoolError as error:
+            self.refused[error.code] += 1
+            raise
+        if job is None:
+            submission = containers.pinned(self._site, caller.name, submission)
+        body = msgspec.json.encode(replace(submission, project=record.project))
+        self._coming[caller.name] += 1
+        try:
+            await self._ledger.commit(AddJob(record, body, needed))
+        finally:
+            self._coming[caller.name] -= 1
+        self._ledger.submissions.put(record.id, submission)
+        self.accepted += 1
+        self._want_pass()
+        return record
+
+    def check_workers(self, job: JobRecord, workers: int) -> None:
+        """Refuse a number of workers with which an accepted job could never run (R22).
+
+        Fewer of them are not held against what there is now. Errors: InvalidInput, Refused.
+        """
+        changed = replace(self._ledger.submission(job.id), workers=workers)
+        submission_checks.check_least(changed)
+        settings = self._site.configuration.project(job.project)
+        if workers <= job.workers or settings is None:
+            return
+        room = capacity(self._site, preemptible=job.preemptible)
+        submission_checks.check_size(changed, settings, self._site.configuration, room)
+        feasibility.check_places(changed, self._site.inventory)
+
+    def checked(
+        self, caller: Caller, submission: JobSubmission, job: str | None = None
+    ) -> JobRecord:
+        """Return the job that a submission would be; uploaded contents are not looked for.
+
+        Args:
+            job: The id that it has already, if any.
+
+        Errors: InvalidInput, Forbidden, Refused, TooLarge.
+        """
+        configuration = self._site.configuration
+        submission_checks.check_shape(submission)
+        settings = membership.project_of(caller, submission, configuration)
+        submission_checks.check_image(submission, images=self._site.images)
+        feasibility.check_levels(submission, configuration)
+        room = capacity(self._site, preemptible=submission.preemptible)
+        submission_checks.check_size(submission, settings, configuration, room)
+        feasibility.check_places(submission, self._site.inventory)
+        now = self._site.clock.now()
+        return JobRecord(
+            id=job or self._site.new_id(),
+            name=submission_checks.name_of(submission),
+            project=settings.name,
+            user=caller.name,
+            state=JobState.QUEUED,
+            submitted=now,
+            queued_since=now,
+            gpus=submission.gpus,
+            workers=submission.workers,
+            min_workers=submission.min_workers or submission.workers,
+            priority=submission.priority,
+            preemptible=submission.preemptible,
+            time_limit_s=submission.time_limit_s,
+            key=submission.key,
+            gpu_models=tuple(submission.gpu_models),
+            required_level=submission.required_level,
+            preferred_level=submission.preferred_level,
+            spread=submission.spread,
+            cpus=submission.cpus,
+            memory_gib=submission.memory_gib,
+        )

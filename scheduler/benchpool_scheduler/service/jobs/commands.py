@@ -1,0 +1,94 @@
+"""Pause, resume, cancel, change: what people may do to a job that exists."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from benchpool_scheduler.core.states import Intent
+from benchpool_scheduler.service.access.caller import Caller
+from benchpool_scheduler.service.execution.actions import Actions
+from benchpool_scheduler.service.ledger.ledger import Draft, Ledger
+from benchpool_scheduler.service.lifecycle import transitions
+from benchpool_scheduler.service.observed.site import Site
+from benchpool_scheduler.store.records import Wish
+
+_MOST_REASON = 500
+
+
+class Commands:
+    """The verbs; each is written before it takes effect, and repeating it does nothing."""
+
+    def __init__(
+        self, ledger: Ledger, site: Site, actions: Actions, want_pass: Callable[[], None]
+    ) -> None:
+        self._ledger = ledger
+        self._site = site
+        self._actions = actions
+        self._want_pass = want_pass
+
+    async def pause(self, caller: Caller, job: str, reason: str | None) -> None:
+        """Pause a job until it is resumed. Errors: Refused, Unavailable."""
+        wish = self._wish(Intent.PAUSE, "Paused", caller, reason)
+        await self._do(lambda draft: transitions.pause(draft, job, wish))
+
+    async def resume(self, caller: Caller, job: str, reason: str | None) -> None:
+        """Let a paused job queue again. Errors: Refused, Unavailable."""
+        wish = self._wish(Intent.PREEMPT, "Told to stop and then to go on", caller, reason)
+        await self._do(lambda draft: transitions.resume(draft, job, wish, wish.at))
+
+    async def cancel(self, caller: Caller, job: str, reason: str | None) -> None:
+        """End a job for good. Errors: Refused, Unavailable."""
+        wish = self._wish(Intent.CANCEL, "Cancelled", caller, reason)
+        await self._do(lambda draft: transitions.cancel(draft, job, wish, wish.at))
+
+    async def change(
+        self, caller: Caller, job: str, *, workers: int | None, priority: int | None
+    ) -> None:
+        """Let a job have so many workers and this priority; None leaves it as it is.
+
+        Both or none. Errors: Refused, Unavailable.
+        """
+
+        asked = {"workers": workers, "priority": priority}
+
+        def command(draft: Draft) -> None:
+            if workers is not None:
+                transitions.scale(draft, job, workers, self._fewer(caller, workers))
+            if priority is not None:
+                transitions.prioritise(draft, job, priority)
+            draft.save_asked(job, *(name for name, value in asked.items() if value is not None))
+
+        await self._do(command)
+
+    async def scale(self, caller: Caller, job: str, workers: int) -> None:
+        """Let a job have so many workers from now on. Errors: Refused, Unavailable."""
+        wish = self._fewer(caller, workers)
+        await self._do(lambda draft: transitions.scale(draft, job, workers, wish))
+
+    async def prioritise(self, job: str, priority: int) -> None:
+        """Let a job have this priority from now on. Errors: Refused, Unavailable."""
+        await self._do(lambda draft: transitions.prioritise(draft, job, priority))
+
+    async def _do(self, command: Callable[[Draft], None]) -> None:
+        async with self._ledger.turn:
+            draft = Draft(self._ledger)
+            command(draft)
+            await self._ledger.commit(*draft.changes())
+            self._actions.carry_out(draft)
+        self._want_pass()
+
+    def _fewer(self, caller: Caller, workers: int) -> Wish:
+        text = f"Told to go on with {workers} worker{'s' * (workers != 1)}"
+        return self._wish(Intent.PAUSE, text, caller, None)
+
+    def _wish(self, kind: Intent, verb: str, caller: Caller, reason: str | None) -> Wish:
+        why = f": {reason.strip()[:_MOST_REASON]}" if reason and reason.strip() else ""
+        text = f"{verb} by {caller.name}{why}"
+        return Wish(
+            kind=kind,
+            at=self._site.clock.now(),
+            grace_s=self._site.configuration.policy.grace_s,
+            by=caller.name,
+            for_=caller.name,
+            text=text if text.endswith((".", "!", "?")) else f"{text}.",
+        )

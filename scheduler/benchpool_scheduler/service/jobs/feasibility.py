@@ -1,0 +1,155 @@
+"""Whether any machine could take a job: its GPU models, its levels, its cores and memory (R22).
+
+Looks at what there is, whoever holds it now; what cannot run for other reasons is refused before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from benchpool_scheduler.configuration import Configuration
+from benchpool_scheduler.configuration.nodes import nearest
+from benchpool_scheduler.contract import JobSubmission
+from benchpool_scheduler.core.domains import NODE_LEVEL
+from benchpool_scheduler.errors import InvalidInput
+from benchpool_scheduler.service.observed.inventory import UNKNOWN, Inventory, node_of
+
+LEVEL_FIELDS = ("required_level", "preferred_level")
+
+
+def check_levels(submission: JobSubmission, configuration: Configuration) -> None:
+    """Refuse levels that the machine room does not have. Errors: InvalidInput."""
+    known = (*(level.name for level in configuration.topology), NODE_LEVEL)
+    for field in LEVEL_FIELDS:
+        name = getattr(submission, field)
+        if name is not None and name not in known:
+            raise InvalidInput(
+                f"The machine room has no level {name!r}{nearest(name, known)}",
+                code="no-such-level",
+                field=field,
+            )
+
+
+def check_places(submission: JobSubmission, inventory: Inventory) -> None:
+    """Refuse a job that no machine, or no domain of its level, could ever take.
+
+    Errors: InvalidInput ``no-such-model``, ``larger-than-node``, ``larger-than-level``.
+    """
+    asks = submission.gpu_models or submission.cpus or submission.memory_gib
+    if not asks and submission.required_level is None:
+        return
+    nodes = _of_model(submission, inventory)
+    _check_node(submission, inventory, nodes)
+    _check_domain(submission, inventory, nodes)
+
+
+def _of_model(submission: JobSubmission, inventory: Inventory) -> Sequence[str]:
+    """Return the places with a model that the job accepts. Errors: InvalidInput."""
+    wanted = submission.gpu_models
+    models = {place: devices[0].model for place, devices in inventory.places.items()}
+    found = [
+        place
+        for place, model in models.items()
+        if (model in wanted if wanted else place not in inventory.slices)
+    ]
+    if found or not models:
+        return found
+    known = sorted(set(models.values()))
+    raise InvalidInput(
+        f"No machine for training has a GPU of model {' or '.join(wanted)}"
+        f"{nearest(wanted[0], known)} It can never run as it is.",
+        code="no-such-model",
+        field="gpu_models",
+        numbers={"models": len(known)},
+    )
+
+
+def _check_node(submission: JobSubmission, inventory: Inventory, nodes: Sequence[str]) -> None:
+    if any(_holds(submission, inventory, name) for name in nodes):
+        return
+    gpus = max((len(inventory.places[name]) for name in nodes), default=0)
+    for field, words, asked, most in (
+        ("gpus", "GPUs", submission.gpus, gpus),
+        ("cpus", "cores", submission.cpus, _most(inventory, nodes, "cpus")),
+        (
+            "memory_gib",
+            "GiB of memory",
+            submission.memory_gib,
+            _most(inventory, nodes, "memory_gib"),
+        ),
+    ):
+        if asked > most:
+            raise InvalidInput(
+                f"{asked:g} {words} for a worker can never run: of the machines that it accepts "
+                f"the largest has {most:g}. Ask for at most {most:g} per worker.",
+                code="larger-than-node",
+                field=field,
+                numbers={"asked": asked, "limit": most},
+            )
+    if nodes:
+        raise InvalidInput(
+            f"{submission.gpus} GPUs with {submission.cpus:g} cores and {submission.memory_gib:g} "
+            "GiB of memory for a worker can never run: no machine has all of that. Ask for less "
+            "per worker.",
+            code="larger-than-node",
+            field="gpus",
+            numbers={
+                "gpus": submission.gpus,
+                "cpus": submission.cpus,
+                "memory_gib": submission.memory_gib,
+            },
+        )
+
+
+def _check_domain(submission: JobSubmission, inventory: Inventory, nodes: Sequence[str]) -> None:
+    level = submission.required_level
+    if level is None:
+        return
+    room: dict[tuple[str, ...], int] = {}
+    for name in nodes:
+        domain = _domain(inventory, name, level)
+        if domain is not None:
+            room[domain] = room.get(domain, 0) + _slots(submission, inventory, name)
+    workers, most = submission.min_workers or submission.workers, max(room.values(), default=0)
+    if workers > most:
+        raise InvalidInput(
+            f"{workers} workers with {submission.gpus} GPUs can never run inside one {level}: the "
+            f"largest holds {most}. Ask for at most {most} workers, or prefer the level instead of "
+            "requiring it.",
+            code="larger-than-level",
+            field="required_level",
+            numbers={"asked": workers, "limit": most},
+        )
+
+
+def _domain(inventory: Inventory, name: str, level: str) -> tuple[str, ...] | None:
+    if level == NODE_LEVEL:
+        return (name,)
+    labels = inventory.facts.get(node_of(name), UNKNOWN).labels
+    found: list[str] = []
+    for each in inventory.configuration.topology:
+        if each.name == level:
+            value = labels.get(each.label)
+            return (*found, value) if value else None
+        found.append(labels.get(each.label, ""))
+    return None
+
+
+def _holds(submission: JobSubmission, inventory: Inventory, name: str) -> bool:
+    return _slots(submission, inventory, name) > 0
+
+
+def _slots(submission: JobSubmission, inventory: Inventory, name: str) -> int:
+    """Return how many workers a machine holds when it is empty."""
+    facts = inventory.facts.get(node_of(name), UNKNOWN)
+    slots = len(inventory.places[name]) // submission.gpus
+    for asked, there in ((submission.cpus, facts.cpus), (submission.memory_gib, facts.memory_gib)):
+        if asked and there is not None:
+            slots = min(slots, int(there / asked))
+    return slots
+
+
+def _most(inventory: Inventory, nodes: Iterable[str], what: str) -> float:
+    """Return the most that one of these machines has; where one has no bound there is none."""
+    found = [getattr(inventory.facts.get(node_of(name), UNKNOWN), what) for name in nodes]
+    return float("inf") if None in found else max(found, default=0.0)

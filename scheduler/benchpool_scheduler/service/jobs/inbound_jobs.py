@@ -1,0 +1,201 @@
+"""Takes in what others write into the store itself, as ``kubectl apply`` does.
+
+A job that was written goes through the same checks as one that was sent; what is wrong is said at
+the object. One whose object was deleted ends, and nothing of it is kept. A build lease whose object
+was deleted is given back, unless its server is still there: then the object is made again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterable
+
+import msgspec
+
+from benchpool_scheduler.contract import JobSubmission
+from benchpool_scheduler.errors import BenchpoolError, InvalidInput, Unavailable
+from benchpool_scheduler.runtime import Runtime
+from benchpool_scheduler.service.access.caller import Caller
+from benchpool_scheduler.service.benches.reservations import Leases
+from benchpool_scheduler.service.jobs.admission import Intake
+from benchpool_scheduler.service.jobs.commands import Commands
+from benchpool_scheduler.service.ledger.ledger import Ledger
+from benchpool_scheduler.service.lifecycle.job_reasons import ReasonCode
+from benchpool_scheduler.service.observed.site import Site
+from benchpool_scheduler.store.inbound import (
+    Inbound,
+    JobGone,
+    JobWritten,
+    LeaseGone,
+    PriorityWritten,
+    SuspendWritten,
+    WorkersWritten,
+    Written,
+)
+from benchpool_scheduler.store.records import DropJob, Note
+
+log = logging.getLogger(__name__)
+
+RETRY_S = 1.0
+SOMEBODY = Caller("kubectl", kind="service")
+"""Whoever may write the object: the API server has checked that, and does not tell us who."""
+
+SUSPENDED = Note(
+    ReasonCode.PAUSED_BY_USER,
+    "It was written with suspend: true.",
+    "Set spec.suspend to false, or resume it, to let it queue.",
+)
+
+
+class InboundJobs:
+    """The reader of the store's ``Inbound`` side; does nothing where there is none."""
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        site: Site,
+        runtime: Runtime,
+        intake: Intake,
+        commands: Commands,
+        leases: Leases,
+    ) -> None:
+        self._ledger = ledger
+        self._site = site
+        self._runtime = runtime
+        self._intake = intake
+        self._commands = commands
+        self._leases = leases
+        self._gone: set[str] = set()
+        self._ended: asyncio.Queue[str] = asyncio.Queue()
+
+    async def run(self) -> None:
+        """Take in what is written, for ever."""
+        store = self._ledger.store
+        if not isinstance(store, Inbound):
+            return
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._forget_ended())
+            async for one in store.written():
+                await self._take_until_done(store, one)
+
+    def see(self, jobs: Iterable[str]) -> None:
+        """Note that jobs have changed: those that are gone are forgotten when they have ended."""
+        for job in self._gone.intersection(jobs):
+            record = self._ledger.job(job)
+            if record is None or not record.live:
+                self._gone.discard(job)
+                self._ended.put_nowait(job)
+
+    # ------------------------------------------------------------------ inside
+
+    async def _take_until_done(self, store: Inbound, one: Written) -> None:
+        while True:
+            try:
+                await self._take(store, one)
+            except Unavailable as error:
+                self._site.report("inbound", str(error))
+                await asyncio.sleep(RETRY_S)
+            except BenchpoolError as error:
+                log.info("what was written of job %s has no effect: %s", one.id, error.message)
+                return
+            except Exception:
+                log.exception("what was written of job %s could not be taken in", one.id)
+                return
+            else:
+                self._site.report("inbound", None)
+                return
+
+    async def _take(self, store: Inbound, one: Written) -> None:
+        known_job = self._ledger.job(one.id) is not None
+        match one:
+            case LeaseGone(id=lease):
+                await self._take_back(store, lease)
+            case JobWritten():
+                await self._accept(store, one)
+            case _ if not known_job:
+                return
+            case SuspendWritten(id=job, suspend=True):
+                await self._commands.pause(SOMEBODY, job, None)
+            case SuspendWritten(id=job):
+                await self._commands.resume(SOMEBODY, job, None)
+            case WorkersWritten(id=job, workers=workers):
+                await self._scale(store, job, workers)
+            case PriorityWritten(id=job, priority=priority):
+                await self._commands.prioritise(job, priority)
+            case JobGone(id=job):
+                await self._end(job)
+
+    async def _scale(self, store: Inbound, job: str, workers: int) -> None:
+        record = self._ledger.job(job)
+        if record is None or record.workers == workers:
+            return
+        try:
+            self._intake.check_workers(record, workers)
+            await self._commands.scale(SOMEBODY, job, workers)
+        except Unavailable:
+            raise
+        except BenchpoolError as error:
+            log.info("job %s keeps its %d workers: %s", job, record.workers, error.message)
+            store.put_back(job, error.message)
+
+    async def _accept(self, store: Inbound, one: JobWritten) -> None:
+        try:
+            submission = msgspec.json.decode(one.submission, type=JobSubmission)
+            if not one.user:
+                raise InvalidInput(
+                    "spec.user is missing: a job runs in the name of a user. Set it and apply "
+                    "again.",
+                    code="no-user",
+                    field="user",
+                )
+            paused = SUSPENDED if one.suspended else None
+            await self._intake.take_in(self._caller(one.user), submission, one.id, paused=paused)
+        except Unavailable:
+            raise
+        except msgspec.ValidationError as error:
+            text = f"The job cannot be read: {error}. Correct it and apply it again."
+            await store.refuse(one.id, Note("invalid-input", text))
+        except BenchpoolError as error:
+            log.info("job %s is refused: %s", one.id, error.message)
+            await store.refuse(one.id, Note(error.code, error.message, numbers=error.numbers))
+
+    async def _take_back(self, store: Inbound, lease: str) -> None:
+        if await self._leases.is_used(lease):
+            log.warning(
+                "the object of lease %s was deleted; its server is there, so it is made again",
+                lease,
+            )
+            await store.restore(lease)
+        else:
+            log.info("lease %s is given back: its object was deleted", lease)
+            await self._leases.release(lease)
+
+    def _caller(self, user: str) -> Caller:
+        """Return the user as a plain one: who may write objects is not thereby an administrator."""
+        known = self._site.hub_user(user)
+        return Caller(user, groups=frozenset(() if known is None else known.groups))
+
+    async def _end(self, job: str) -> None:
+        record = self._ledger.job(job)
+        if record is None:
+            return
+        self._gone.add(job)
+        if record.live:
+            await self._commands.cancel(SOMEBODY, job, "its object was deleted")
+        self.see([job])
+
+    async def _forget_ended(self) -> None:
+        while True:
+            job = await self._ended.get()
+            try:
+                await self._runtime.forget(job)
+                async with self._ledger.turn:
+                    if self._ledger.job(job) is not None:
+                        await self._ledger.commit(DropJob(job))
+            except Unavailable as error:
+                self._site.report("inbound", str(error))
+                await asyncio.sleep(RETRY_S)
+                self._ended.put_nowait(job)
+            except Exception:
+                log.exception("job %s could not be forgotten", job)

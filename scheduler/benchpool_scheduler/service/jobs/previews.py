@@ -1,0 +1,96 @@
+"""What would happen to a job if it were submitted now: a pass over the pool and that job."""
+
+from __future__ import annotations
+
+import asyncio
+
+from benchpool_scheduler import contract
+from benchpool_scheduler.core.forecast import Estimate
+from benchpool_scheduler.core.preview import Starts
+from benchpool_scheduler.service.access.caller import Caller
+from benchpool_scheduler.service.cluster_state import snapshots
+from benchpool_scheduler.service.cluster_state.state_cache import KeptBoard
+from benchpool_scheduler.service.execution import containers
+from benchpool_scheduler.service.jobs.admission import Intake
+from benchpool_scheduler.service.ledger.ledger import Ledger
+from benchpool_scheduler.service.lifecycle import job_reasons
+from benchpool_scheduler.service.observed.site import Site
+from benchpool_scheduler.service.views.estimates import Estimates, on_the_clock
+
+
+class Previews:
+    """Answers the dialog before anything is sent."""
+
+    def __init__(
+        self, ledger: Ledger, site: Site, board: KeptBoard, intake: Intake, estimates: Estimates
+    ) -> None:
+        self._ledger = ledger
+        self._board = board
+        self._site = site
+        self._intake = intake
+        self._estimates = estimates
+
+    async def preview(self, caller: Caller, submission: contract.JobSubmission) -> contract.Preview:
+        """Say what would happen. Errors: those of a submission, except missing contents."""
+        record = self._intake.checked(caller, submission)
+        now, asked = (
+            self._site.clock.now(),
+            snapshots.candidate(record, self._site.inventory.slices),
+        )
+        async with self._ledger.turn:
+            found = await asyncio.to_thread(self._board.preview, self._board.look(), asked)
+            wanted = found.starts == "waits" and self._estimates.quick
+            pool = await self._board.snapshot(now) if wanted else None
+        starts = {
+            "now": Estimate(0.0, 0.0, 0.0),
+            "after-reclaim": Estimate(0.0, 0.0, self._site.configuration.policy.grace_s),
+        }.get(found.starts)
+        if pool is not None:
+            starts = await asyncio.to_thread(self._estimates.preview, pool, asked, record)
+        core_reason = found.reason
+        reason = None if core_reason is None else job_reasons.from_core(core_reason)
+        why = "" if core_reason is None else core_reason.text.rstrip(".")
+        text = self._text(found.starts, found.within_quota, found.over_quota, why)
+        container = containers.told(self._site, caller.name, submission)
+        return contract.Preview(
+            project=record.project,
+            gpus=record.total_gpus,
+            within_quota=found.within_quota,
+            over_quota=found.over_quota,
+            starts=found.starts,
+            text=text if container is None else f"{text} {container.text}",
+            reason=None if found.starts == "now" else reason,
+            estimated_start=None if starts is None else on_the_clock(starts, now, now),
+            container=container,
+        )
+
+    def _text(self, starts: Starts, within: int, over: int, why: str) -> str:
+        grace = f"{self._site.configuration.policy.grace_s:g} s"
+        when = {
+            "now": "Starts now",
+            "after-reclaim": f"Starts within {grace}, when others have given back GPUs",
+            "waits": _after("Waits", why),
+            "never": _after("Can never run", why),
+        }[starts]
+        if starts == "never":
+            return f"{when}."
+        if not over:
+            return f"{when}; {_gpus(within)} within the guaranteed quota."
+        inside = f"{_gpus(within)} within quota, {over} over it" if within else "over quota"
+        return f"{when}; {inside}: may be paused for others, then resumes by itself."
+
+
+def _after(opening: str, why: str) -> str:
+    """Return the opening with its reason; a reason that opens alike stands for itself.
+
+    >>> _after("Waits", "waits for 2 GPUs"), _after("Can never run", "asks for 9 GPUs")
+    ('Waits for 2 GPUs', 'Can never run: asks for 9 GPUs')
+    """
+    if not why:
+        return opening
+    alike = why.lower().startswith(opening.lower())
+    return why[:1].upper() + why[1:] if alike else f"{opening}: {why}"
+
+
+def _gpus(count: int) -> str:
+    return f"{count} GPU" if count == 1 else f"{count} GPUs"

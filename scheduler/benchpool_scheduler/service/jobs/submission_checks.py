@@ -1,0 +1,294 @@
+"""What is checked before a job is accepted; every refusal is a sentence with its number.
+
+The checks read facts and touch no path: with system accounts a path is the user's business, and
+only the runtime, as that user, opens it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from pathlib import PurePosixPath
+
+from benchpool_scheduler.configuration import Configuration, ProjectSettings
+from benchpool_scheduler.contract import (
+    CommandEntry,
+    JobSubmission,
+    ModuleEntry,
+    NotebookEntry,
+    ScriptEntry,
+)
+from benchpool_scheduler.errors import InvalidInput, Refused, TooLarge, TooMany
+from benchpool_scheduler.runtime.local.supervisor import rendezvous
+from benchpool_scheduler.service.benches.bench_reserve import Capacity
+
+QUEUE_PER_USER = 10_000
+FILES_BYTES = 10 * 1024**3
+ENVIRONMENT_BYTES = 256 * 1024
+RESERVED = rendezvous.NAMES | {
+    "CUDA_VISIBLE_DEVICES",
+    "CUDA_DEVICE_ORDER",
+    "NVIDIA_VISIBLE_DEVICES",
+}
+_UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f]")
+
+
+# --------------------------------------------------------------------------- its shape
+
+
+def check_shape(submission: JobSubmission) -> None:
+    """Check what needs no other facts. Errors: InvalidInput, TooLarge."""
+    check_least(submission)
+    if submission.name is not None and _UNPRINTABLE.search(submission.name):
+        raise InvalidInput(
+            "The name has signs that cannot be printed; leave them out.", field="name"
+        )
+    _check_environment(submission.env)
+    _check_paths(submission)
+    _check_files(submission)
+
+
+def check_least(submission: JobSubmission) -> None:
+    """Refuse a minimum of workers above their number. Errors: InvalidInput."""
+    if submission.min_workers is not None and submission.min_workers > submission.workers:
+        raise InvalidInput(
+            f"min_workers is {submission.min_workers}, more than the {submission.workers} workers; "
+            f"choose 1 to {submission.workers}.",
+            field="min_workers",
+            numbers={"min_workers": submission.min_workers, "workers": submission.workers},
+        )
+
+
+def _check_environment(env: dict[str, str]) -> None:
+    for name, value in env.items():
+        if name.startswith("BENCHPOOL_") or name in RESERVED:
+            raise InvalidInput(
+                f"The variable {name} is set by benchpool itself; leave it out or name yours "
+                "differently.",
+                code="reserved-variable",
+                field="env",
+            )
+        if "\0" in value:
+            raise InvalidInput(f"The value of {name} has a zero byte in it.", field="env")
+    size = sum(len(name) + len(value.encode(errors="replace")) for name, value in env.items())
+    if size > ENVIRONMENT_BYTES:
+        raise TooLarge(
+            f"The variables have {size} bytes together; {ENVIRONMENT_BYTES} are allowed. "
+            "Put large values into a file.",
+            field="env",
+            numbers={"bytes": size, "limit": ENVIRONMENT_BYTES},
+        )
+
+
+def _check_paths(submission: JobSubmission) -> None:
+    for field in ("working_dir", "output_dir"):
+        path = getattr(submission, field)
+        if path is not None and not _is_plain_absolute(path):
+            raise InvalidInput(
+                f"{field} is {path!r}; it must be an absolute path without '..'.", field=field
+            )
+    interpreter = submission.interpreter
+    if interpreter is not None and "/" in interpreter and not _is_plain_absolute(interpreter):
+        raise InvalidInput(
+            f"interpreter is {interpreter!r}; name a command such as python3, or an absolute path.",
+            field="interpreter",
+        )
+    for word in _words(submission):
+        if "\0" in word:
+            raise InvalidInput("The command has a zero byte in it.", field="entry")
+
+
+def _is_plain_absolute(path: str) -> bool:
+    return path.startswith("/") and "\0" not in path and ".." not in path.split("/")
+
+
+def _is_plain_relative(path: str) -> bool:
+    parts = path.split("/")
+    return "\0" not in path and not any(part in ("", ".", "..") for part in parts)
+
+
+def _words(submission: JobSubmission) -> Iterable[str]:
+    match submission.entry:
+        case CommandEntry(argv=argv):
+            return argv
+        case ScriptEntry(path=path, args=args):
+            return [path, *args]
+        case ModuleEntry(args=args):
+            return args
+        case NotebookEntry(name=name):
+            return [name]
+
+
+def _check_files(submission: JobSubmission) -> None:
+    paths: set[str] = set()
+    for file in submission.files:
+        if not _is_plain_relative(file.path):
+            raise InvalidInput(
+                f"The file path {file.path[:200]!r} is not allowed; paths are relative to the "
+                "folder, without '.' and '..'.",
+                field="files",
+            )
+        if file.path in paths:
+            raise InvalidInput(f"The file {file.path[:200]!r} is listed twice.", field="files")
+        paths.add(file.path)
+    total = sum(file.size for file in submission.files)
+    if total > FILES_BYTES:
+        raise TooLarge(
+            f"The folder's {len(paths)} files have {total} bytes; {FILES_BYTES} are allowed. "
+            "Leave data out with a .benchpoolignore file and name its place in --env.",
+            field="files",
+            numbers={"bytes": total, "limit": FILES_BYTES},
+        )
+    _check_script(submission, paths)
+
+
+def _check_script(submission: JobSubmission, paths: set[str]) -> None:
+    entry = submission.entry
+    if not isinstance(entry, ScriptEntry):
+        return
+    if not _is_plain_relative(entry.path):
+        raise InvalidInput(
+            f"The script {entry.path[:200]!r} must be named relative to the folder it runs in, "
+            "without '..'.",
+            field="entry",
+        )
+    if submission.working_dir is None and entry.path not in paths:
+        raise InvalidInput(
+            f"The script {entry.path[:200]!r} is not among the {len(paths)} files sent; start in "
+            "its folder, or check that no ignore file leaves it out.",
+            code="script-not-sent",
+            field="entry",
+            numbers={"files": len(paths)},
+        )
+
+
+def check_image(submission: JobSubmission, *, images: bool) -> None:
+    """Refuse an image where jobs are processes of a machine. Errors: InvalidInput."""
+    if submission.image is not None and not images:
+        raise InvalidInput(
+            f"The job asks for the image {submission.image}, but this pool runs jobs as processes "
+            "of its machine; leave the image out.",
+            code="no-images",
+            field="image",
+        )
+
+
+# --------------------------------------------------------------------------- its size
+
+
+def check_size(
+    submission: JobSubmission,
+    settings: ProjectSettings,
+    configuration: Configuration,
+    capacity: Capacity,
+) -> None:
+    """Refuse what can never run (R22), with the nearest size that can.
+
+    Errors: InvalidInput when it is larger than the machines, Refused when a limit or the rule for
+    non-preemptible jobs (R8) forbids it.
+    """
+    workers = submission.min_workers or submission.workers
+    least = submission.gpus * workers
+    if submission.gpus > capacity.largest_node:
+        raise InvalidInput(
+            f"{submission.gpus} GPUs for a worker can never run: the largest machine has "
+            f"{capacity.largest_node} for training. Ask for at most {capacity.largest_node} per "
+            "worker, or for more workers.",
+            code="larger-than-node",
+            field="gpus",
+            numbers={"asked": submission.gpus, "limit": capacity.largest_node},
+        )
+    if least > capacity.total:
+        fit = capacity.total // submission.gpus
+        raise InvalidInput(
+            f"{workers} workers with {submission.gpus} GPUs need {least} GPUs and can never run: "
+            f"the pool has {capacity.total} for training. Ask for at most {fit} workers.",
+            code="larger-than-pool",
+            field="workers",
+            numbers={"asked": least, "limit": capacity.total},
+        )
+    _check_bounds(submission, settings, configuration, least)
+
+
+def _check_bounds(
+    submission: JobSubmission,
+    settings: ProjectSettings,
+    configuration: Configuration,
+    least: int,
+) -> None:
+    above: ProjectSettings | None = settings
+    while above is not None:
+        limit, quota = above.project.limit, above.project.quota
+        if limit is not None and least > limit:
+            raise Refused(
+                f"{least} GPUs can never run: project {above.name} may hold at most {limit}. "
+                f"Ask for at most {limit} GPUs together.",
+                code="project-limit",
+                field="gpus",
+                numbers={"asked": least, "limit": limit},
+            )
+        if not submission.preemptible and quota is not None and least > quota:
+            raise Refused(
+                f"{least} GPUs that may not be preempted can never run: project {above.name} is "
+                f"guaranteed {quota}. Ask for at most {quota}, or allow preemption.",
+                code="non-preemptible-over-quota",
+                field="preemptible",
+                numbers={"asked": least, "quota": quota},
+            )
+        parent = above.project.parent
+        above = None if parent is None else configuration.project(parent)
+
+
+def check_queue(user: str, waiting: int) -> None:
+    """Bound how many jobs of a user may be unfinished. Errors: TooMany."""
+    if waiting >= QUEUE_PER_USER:
+        raise TooMany(
+            f"{user} has {waiting} jobs that have not ended; {QUEUE_PER_USER} are allowed. "
+            "Cancel some or wait until some have ended.",
+            code="too-many-jobs",
+            numbers={"jobs": waiting, "limit": QUEUE_PER_USER},
+        )
+
+
+# --------------------------------------------------------------------------- objects, name
+
+
+def objects_of(submission: JobSubmission) -> tuple[str, ...]:
+    """Return the hashes of all objects that a submission needs, each once."""
+    hashes = dict.fromkeys(file.sha256 for file in submission.files)
+    if isinstance(submission.entry, NotebookEntry):
+        hashes[submission.entry.notebook] = None
+    return tuple(hashes)
+
+
+def check_objects(needed: tuple[str, ...], present: frozenset[str]) -> None:
+    """Refuse a submission whose contents were not uploaded. Errors: InvalidInput."""
+    missing = [sha256 for sha256 in needed if sha256 not in present]
+    if missing:
+        raise InvalidInput(
+            f"{len(missing)} of {len(needed)} contents have not been uploaded by you, the first "
+            f"is {missing[0][:12]}; upload them and submit again.",
+            code="missing-objects",
+            field="files",
+            numbers={"missing": len(missing), "of": len(needed), "first": missing[0]},
+        )
+
+
+def name_of(submission: JobSubmission) -> str:
+    """Return the job's name: as asked for, or from what it runs.
+
+    >>> name_of(JobSubmission(entry=ScriptEntry("src/train.py")))
+    'train'
+    """
+    if submission.name is not None:
+        return submission.name.strip() or "job"
+    match submission.entry:
+        case ScriptEntry(path=path):
+            found = PurePosixPath(path).stem
+        case ModuleEntry(module=module):
+            found = module.rpartition(".")[2]
+        case NotebookEntry(name=name):
+            found = PurePosixPath(name).stem
+        case CommandEntry(argv=argv):
+            found = PurePosixPath(argv[0]).name
+    return _UNPRINTABLE.sub("", found)[:100] or "job"

@@ -1,0 +1,212 @@
+"""Content-addressed files of snapshots and notebooks, uploaded by their users.
+
+Contents lie once in ``objects/ab/abcdef...``, or wherever a site keeps them, yet a user may name
+only what that user has uploaded: to know a hash is not to have the content.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import errno
+import hashlib
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import IO, Protocol
+
+from benchpool_scheduler.errors import InvalidInput, TooLarge, Unavailable
+from benchpool_scheduler.service.ledger.ledger import Ledger
+from benchpool_scheduler.service.observed.site import Site
+from benchpool_scheduler.store.records import AddObject
+
+OBJECT_BYTES = 2 * 1024**3
+KEPT_S = 24 * 3600.0
+"""An object that no job names is kept so long after its last upload."""
+
+
+class Place(Protocol):
+    """Where contents lie; both verbs may block."""
+
+    def put(self, sha256: str, file: Path) -> None:
+        """Take a local file that has this hash; it is gone afterwards, and the content durable."""
+
+    def open(self, sha256: str) -> IO[bytes]:
+        """Open a content for reading. Errors: FileNotFoundError."""
+
+    def delete(self, sha256: str) -> None:
+        """Delete a content; one that is not there is no error."""
+
+
+class Folder:
+    """Contents in a folder of this machine."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def path(self, sha256: str) -> Path:
+        """Return where a content lies."""
+        return self._folder / sha256[:2] / sha256
+
+    def put(self, sha256: str, file: Path) -> None:
+        """Take a file by renaming it."""
+        target = self.path(sha256)
+        with _disk():
+            target.parent.mkdir(exist_ok=True, mode=0o700)
+            file.rename(target)
+            folder = os.open(target.parent, os.O_RDONLY | os.O_DIRECTORY)
+            try:
+                os.fsync(folder)
+            finally:
+                os.close(folder)
+
+    def open(self, sha256: str) -> IO[bytes]:
+        """Open a content. Errors: FileNotFoundError."""
+        return self.path(sha256).open("rb")
+
+    def delete(self, sha256: str) -> None:
+        """Delete a content."""
+        self.path(sha256).unlink(missing_ok=True)
+
+
+class Objects:
+    """All uploaded contents.
+
+    Args:
+        place: Where they lie; by default in the state folder.
+    """
+
+    def __init__(self, ledger: Ledger, site: Site, place: Place | None = None) -> None:
+        self._ledger = ledger
+        self._site = site
+        self._incoming = site.state / "objects" / "incoming"
+        self.place = place or Folder(site.state / "objects")
+
+    def prepare(self) -> None:
+        """Make the folder of uploads and drop what unfinished ones left."""
+        incoming = self._incoming
+        incoming.mkdir(parents=True, exist_ok=True, mode=0o700)
+        for file in incoming.iterdir():
+            file.unlink(missing_ok=True)
+
+    def present(self, user: str, hashes: Iterable[str]) -> frozenset[str]:
+        """Return those hashes that the user has uploaded."""
+        return self._ledger.store.objects_of(user, hashes)
+
+    def writer(self, user: str, sha256: str, size: int) -> ObjectWriter:
+        """Return a writer for one object. Errors: TooLarge, InvalidInput, Unavailable."""
+        if size > OBJECT_BYTES:
+            raise TooLarge(
+                f"The file has {size} bytes; {OBJECT_BYTES} are allowed. Keep data where jobs can "
+                "read it and send its path.",
+                numbers={"bytes": size, "limit": OBJECT_BYTES},
+            )
+        if size < 0:
+            raise InvalidInput(f"The size is {size}; it must be 0 or more.", field="size")
+        return ObjectWriter(self, user, sha256, size)
+
+    def temporary(self) -> Path:
+        """Return a new name for an unfinished upload."""
+        return self._incoming / self._site.new_id()
+
+    async def keep(self, user: str, sha256: str, size: int) -> None:
+        """Note that a user has uploaded a content that is in its place."""
+        await self._ledger.store.commit(AddObject(sha256, user, size, self._site.clock.now()))
+
+    async def collect(self) -> None:
+        """Delete contents that no job names and nobody has uploaded for a day."""
+        unused = self._ledger.store.unused_objects(self._site.clock.now() - KEPT_S)
+        if unused:
+            await self._ledger.store.forget_objects(unused)
+            await asyncio.to_thread(self._delete, unused)
+
+    def _delete(self, hashes: Iterable[str]) -> None:
+        for sha256 in hashes:
+            self.place.delete(sha256)
+
+
+class ObjectWriter:
+    """Receives one object; it exists only after ``close`` has verified length and hash."""
+
+    def __init__(self, objects: Objects, user: str, sha256: str, size: int) -> None:
+        self._objects = objects
+        self._user = user
+        self._sha256 = sha256
+        self._size = size
+        self._received = 0
+        self._hash = hashlib.sha256()
+        self._temporary = objects.temporary()
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+        with _disk():
+            self._file: int | None = os.open(self._temporary, flags, 0o600)
+
+    async def write(self, data: bytes) -> None:
+        """Add bytes. Errors: TooLarge beyond the size that was announced, Unavailable."""
+        self._received += len(data)
+        if self._received > self._size:
+            self.abort()
+            raise TooLarge(
+                f"More than the {self._size} bytes that were announced have come; send again "
+                "what the file holds now.",
+                numbers={"announced": self._size},
+            )
+        if self._file is None:
+            raise InvalidInput("The upload is closed.")
+        self._hash.update(data)
+        await asyncio.to_thread(_write_all, self._file, data)
+
+    async def close(self) -> None:
+        """Verify and keep the object. Errors: InvalidInput when hash or length differ."""
+        if self._file is None:
+            return
+        if self._received != self._size or self._hash.hexdigest() != self._sha256:
+            self.abort()
+            raise InvalidInput(
+                f"{self._received} of {self._size} bytes have come and their hash is "
+                f"{self._hash.hexdigest()[:12]}, not {self._sha256[:12]}; the file changed on the "
+                "way, send it again.",
+                code="hash-differs",
+                numbers={"bytes": self._received, "announced": self._size},
+            )
+        file, self._file = self._file, None
+        await asyncio.to_thread(_settle, file, self._temporary, self._sha256, self._objects.place)
+        await self._objects.keep(self._user, self._sha256, self._size)
+
+    def abort(self) -> None:
+        """Drop what was written; harmless after ``close``."""
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
+            self._temporary.unlink(missing_ok=True)
+
+
+def _write_all(file: int, data: bytes) -> None:
+    with _disk():
+        view = memoryview(data)
+        while view:
+            view = view[os.write(file, view) :]
+
+
+def _settle(file: int, temporary: Path, sha256: str, place: Place) -> None:
+    try:
+        with _disk():
+            os.fsync(file)
+        place.put(sha256, temporary)
+    finally:
+        os.close(file)
+        temporary.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def _disk() -> Iterator[None]:
+    """Tell of a full disk in words."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise Unavailable(
+                "The disk of the state folder is full: nothing can be uploaded. Free some space "
+                "on it and try again.",
+                code="store-full",
+            ) from None
+        raise

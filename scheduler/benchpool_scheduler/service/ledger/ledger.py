@@ -1,0 +1,352 @@
+"""What the service knows of jobs and leases: in memory for reading, in the store for ever.
+
+Memory never knows more than the store: a ``Draft`` collects changes, ``commit`` writes them and
+only then applies them in memory. Who changes something that exists holds ``turn`` from the look
+at the facts to the commit, so that no two decisions rest on the same state; accepting a new job
+needs no turn. Progress is the exception: it is only remembered, and saved with the next change.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+
+import msgspec
+
+from benchpool_scheduler.contract import JobSubmission
+from benchpool_scheduler.runtime import Notice, WorkerId
+from benchpool_scheduler.service.ledger.counters import Census
+from benchpool_scheduler.service.ledger.job_index import Catalogue
+from benchpool_scheduler.service.ledger.runtime_estimator import Learned
+from benchpool_scheduler.service.ledger.submission_cache import Recent
+from benchpool_scheduler.store import Store
+from benchpool_scheduler.store.records import (
+    AddJob,
+    AttemptRecord,
+    Change,
+    Contents,
+    DropJob,
+    DropLease,
+    JobProgress,
+    JobRecord,
+    LeaseRecord,
+    PreemptionRecord,
+    SaveAsked,
+    SaveAttempt,
+    SaveJob,
+    SaveLease,
+    SavePreemption,
+    SaveUse,
+    UseRecord,
+)
+
+FIRST_PORT = 20_000
+
+PART = 200
+"""So many changes are learned without others having their turn."""
+
+
+class Ledger:
+    """All jobs, attempts, preemptions and leases.
+
+    Attributes:
+        turn: Held by whoever changes something that exists.
+        catalogue: The jobs; ``census``: what the live ones do and hold, as counts.
+        learned: The run times of those that have ended, by kind of job.
+        leased: The lease that holds a GPU, by UUID. ``saved_use``: past use as last saved (R7).
+        changed: Called after each commit with the ids of the jobs that changed.
+        dropped: Called after each commit with the jobs that were removed by age.
+        lease_changed: Called after each commit with a lease, and whether it is held now.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.turn = asyncio.Lock()
+        self.changed: Callable[[Collection[str]], None] = lambda ids: None
+        self.dropped: Callable[[JobRecord], None] = lambda job: None
+        self.lease_changed: Callable[[LeaseRecord, bool], None] = lambda lease, held: None
+        self.catalogue = Catalogue()
+        self.census = Census()
+        self.learned = Learned()
+        self.leased: dict[str, LeaseRecord] = {}
+        self.saved_use: tuple[UseRecord, ...] = ()
+        self.submissions = Recent()
+        self._attempts: dict[str, dict[int, AttemptRecord]] = {}
+        self._preemptions: dict[str, dict[tuple[int, float], PreemptionRecord]] = {}
+        self._leases: dict[str, LeaseRecord] = {}
+        self._keys: dict[tuple[str, str], str] = {}
+
+    async def open(self) -> None:
+        """Open the store and read everything. Errors: Unavailable."""
+        contents = await self.store.open()
+        self._fill(contents)
+
+    def _fill(self, contents: Contents) -> None:
+        self.saved_use = contents.use
+        for attempt in contents.attempts:
+            self._attempts.setdefault(attempt.job, {})[attempt.attempt] = attempt
+        for preemption in contents.preemptions:
+            self._put_preemption(preemption)
+        for lease in contents.leases:
+            self._put_lease(lease)
+        for job in contents.jobs:
+            self._put_job(job)
+            self.census.see(job, self.attempt(job.id, job.attempt))
+        self.learned.fill(contents.jobs, self._attempts)
+
+    # ------------------------------------------------------------------ reading
+
+    def job(self, job: str) -> JobRecord | None:
+        """Return one job."""
+        return self.catalogue.jobs.get(job)
+
+    def jobs(self) -> Iterator[JobRecord]:
+        """Yield all jobs, newest first."""
+        return reversed(self.catalogue.jobs.values())
+
+    def live(self) -> list[JobRecord]:
+        """Return the jobs that have not ended, oldest first."""
+        # Copied at once: another thread may ask while jobs come.
+        return [self.catalogue.jobs[job] for job in list(self.catalogue.live)]
+
+    def live_of(self, user: str) -> int:
+        """Return how many jobs of a user have not ended."""
+        return self.catalogue.live_of(user)
+
+    def attempts(self, job: str) -> tuple[AttemptRecord, ...]:
+        """Return the attempts of a job, oldest first."""
+        return tuple(self._attempts.get(job, {}).values())
+
+    def attempt(self, job: str, number: int) -> AttemptRecord | None:
+        """Return one attempt."""
+        return self._attempts.get(job, {}).get(number)
+
+    def preemptions(self, job: str) -> tuple[PreemptionRecord, ...]:
+        """Return the preemptions of a job, oldest first."""
+        return tuple(self._preemptions.get(job, {}).values())
+
+    def leases(self) -> tuple[LeaseRecord, ...]:
+        """Return all leases."""
+        return tuple(self._leases.values())
+
+    def lease(self, lease: str) -> LeaseRecord | None:
+        """Return one lease."""
+        return self._leases.get(lease)
+
+    def submission(self, job: str) -> JobSubmission:
+        """Return what was submitted. Errors: msgspec's, for one that cannot be read."""
+        known = self.submissions.get(job)
+        if known is not None:
+            return known
+        stored = self.store.submission(job) or b""
+        return msgspec.json.decode(stored, type=JobSubmission)
+
+    def by_key(self, user: str, key: str) -> JobRecord | None:
+        """Return the job that a user submitted with an idempotency key."""
+        job = self._keys.get((user, key))
+        return None if job is None else self.catalogue.jobs[job]
+
+    # ------------------------------------------------------------------ changing
+
+    async def commit(
+        self, *changes: Change, as_written: Callable[[str], None] | None = None
+    ) -> None:
+        """Write the changes, then know them. Errors: Unavailable, and nothing has changed.
+
+        ``as_written`` is told of jobs before they are known here (``Store.commit``).
+
+        Of many changes memory learns a part at a time, each job whole, and others have their turn
+        in between: who may not see one without the other holds ``turn``.
+        """
+        if not changes:
+            return
+        await self.store.commit(*changes, as_written=as_written)
+        for number, part in enumerate(_parts(changes)):
+            if number:
+                await asyncio.sleep(0)
+            self._learn(part)
+
+    def remember(self, job: str, progress: JobProgress) -> None:
+        """Know the progress of a live job; the next change of the job saves it."""
+        record = self.job(job)
+        if record is not None and record.live:
+            self.catalogue.put(msgspec.structs.replace(record, progress=progress))
+            self.changed([job])
+
+    def _learn(self, part: Sequence[Change]) -> None:
+        for change in part:
+            self._apply(change)
+        known = [job for job in dict.fromkeys(map(_job_of, part)) if self.job(job) is not None]
+        for job_id in known:
+            job = self.catalogue.jobs[job_id]
+            self.census.see(job, self.attempt(job_id, job.attempt))
+            self.learned.see(job, self.attempts(job_id))
+        if known:
+            self.changed(known)
+
+    def _apply(self, change: Change) -> None:
+        match change:
+            case AddJob(job=job) | SaveJob(job=job):
+                self._put_job(job)
+            case SaveAttempt(attempt=attempt):
+                self._attempts.setdefault(attempt.job, {})[attempt.attempt] = attempt
+            case SavePreemption(preemption=preemption):
+                self._put_preemption(preemption)
+            case SaveLease(lease=lease):
+                self._put_lease(lease)
+                self.lease_changed(lease, True)
+            case DropLease(id=lease_id):
+                dropped = self._leases.get(lease_id)
+                self._drop_lease(lease_id)
+                if dropped is not None:
+                    self.lease_changed(dropped, False)
+            case DropJob(id=job_id):
+                self._drop_job(job_id)
+            case SaveUse(use=use):
+                self.saved_use = use
+            case _:
+                pass
+
+    def _put_job(self, job: JobRecord) -> None:
+        before = self.job(job.id)
+        # What the job said of itself while this change was on its way is not forgotten.
+        if before is not None and _newer(before.progress, job.progress):
+            job = msgspec.structs.replace(job, progress=before.progress)
+        self.catalogue.put(job)
+        if job.key is not None:
+            self._keys[job.user, job.key] = job.id
+
+    def _put_preemption(self, it: PreemptionRecord) -> None:
+        self._preemptions.setdefault(it.job, {})[it.attempt, it.at] = it
+
+    def _put_lease(self, lease: LeaseRecord) -> None:
+        self._leases[lease.id] = lease
+        self.leased.update(dict.fromkeys(lease.gpus, lease))
+        self.census.moved.update(lease.gpus)
+
+    def _drop_lease(self, lease_id: str) -> None:
+        lease = self._leases.pop(lease_id, None)
+        for gpu in () if lease is None else lease.gpus:
+            del self.leased[gpu]
+            self.census.moved.add(gpu)
+
+    def _drop_job(self, job_id: str) -> None:
+        job = self.catalogue.drop(job_id)
+        self._attempts.pop(job_id, None)
+        self._preemptions.pop(job_id, None)
+        if job is None:
+            return
+        self.learned.forget(job_id)
+        if job.key is not None:
+            self._keys.pop((job.user, job.key), None)
+        self.dropped(job)
+
+
+def _newer(known: JobProgress | None, saved: JobProgress | None) -> bool:
+    return known is not None and known is not saved and (saved is None or saved.at <= known.at)
+
+
+def _parts(changes: Sequence[Change]) -> Iterator[Sequence[Change]]:
+    """Yield the changes in parts of about ``PART``, those of one job together."""
+    if len(changes) <= PART:
+        yield changes
+        return
+    of_job: dict[str, list[Change]] = {}
+    for change in changes:
+        of_job.setdefault(_job_of(change), []).append(change)
+    part: list[Change] = []
+    for more in of_job.values():
+        part += more
+        if len(part) >= PART:
+            yield part
+            part = []
+    yield part
+
+
+def _job_of(change: Change) -> str:
+    match change:
+        case AddJob(job=job) | SaveJob(job=job):
+            return job.id
+        case SaveAttempt(attempt=attempt):
+            return attempt.job
+        case SaveAsked(job=id_):
+            return id_
+        case SavePreemption(preemption=preemption):
+            return preemption.job
+        case _:
+            return ""
+
+
+@dataclass
+class Draft:
+    """Changes that will be committed together, and what the runtime is to do afterwards.
+
+    Reads see the draft's own changes. ``launches`` are attempts whose workers are to be started,
+    ``stops`` workers to be told to stop, ``stopped`` those of them that have been told.
+    """
+
+    ledger: Ledger
+    launches: list[WorkerId] = field(default_factory=list)
+    stops: list[tuple[WorkerId, Notice]] = field(default_factory=list)
+    stopped: set[WorkerId] = field(default_factory=set)
+    _jobs: dict[str, JobRecord] = field(default_factory=dict)
+    _asked: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    _attempts: dict[tuple[str, int], AttemptRecord] = field(default_factory=dict)
+    _preemptions: dict[str, dict[tuple[int, float], PreemptionRecord]] = field(default_factory=dict)
+    _ports: dict[str, set[int]] = field(default_factory=dict)
+
+    def job(self, job: str) -> JobRecord:
+        """Return a job that exists as it is in the draft."""
+        found = self._jobs.get(job) or self.ledger.job(job)
+        if found is None:
+            raise KeyError(job)
+        return found
+
+    def attempt(self, job: JobRecord) -> AttemptRecord | None:
+        """Return the newest attempt of a job as it is in the draft."""
+        key = (job.id, job.attempt)
+        return self._attempts.get(key) or self.ledger.attempt(*key)
+
+    def preemptions(self, job: str) -> tuple[PreemptionRecord, ...]:
+        """Return the preemptions of a job as they are in the draft."""
+        known = {(it.attempt, it.at): it for it in self.ledger.preemptions(job)}
+        known.update(self._preemptions.get(job, {}))
+        return tuple(known.values())
+
+    def take_port(self, node: str) -> int:
+        """Return a rendezvous port for a gang whose first worker is on this node."""
+        taken = self._ports.setdefault(node, set())
+        port = self.ledger.census.free_port(node, FIRST_PORT, taken)
+        taken.add(port)
+        return port
+
+    def save_job(self, job: JobRecord) -> None:
+        """Set a job."""
+        self._jobs[job.id] = job
+
+    def save_asked(self, job: str, *fields: str) -> None:
+        """Say these fields of a job where others can read and write them too."""
+        self._asked[job] = fields
+
+    def save_attempt(self, attempt: AttemptRecord) -> None:
+        """Set an attempt."""
+        self._attempts[attempt.job, attempt.attempt] = attempt
+
+    def save_preemption(self, it: PreemptionRecord) -> None:
+        """Set a preemption."""
+        self._preemptions.setdefault(it.job, {})[it.attempt, it.at] = it
+
+    def changes(self) -> tuple[Change, ...]:
+        """Return the changes, those that free GPUs before those that take them (R1)."""
+        attempts = sorted(self._attempts.values(), key=lambda a: len(a.live_workers) > 0)
+        return (
+            *(SaveAttempt(attempt) for attempt in attempts),
+            *(
+                SavePreemption(it)
+                for of_job in self._preemptions.values()
+                for it in of_job.values()
+            ),
+            *(SaveJob(job) for job in self._jobs.values()),
+            *(SaveAsked(job, them) for job, them in self._asked.items() if job in self._jobs),
+        )

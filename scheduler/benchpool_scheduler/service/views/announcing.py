@@ -1,0 +1,56 @@
+"""Says outside of the service why jobs wait, at a pace: where people read it without asking us."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Collection, Sequence
+
+from benchpool_scheduler import contract
+from benchpool_scheduler.core.states import JobState
+from benchpool_scheduler.service.ledger.ledger import Ledger
+from benchpool_scheduler.service.views.job_views import JobViews
+
+log = logging.getLogger(__name__)
+
+Announce = Callable[[Sequence[contract.Job]], None]
+
+PACE_S = 0.2
+AT_ONCE = 200
+"""So many jobs are looked at without others having their turn."""
+
+
+class Announcer:
+    """Tells ``announce`` of waiting jobs whose reason is new; without one it does nothing."""
+
+    def __init__(self, ledger: Ledger, views: JobViews, announce: Announce | None) -> None:
+        self._ledger = ledger
+        self._views = views
+        self._announce = announce
+        self._changed: dict[str, None] = {}
+        self._wanted = asyncio.Event()
+
+    def see(self, jobs: Collection[str]) -> None:
+        """Note jobs whose reason is new."""
+        if self._announce is not None and jobs:
+            self._changed.update(dict.fromkeys(jobs))
+            self._wanted.set()
+
+    async def run(self) -> None:
+        """Tell, for ever."""
+        while self._announce is not None:
+            await self._wanted.wait()
+            self._wanted.clear()
+            changed, self._changed = list(self._changed), {}
+            for first in range(0, len(changed), AT_ONCE):
+                self._tell(self._announce, changed[first : first + AT_ONCE])
+                await asyncio.sleep(0)
+            await asyncio.sleep(PACE_S)
+
+    def _tell(self, announce: Announce, jobs: Sequence[str]) -> None:
+        records = filter(None, map(self._ledger.job, jobs))
+        waiting = [self._views.job(it) for it in records if it.state is JobState.QUEUED]
+        try:
+            announce(waiting)
+        except Exception:
+            log.exception("the reasons of %d jobs could not be told", len(waiting))

@@ -1,0 +1,148 @@
+"""From records to what callers see, in the contract's types."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import msgspec
+
+from benchpool_scheduler import contract
+from benchpool_scheduler.core.model import JobId
+from benchpool_scheduler.core.states import HOLDS_GPUS, JobState
+from benchpool_scheduler.service.execution import containers
+from benchpool_scheduler.service.ledger.ledger import Ledger
+from benchpool_scheduler.service.lifecycle import job_reasons
+from benchpool_scheduler.service.observed.latest_pass import Outcome
+from benchpool_scheduler.service.observed.site import Site
+from benchpool_scheduler.service.process.clock import moment
+from benchpool_scheduler.service.views.estimates import Estimates
+from benchpool_scheduler.store.records import (
+    AttemptRecord,
+    JobRecord,
+    LeaseRecord,
+    PreemptionRecord,
+)
+
+
+def _moment(at: float | None) -> datetime | None:
+    return None if at is None else moment(at)
+
+
+class JobViews:
+    """Jobs as callers see them."""
+
+    def __init__(self, ledger: Ledger, site: Site, outcome: Outcome, estimates: Estimates) -> None:
+        self._ledger = ledger
+        self._site = site
+        self._outcome = outcome
+        self._estimates = estimates
+
+    def job(self, record: JobRecord) -> contract.Job:
+        """Return a job."""
+        over = JobId(record.id) in self._outcome.over_quota and record.state in HOLDS_GPUS
+        return contract.Job(
+            id=record.id,
+            name=record.name,
+            project=record.project,
+            user=record.user,
+            state=contract.State(record.state.value),
+            reason=self._reason(record),
+            gpus=record.gpus,
+            workers=record.workers,
+            min_workers=record.min_workers,
+            priority=record.priority,
+            preemptible=record.preemptible,
+            over_quota=over,
+            attempt=record.attempt,
+            submitted=moment(record.submitted),
+            started=_moment(record.started),
+            ended=_moment(record.ended),
+            exit_code=record.exit_code,
+            progress=_progress(record),
+            estimated_start=self._estimates.of(record),
+            preemptions=[_preemption(it) for it in self._ledger.preemptions(record.id)],
+            url=f"{self._site.base_url.rstrip('/')}/jobs/{record.id}",
+        )
+
+    def detail(self, record: JobRecord) -> contract.JobDetail:
+        """Return a job and its attempts."""
+        return contract.JobDetail(
+            job=self.job(record),
+            attempts=self.attempts(record),
+            container=self._container(record),
+        )
+
+    def attempts(self, record: JobRecord) -> list[contract.Attempt]:
+        """Return the starts of a job, oldest first."""
+        return [_attempt(attempt) for attempt in self._ledger.attempts(record.id)]
+
+    def _container(self, record: JobRecord) -> contract.Container | None:
+        if self._site.containers is None:
+            return None
+        attempts = self._ledger.attempts(record.id)
+        nodes = [worker.node for worker in attempts[-1].workers] if attempts else ()
+        submission = self._ledger.submission(record.id)
+        return containers.told(self._site, record.user, submission, nodes)
+
+    def why(self, record: JobRecord) -> contract.Why:
+        """Return why a job waits and what would make it start (R22)."""
+        reason = self._reason(record)
+        waits = record.state is JobState.QUEUED
+        return contract.Why(
+            job=record.id,
+            reason=reason,
+            estimated_start=self._estimates.of(record),
+            would_start_with=reason.remedy if waits and reason is not None else None,
+        )
+
+    def _reason(self, record: JobRecord) -> contract.Reason | None:
+        aside = self._outcome.aside.get(record.id)
+        if aside is not None and record.state is JobState.QUEUED:
+            return job_reasons.set_aside(aside)
+        reason = job_reasons.of_job(record, self._outcome.reasons.get(JobId(record.id)))
+        awaited = self._estimates.waits_for(record)
+        if reason is None or awaited is None:
+            return reason
+        remedy = f"{reason.remedy} {job_reasons.sentence(awaited)}"
+        return msgspec.structs.replace(reason, remedy=remedy)
+
+
+def _progress(record: JobRecord) -> contract.Progress | None:
+    said = record.progress
+    if said is None or (said.fraction is None and said.text is None):
+        return None
+    return contract.Progress(fraction=said.fraction, text=said.text, updated=moment(said.at))
+
+
+def _preemption(it: PreemptionRecord) -> contract.Preemption:
+    return contract.Preemption(
+        at=moment(it.at),
+        for_=it.for_,
+        rule=it.rule,
+        lost_gpu_s=round(it.lost_gpu_s, 1),
+        resumed_at=_moment(it.resumed_at),
+    )
+
+
+def _attempt(record: AttemptRecord) -> contract.Attempt:
+    return contract.Attempt(
+        attempt=record.attempt,
+        started=_moment(record.started),
+        ended=_moment(record.ended),
+        exit_code=record.exit_code,
+        ended_by=record.ended_by,
+        gpus=[gpu for worker in record.workers for gpu in worker.gpus],
+        nodes=[worker.node for worker in record.workers],
+    )
+
+
+def lease(record: LeaseRecord) -> contract.Lease:
+    """Return a lease."""
+    return contract.Lease(
+        id=record.id,
+        user=record.user,
+        server=record.server,
+        spawn=record.spawn,
+        gpus=list(record.gpus),
+        since=moment(record.since),
+    )

@@ -1,0 +1,242 @@
+"""The pool in one object, with its sentence; and one user's quotas."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+import msgspec
+
+from benchpool_scheduler import contract
+from benchpool_scheduler.configuration import Configuration
+from benchpool_scheduler.contract import GpuState
+from benchpool_scheduler.core.model import Project
+from benchpool_scheduler.core.states import JobState
+from benchpool_scheduler.runtime import Device
+from benchpool_scheduler.service.access import rights
+from benchpool_scheduler.service.access.caller import Caller
+from benchpool_scheduler.service.access.membership import usable_projects
+from benchpool_scheduler.service.benches import bench_reserve
+from benchpool_scheduler.service.ledger.ledger import Ledger
+from benchpool_scheduler.service.observed.latest_pass import Outcome
+from benchpool_scheduler.service.observed.site import Site
+from benchpool_scheduler.service.views.gpu_states import Floor
+
+
+class PoolViews:
+    """The pool as callers see it."""
+
+    def __init__(self, ledger: Ledger, site: Site, outcome: Outcome) -> None:
+        self._ledger = ledger
+        self._site = site
+        self._outcome = outcome
+        self._floor = Floor(ledger, site)
+        self._rows: dict[str, list[_Row]] = {}
+
+    # ------------------------------------------------------------------ status
+
+    def status(self, caller: Caller, *, gpus: bool = True) -> contract.Status:
+        """Return the pool; holders are named only to those who may see them.
+
+        Args:
+            gpus: Name every GPU; the list is empty otherwise.
+        """
+        counts, waiting = self.counts(), self.waiting()
+        problems = list(self._site.problems.values())
+        return contract.Status(
+            text=sentence(counts, waiting),
+            simulated=any(device.simulated for device in self._site.devices),
+            gpus=self._gpus(caller) if gpus else [],
+            counts={state: counts[state] for state in GpuState},
+            projects=self._projects(p.project for p in self._site.configuration.projects),
+            queue_length=waiting,
+            running=self.running(),
+            health=contract.Health(
+                ok=not problems,
+                passes=self._outcome.passes,
+                last_pass_ms=round(self._outcome.last_pass_s * 1000, 3),
+                problems=problems,
+            ),
+            bench_line=self._site.bench_line,
+        )
+
+    def waiting(self) -> int:
+        """Return the number of waiting jobs."""
+        return self._ledger.census.states[JobState.QUEUED]
+
+    def running(self) -> int:
+        """Return the number of running jobs."""
+        return self._ledger.census.states[JobState.RUNNING]
+
+    def counts(self) -> Mapping[GpuState, int]:
+        """Return the GPUs by state."""
+        self._floor.refresh()
+        return self._floor.counts
+
+    def node_pools(self) -> Mapping[str, Mapping[str, int]]:
+        """Return of each pool of nodes how many nodes, GPUs and free GPUs it has."""
+        free = (GpuState.FREE, GpuState.BUILD_FREE)
+        self._floor.refresh()
+        inventory = self._site.inventory
+        found = {
+            pool.name: {"nodes": 0, "gpus": 0, "free": 0} for pool in self._site.configuration.pools
+        }
+        for node, pool in inventory.pools.items():
+            devices = inventory.nodes[node]
+            counts = found[pool]
+            counts["nodes"] += 1
+            counts["gpus"] += len(devices)
+            counts["free"] += sum(self._floor.states.get(d.uuid) in free for d in devices)
+        return found
+
+    def text(self) -> str:
+        """Return the pool's sentence."""
+        return sentence(self.counts(), self.waiting())
+
+    def _gpus(self, caller: Caller) -> list[contract.Gpu]:
+        """Return the GPUs by node and index. Call ``counts`` before."""
+        nodes = self._site.inventory.nodes
+        anew, self._floor.seen_anew = self._floor.seen_anew, set()
+        for name in anew & nodes.keys():
+            self._rows[name] = [self._row(device) for device in nodes[name]]
+        rows = (row for name in nodes for row in self._rows[name])
+        if rights.rules_all(caller):
+            return [row.gpu for row in rows]
+        sees = _Sight(caller, self._site.configuration).of
+        return [
+            row.gpu if row.user is None or sees(row.user, row.project) else row.bare for row in rows
+        ]
+
+    def _row(self, device: Device) -> _Row:
+        gpu = self._gpu(device)
+        entry = None if gpu.job is None else self._ledger.census.entry(gpu.job)
+        bare = gpu if gpu.user is None else _without_holder(gpu)
+        return _Row(gpu, bare, gpu.user, "" if entry is None else entry.project)
+
+    def _gpu(self, device: Device) -> contract.Gpu:
+        ledger, gpu = self._ledger, device.uuid
+        lease = ledger.leased.get(gpu)
+        # A bench and a job on one GPU is a breach that the auditor tells; here the bench is shown.
+        job = ledger.census.holders.get(gpu) if lease is None else None
+        entry = None if job is None else ledger.census.entry(job)
+        holder = lease or entry
+        return contract.Gpu(
+            uuid=gpu,
+            index=device.index,
+            model=device.model,
+            node=device.node,
+            simulated=device.simulated,
+            state=self._floor.states[gpu],
+            memory_mib=device.memory_mib,
+            user=None if holder is None else holder.user,
+            job=job,
+            server=None if lease is None else lease.server,
+            note=device.note,
+        )
+
+    # ------------------------------------------------------------------ quotas
+
+    def quota(self, user: str, groups: Mapping[str, int | None]) -> contract.Quota:
+        """Return a user's build quota, what holds it, and the user's projects."""
+        quota, rule = bench_reserve.quota_of(self._site, user, groups)
+        held = [
+            contract.HeldBuild(server=lease.server, gpus=list(lease.gpus))
+            for lease in self._ledger.leases()
+            if lease.user == user
+        ]
+        free = max(0, quota - sum(len(it.gpus) for it in held))
+        member = Caller(user, groups=frozenset(groups))
+        own = usable_projects(member, self._site.configuration)
+        return contract.Quota(
+            user=user,
+            build=contract.BuildQuota(quota=quota, rule=rule, held=held, free=free),
+            projects=self._projects(settings.project for settings in own),
+        )
+
+    def _projects(self, projects: Iterable[Project]) -> list[contract.ProjectQuota]:
+        allocated, waiting = self._usage()
+        found: list[contract.ProjectQuota] = []
+        for project in projects:
+            share = self._outcome.shares.get(project.name)
+            found.append(
+                contract.ProjectQuota(
+                    name=project.name,
+                    quota=project.quota,
+                    fair_share=0 if share is None else share.fair_share,
+                    allocated=allocated[project.name],
+                    limit=project.limit,
+                    waiting=waiting[project.name],
+                )
+            )
+        return found
+
+    def _usage(self) -> tuple[Counter[str], Counter[str]]:
+        """Return the GPUs held and the jobs waiting in each project and all below it."""
+        above = {str(p.name): p.project.parent for p in self._site.configuration.projects}
+        census = self._ledger.census
+        allocated: Counter[str] = Counter()
+        waiting: Counter[str] = Counter()
+        for name in census.projects():
+            held, waits = census.held[name], census.by_state[name, JobState.QUEUED]
+            project: str | None = name
+            while project is not None:
+                allocated[project] += held
+                waiting[project] += waits
+                project = above.get(project)
+        return allocated, waiting
+
+
+def _without_holder(row: contract.Gpu) -> contract.Gpu:
+    return msgspec.structs.replace(row, user=None, job=None, server=None)
+
+
+class _Row(NamedTuple):
+    """A GPU for those who may see its holder, and for the others."""
+
+    gpu: contract.Gpu
+    bare: contract.Gpu
+    user: str | None
+    project: str
+
+
+class _Sight:
+    """What one caller may see, each project asked about once."""
+
+    def __init__(self, caller: Caller, configuration: Configuration) -> None:
+        self._caller = caller
+        self._configuration = configuration
+        self._known: dict[tuple[str, str], bool] = {}
+
+    def of(self, user: str, project: str) -> bool:
+        """Tell whether the caller may see a user's job in a project; that of a bench is empty."""
+        known = self._known.get((user, project))
+        if known is None:
+            known = rights.may_use_of(self._caller, user, project, self._configuration)
+            self._known[user, project] = known
+        return known
+
+
+def sentence(counts: Mapping[GpuState, int], waiting: int) -> str:
+    """Return the pool in one sentence.
+
+    >>> print(sentence({GpuState.TRAIN_WITHIN_QUOTA: 4, GpuState.TRAIN_OVER_QUOTA: 1,
+    ...     GpuState.BUILD_HELD: 2, GpuState.BUILD_FREE: 1, GpuState.FREE: 1}, 2))
+    5 of 9 GPUs work, 2 held on benches, 1 kept free for benches, 1 free; 2 jobs wait.
+    """
+    count = {state: counts.get(state, 0) for state in GpuState}
+    work = count[GpuState.TRAIN_WITHIN_QUOTA] + count[GpuState.TRAIN_OVER_QUOTA]
+    total = sum(count.values())
+    verb = "works" if work == 1 else "work"
+    parts = [f"{work} of {total} {'GPU' if total == 1 else 'GPUs'} {verb}"]
+    for state, words in (
+        (GpuState.BUILD_HELD, "held on benches"),
+        (GpuState.BUILD_FREE, "kept free for benches"),
+        (GpuState.FOREIGN, "used by others"),
+        (GpuState.BROKEN, "broken"),
+    ):
+        if count[state]:
+            parts.append(f"{count[state]} {words}")
+    parts.append(f"{count[GpuState.FREE]} free")
+    jobs = {0: "no job waits", 1: "1 job waits"}.get(waiting, f"{waiting} jobs wait")
+    return f"{', '.join(parts)}; {jobs}."
