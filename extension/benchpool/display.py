@@ -12,6 +12,7 @@ from benchpool_scheduler.client import discover
 from benchpool_scheduler.client.plain import Client
 from benchpool_scheduler.contract import ENDED, Job, State
 from benchpool_scheduler.errors import BenchpoolError
+from benchpool_scheduler.phrases import failed_with
 
 LOG_LINES = 12
 LOG_CHARACTERS = 20_000
@@ -174,5 +175,5 @@ def _remark(facts: Job) -> str:
     if facts.reason is not None and facts.state not in ENDED:
         return facts.reason.text
     if facts.state is State.FAILED and facts.exit_code is not None:
-        return f"ended with exit status {facts.exit_code}"
+        return failed_with(facts.exit_code)
     return (facts.progress.text or "") if facts.progress else ""

@@ -15,6 +15,7 @@ from functools import cache
 import jinja2
 
 from benchpool_scheduler.contract import BuildQuota, GpuState, Status
+from benchpool_scheduler.phrases import count, duration
 from benchpool_spawner.leases import Advice
 from benchpool_spawner.options import ServerOptions, WhenBusy
 
@@ -131,7 +132,7 @@ def gpus(number: int) -> str:
     >>> gpus(0), gpus(1), gpus(2)
     ('no GPU', '1 GPU', '2 GPUs')
     """
-    return "no GPU" if number == 0 else f"{number} GPU{'' if number == 1 else 's'}"
+    return "no GPU" if number == 0 else count(number, "GPU")
 
 
 def profile(asked: ServerOptions) -> str:
@@ -200,10 +201,8 @@ def _idle(last: datetime | None, now: datetime) -> str:
         return ""
     # JupyterHub keeps naive times in UTC.
     aware = last if last.tzinfo else last.replace(tzinfo=UTC)
-    minutes = int((now - aware).total_seconds() // 60)
-    if minutes < 5:
-        return "in use"
-    return f"idle {minutes} min" if minutes < 120 else f"idle {minutes // 60} h"
+    seconds = (now - aware).total_seconds()
+    return "in use" if seconds < 300 else f"idle {duration(seconds)}"
 
 
 def _models(status: Status | None) -> tuple[tuple[str, int], ...]:

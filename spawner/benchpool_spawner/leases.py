@@ -23,6 +23,7 @@ from benchpool_scheduler.contract import (
     Status,
 )
 from benchpool_scheduler.errors import BenchpoolError, NotFound, Refused, Unavailable
+from benchpool_scheduler.phrases import duration
 
 log = logging.getLogger(__name__)
 
@@ -239,7 +240,7 @@ class LeaseDesk:
 def _waited_too_long(longest_s: float, place: LinePlace | None) -> Unavailable:
     where = "" if place is None else f" (place {place.position} of {place.length})"
     return Unavailable(
-        f"No GPUs came free for this server in {longest_s / 60:g} minutes{where}: start it "
+        f"No GPUs came free for this server in {duration(longest_s)}{where}: start it "
         "without a GPU, or try again later.",
         code="line-too-long",
         numbers={"waited_s": longest_s},

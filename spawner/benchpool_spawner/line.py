@@ -7,6 +7,7 @@ from datetime import datetime
 import msgspec
 
 from benchpool_scheduler.contract import LinePlace
+from benchpool_scheduler.phrases import at_most
 
 
 def sentence(place: LinePlace, now: datetime) -> str:
@@ -36,17 +37,4 @@ def _estimate(place: LinePlace, now: datetime) -> str:
     if told is None or at is None:
         return ""
     words = "at the latest" if told.latest is not None else "likely"
-    return f"It starts {words} in {duration(max(0.0, (at - now).total_seconds()))}."
-
-
-def duration(seconds: float) -> str:
-    """Return a time span in words.
-
-    >>> [duration(s) for s in (0, 34, 90, 7000)]
-    ['1 s', '34 s', '2 min', '2 h']
-    """
-    if seconds < 60:
-        return f"{max(1, round(seconds))} s"
-    if seconds < 5400:
-        return f"{round(seconds / 60)} min"
-    return f"{round(seconds / 3600)} h"
+    return f"It starts {words} in {at_most(max(1.0, (at - now).total_seconds()))}."

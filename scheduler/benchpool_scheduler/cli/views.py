@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
+from benchpool_scheduler import phrases
 from benchpool_scheduler.cli import words
 from benchpool_scheduler.cli.screen import Cell, Column, Screen
 from benchpool_scheduler.contract import (
@@ -33,7 +34,7 @@ ATTEMPT_COLUMNS = (
     Column("STARTED"),
     Column("RAN", align="right"),
     Column("EXIT", align="right"),
-    Column("ENDED BY"),
+    Column("END"),
     Column("GPUS", align="right"),
     Column("NODES", rest=True),
 )
@@ -79,7 +80,7 @@ def job(screen: Screen, detail: JobDetail) -> None:
     for preemption in one.preemptions:
         screen.line(
             f"Paused at {words.local(preemption.at)} for {words.clean(preemption.for_)} by rule "
-            f"{preemption.rule}; it cost {preemption.lost_gpu_s:.0f} GPU seconds"
+            f"{preemption.rule}; it cost {phrases.gpu_time(preemption.lost_gpu_s)}"
             + (f"; resumed {words.local(preemption.resumed_at)}." if preemption.resumed_at else ".")
         )
     if detail.attempts:
@@ -96,7 +97,7 @@ def why(screen: Screen, answer: Why) -> None:
     now = datetime.now(UTC)
     screen.facts(
         [
-            ("Starts", words.estimate(answer.estimated_start, now)),
+            ("Starts", phrases.start_range(answer.estimated_start, now)),
             ("With", words.clean(answer.would_start_with or answer.reason.remedy)),
             ("Code", answer.reason.code),
         ]
@@ -134,8 +135,8 @@ def line(screen: Screen, waiting: Sequence[InLine]) -> None:
                 one.user,
                 one.server or "(default)",
                 " ".join([str(one.gpus), *one.gpu_models]),
-                words.duration((now - one.place.since).total_seconds()),
-                words.estimate(one.place.estimated_start, now),
+                phrases.duration((now - one.place.since).total_seconds()),
+                phrases.start_range(one.place.estimated_start, now),
                 one.place.reason.text,
             )
             for one in waiting
@@ -167,7 +168,7 @@ def status(screen: Screen, answer: Status, own: Sequence[Job]) -> None:
     if answer.simulated:
         screen.line("The GPUs are simulated: jobs see their names and compute on the processor.")
     screen.facts(
-        (str(count), words.GPU_WORDS[state]) for state, count in answer.counts.items() if count
+        (str(count), phrases.GPU_STATES[state]) for state, count in answer.counts.items() if count
     )
     if answer.bench_line:
         number = answer.bench_line
@@ -214,7 +215,7 @@ def _job_facts(job: Job, now: datetime) -> list[tuple[str, str]]:
     return [
         ("Reason", reason),
         ("Remedy", "" if job.reason is None else job.reason.remedy),
-        ("Starts", words.estimate(job.estimated_start, now) if reason else ""),
+        ("Starts", phrases.start_range(job.estimated_start, now) if reason else ""),
         ("Progress", words.note(job) if job.progress and not reason else ""),
         ("Id", job.id),
         ("Project", f"{job.project}, of {job.user}, priority {job.priority}"),
@@ -231,11 +232,11 @@ def _attempt_rows(detail: JobDetail, now: datetime) -> list[tuple[str, ...]]:
         (
             str(one.attempt),
             words.local(one.started),
-            words.duration(((one.ended or now) - one.started).total_seconds())
+            phrases.duration(((one.ended or now) - one.started).total_seconds())
             if one.started
             else "-",
             "-" if one.exit_code is None else str(one.exit_code),
-            one.ended_by or "-",
+            phrases.ENDS.get(one.ended_by or "-", one.ended_by or "-"),
             str(len(one.gpus)),
             ", ".join(dict.fromkeys(one.nodes)),
         )

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from benchpool_scheduler.contract import BuildQuota, Gpu, InLine, Lease, Quota
+from benchpool_scheduler.phrases import count, ordinal, start_range
 from benchpool_scheduler.web.pool_view import gpu_places, server_name
-from benchpool_scheduler.web.words import Moment, count, estimate, moment, ordinal
+from benchpool_scheduler.web.words import Moment, moment
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +57,7 @@ def line_view(waiting: Sequence[InLine], now: datetime) -> tuple[WaitingRow, ...
             gpus=" or ".join([count(one.gpus, "GPU"), *one.gpu_models]).replace(" or ", " ", 1),
             place=f"{ordinal(one.place.position)} of {one.place.length}",
             reason=one.place.reason.text,
-            starts=estimate(one.place.estimated_start, now),
+            starts=start_range(one.place.estimated_start, now),
             since=moment(one.place.since, now),
         )
         for one in waiting

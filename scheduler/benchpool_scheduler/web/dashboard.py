@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from benchpool_scheduler.contract import Attempt, Health, Job, Quota, State, Status
 from benchpool_scheduler.errors import NotFound
+from benchpool_scheduler.phrases import count
 from benchpool_scheduler.service import Caller, Pool
 from benchpool_scheduler.web.benches_view import benches_view, line_view
 from benchpool_scheduler.web.flash import flash
@@ -13,7 +14,7 @@ from benchpool_scheduler.web.job_rows import ENDED_SHOWN, JobsView, Reader, jobs
 from benchpool_scheduler.web.pages import PageHandler
 from benchpool_scheduler.web.pool_view import pool_view
 from benchpool_scheduler.web.projects_view import projects_view
-from benchpool_scheduler.web.words import ENDED_STATES, count
+from benchpool_scheduler.web.words import ENDED_STATES
 
 MOST_JOBS = 5000
 

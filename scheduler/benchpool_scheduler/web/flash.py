@@ -10,10 +10,10 @@ from dataclasses import dataclass
 
 from benchpool_scheduler.contract import Job, State
 from benchpool_scheduler.errors import NotFound
+from benchpool_scheduler.phrases import count
 from benchpool_scheduler.service import Caller
 from benchpool_scheduler.web.job_rows import Action, Reader, actions
 from benchpool_scheduler.web.pages import PageHandler
-from benchpool_scheduler.web.words import count
 
 JOB_ID_SIGNS = 26
 

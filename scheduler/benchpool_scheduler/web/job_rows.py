@@ -7,18 +7,14 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from benchpool_scheduler.contract import Attempt, Gpu, Job, State
+from benchpool_scheduler.phrases import count, duration, gpus_of_job, ordinal, start_range
 from benchpool_scheduler.web.pool_view import gpu_places
 from benchpool_scheduler.web.words import (
     ACTIVE_STATES,
     ENDED_STATES,
     Moment,
-    count,
-    duration,
-    estimate,
-    gpus_per_job,
     moment,
     optional_moment,
-    ordinal,
 )
 
 ENDED_SHOWN = 10
@@ -147,10 +143,10 @@ def job_row(
     return JobRow(
         job=job,
         mine=job.user == reader.name,
-        size=gpus_per_job(job.gpus, job.workers),
+        size=gpus_of_job(job.gpus, job.workers),
         reason="" if job.reason is None else job.reason.text,
         remedy="" if job.reason is None else job.reason.remedy,
-        estimate=estimate(job.estimated_start, now),
+        estimate=start_range(job.estimated_start, now),
         submitted=moment(job.submitted, now),
         started=optional_moment(since, now),
         ended=optional_moment(job.ended, now),

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from benchpool_scheduler.contract import Attempt, Gpu, Job, JobDetail, Preemption, State
+from benchpool_scheduler.phrases import attempt_end, duration, gpu_time
 from benchpool_scheduler.web.job_rows import JobRow, Reader, job_row
 from benchpool_scheduler.web.pool_view import gpu_places
 from benchpool_scheduler.web.words import (
     ACTIVE_STATES,
     ENDED_STATES,
     Moment,
-    duration,
     moment,
     optional_moment,
 )
@@ -71,16 +71,6 @@ class JobView:
     pauses: tuple[PauseRow, ...]
     terminal: tuple[str, ...]
     change: Changeable | None
-
-
-_ENDED_BY = {
-    "itself": "ended by itself",
-    "notice": "stopped after a notice",
-    "time-limit": "reached its time limit",
-    "out-of-memory": "ran out of memory",
-    "could-not-start": "could not start",
-    "lost": "lost its machine; not counted as a failure",
-}
 
 
 _REASON_NAMES = {
@@ -165,8 +155,7 @@ def _attempt(attempt: Attempt, gpus: Sequence[Gpu], now: datetime) -> AttemptRow
 def _end_words(attempt: Attempt) -> str:
     if attempt.ended is None:
         return "running" if attempt.started else "starting"
-    words = _ENDED_BY.get(attempt.ended_by or "", attempt.ended_by or "ended")
-    return words if attempt.exit_code is None else f"{words}, exit code {attempt.exit_code}"
+    return attempt_end(attempt.ended_by, attempt.exit_code)
 
 
 def _pause(pause: Preemption, now: datetime) -> PauseRow:
@@ -174,7 +163,7 @@ def _pause(pause: Preemption, now: datetime) -> PauseRow:
         at=moment(pause.at, now),
         for_whom=pause.for_,
         rule=pause.rule,
-        cost=f"{duration(pause.lost_gpu_s)} of one GPU",
+        cost=gpu_time(pause.lost_gpu_s),
         resumed=optional_moment(pause.resumed_at, now),
     )
 

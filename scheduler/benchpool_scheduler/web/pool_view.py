@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from benchpool_scheduler.contract import Gpu, GpuState, Job, Status
-from benchpool_scheduler.web.words import GPU_WORDS, StateWord, count
+from benchpool_scheduler.phrases import count
+from benchpool_scheduler.web.words import GPU_WORDS, StateWord
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from benchpool_scheduler.contract import ProjectQuota
-from benchpool_scheduler.web.words import count
+from benchpool_scheduler.phrases import count
 
 
 @dataclass(frozen=True, slots=True)

@@ -97,7 +97,7 @@ def test_the_row_follows_state_and_log_to_the_end(susan: Path) -> None:
     assert done.wait(60)
     assert row._title.value == "✖ failed  <i>row</i>  1 GPU · attempt 1"
     assert row._log.value == "<b>first</b>\n"
-    assert row._reason.value == "ended with exit status 3"
+    assert row._reason.value == "ended with exit code 3"
     assert {type(each).__name__ for each in row.widget.children} == {"HBox", "Label", "Textarea"}
     shown = [name for name, each in row._buttons.items() if each.layout.display != "none"]
     assert shown == []

@@ -48,57 +48,6 @@ def minutes(number: float) -> timedelta:
 # --------------------------------------------------------------------------- times
 
 
-@pytest.mark.parametrize(
-    ("seconds", "said"),
-    [
-        (2, "just now"),
-        (-3, "just now"),
-        (42, "42 s ago"),
-        (-300, "in 5 min"),
-        (90061, "1 d 1 h ago"),
-    ],
-)
-def test_a_time_is_said_relative_to_now(seconds: float, said: str) -> None:
-    assert words.relative(NOW - timedelta(seconds=seconds), NOW) == said
-
-
-@pytest.mark.parametrize(
-    ("earliest", "likely", "latest", "said"),
-    [
-        (5, 8, 12, "in 5–12 min"),
-        (0, None, 12, "within 12 min"),
-        (50, None, 130, "in 50 min – 2 h 10 min"),
-        (5, None, 5, "in about 5 min"),
-        (None, None, 9, "within 9 min"),
-        (None, 8, None, "in about 8 min"),
-        (5, None, None, "in 5 min or later"),
-        (-3, None, 0.01, "any moment"),
-        (None, None, None, "not known yet"),
-    ],
-)
-def test_an_estimate_is_a_range_or_said_to_be_unknown(
-    earliest: float | None, likely: float | None, latest: float | None, said: str
-) -> None:
-    start = EstimatedStart(
-        *(None if bound is None else NOW + minutes(bound) for bound in (earliest, likely, latest))
-    )
-    assert words.estimate(start, NOW) == said
-
-
-def test_no_estimate_at_all_is_not_known_yet() -> None:
-    assert words.estimate(None, NOW) == "not known yet"
-
-
-@given(st.integers(min_value=0, max_value=10**8))
-def test_a_duration_never_loses_more_than_its_last_unit(seconds: int) -> None:
-    units = {"s": 1, "min": 60, "h": 3600, "d": 86400}
-    parts = words.duration(seconds).split()
-    said = sum(
-        int(number) * units[unit] for number, unit in zip(parts[::2], parts[1::2], strict=True)
-    )
-    assert 0 <= seconds - said < units[parts[-1]]
-
-
 @pytest.mark.parametrize("module", [words, log_text, pool_view_module])
 def test_the_examples_of_the_reference_run(module: ModuleType) -> None:
     outcome = doctest.testmod(module)

@@ -1,4 +1,4 @@
-// Times in the reader's zone on hover, and relative words that stay true; the words are those of words.py.
+// Times in the reader's zone on hover, and relative words that stay true; the words are those of tests/phrases.json.
 
 /** @param {number} seconds */
 export function duration(seconds) {
@@ -7,8 +7,9 @@ export function duration(seconds) {
   const minutes = Math.trunc(whole / 60);
   if (minutes < 60) return `${minutes} min`;
   const hours = Math.trunc(minutes / 60);
-  if (hours < 24) return `${hours} h ${String(minutes % 60).padStart(2, "0")} min`;
-  return `${Math.trunc(hours / 24)} d ${hours % 24} h`;
+  if (hours < 24) return minutes % 60 ? `${hours} h ${minutes % 60} min` : `${hours} h`;
+  const days = Math.trunc(hours / 24);
+  return hours % 24 ? `${days} d ${hours % 24} h` : `${days} d`;
 }
 
 /** @param {number} at @param {number} now milliseconds */

@@ -1,0 +1,104 @@
+"""What screens say, on the examples that JupyterLab and the pages' scripts are held to too."""
+
+from __future__ import annotations
+
+import doctest
+import json
+from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from benchpool_scheduler import phrases
+from benchpool_scheduler.contract import EstimatedStart, GpuState, State
+from benchpool_scheduler.core.states import Intent, JobState
+from benchpool_scheduler.runtime import EndedBy
+
+EXAMPLES: dict[str, Any] = json.loads(
+    (Path(__file__).parents[1] / "phrases.json").read_text(encoding="utf-8")
+)
+SAYS: dict[str, Callable[..., str | None]] = {
+    "counts": phrases.count,
+    "gpus": phrases.gpus_of_job,
+    "durations": phrases.duration,
+    "ages": phrases.ago,
+    "starts": phrases.start_in,
+    "attempt_ends": phrases.attempt_end,
+}
+UNITS = {"s": 1, "min": 60, "h": 3600, "d": 86400}
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("group", "arguments", "said"),
+    [(group, row[:-1], row[-1]) for group in SAYS for row in EXAMPLES[group]],
+)
+def test_every_example_is_said_so(group: str, arguments: list[Any], said: str | None) -> None:
+    assert SAYS[group](*arguments) == said
+
+
+def test_the_table_of_examples_has_every_word() -> None:
+    words = {
+        "states": phrases.STATES,
+        "gpu_states": phrases.GPU_STATES,
+        "ends": phrases.ENDS,
+    }
+    assert {group: EXAMPLES[group] for group in words} == {
+        group: dict(table) for group, table in words.items()
+    }
+    assert set(EXAMPLES) == {"about", *SAYS, *words}
+
+
+@pytest.mark.parametrize(
+    ("table", "values"),
+    [
+        (phrases.STATES, State),
+        (phrases.STATES, JobState),
+        (phrases.GPU_STATES, GpuState),
+        (phrases.ENDS, [*EndedBy, *Intent]),
+    ],
+)
+def test_every_value_on_the_wire_has_words_of_its_own(
+    table: Mapping[str, str], values: Iterable[StrEnum]
+) -> None:
+    assert set(table) == {str(value) for value in values}
+    assert len(set(table.values())) == len(table)
+
+
+def said_seconds(words: str) -> int:
+    parts = words.split()
+    return sum(
+        int(number) * UNITS[unit] for number, unit in zip(parts[::2], parts[1::2], strict=True)
+    )
+
+
+@given(st.integers(min_value=0, max_value=10**8))
+def test_a_duration_is_in_two_units_and_never_loses_more_than_the_smaller(seconds: int) -> None:
+    words = phrases.duration(seconds)
+    smallest = 1 if seconds < 60 else 60 if seconds < 86400 else 3600
+    assert 0 <= seconds - said_seconds(words) < smallest
+    assert len(words.split()) <= 4
+
+
+@given(st.floats(min_value=0, max_value=1e8))
+def test_a_bound_is_never_less_than_what_it_bounds(seconds: float) -> None:
+    assert said_seconds(phrases.at_most(seconds)) >= seconds
+    assert said_seconds(phrases.steady_bound(seconds)) >= seconds
+
+
+def test_a_start_of_the_wire_is_said_from_now() -> None:
+    start = EstimatedStart(NOW + timedelta(minutes=5), None, NOW + timedelta(minutes=12))
+    assert phrases.start_range(start, NOW) == "in 5–12 min"
+    assert phrases.start_range(None, NOW) == phrases.NOT_KNOWN
+    assert phrases.start_range(EstimatedStart(None, None, None), NOW) == phrases.NOT_KNOWN
+
+
+def test_the_examples_of_the_reference_run() -> None:
+    outcome = doctest.testmod(phrases)
+    assert outcome.attempted > 0
+    assert outcome.failed == 0
