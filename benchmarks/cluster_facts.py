@@ -35,7 +35,7 @@ from tables import Figure, show
 from benchpool_cluster.control_plane import ControlPlane
 from benchpool_scheduler.configuration import load
 from benchpool_scheduler.contract import CommandEntry, JobSubmission
-from benchpool_scheduler.core.states import JobState
+from benchpool_scheduler.core.lifecycle.states import JobState
 from benchpool_scheduler.hub import StaticDirectory
 from benchpool_scheduler.kube import Connection, connect
 from benchpool_scheduler.kube.kinds import NAMESPACES

@@ -25,8 +25,8 @@ from benchpool_scheduler.api import Api
 from benchpool_scheduler.configuration import Configuration
 from benchpool_scheduler.configuration.settings import Build, ProjectSettings
 from benchpool_scheduler.contract import CommandEntry, JobSubmission
+from benchpool_scheduler.core.lifecycle.states import JobState
 from benchpool_scheduler.core.model import Project, ProjectName
-from benchpool_scheduler.core.states import JobState
 from benchpool_scheduler.hub import StaticDirectory
 from benchpool_scheduler.runtime import (
     Device,

@@ -17,9 +17,9 @@ from pathlib import Path
 
 from tables import machine
 
-from benchpool_scheduler.core.forecast import Estimate, forecast
+from benchpool_scheduler.core.forecast.forecast import Estimate, forecast
+from benchpool_scheduler.core.forecast.run_times import RunTimes
 from benchpool_scheduler.core.model import JobId, Policy, Project, ProjectName, Snapshot
-from benchpool_scheduler.core.run_times import RunTimes
 from benchpool_scheduler.simulation.replay.engine import Clock, Costs, Meter, Run, play
 from benchpool_scheduler.simulation.replay.guaranteed import Guaranteed
 from benchpool_scheduler.simulation.replay.pools import Pool

@@ -26,8 +26,8 @@ from pathlib import Path
 
 from tables import Figure, show
 
-from benchpool_scheduler.core.amounts import WHOLE_GPU
-from benchpool_scheduler.core.board import Board
+from benchpool_scheduler.core.cluster.cluster_state import Board
+from benchpool_scheduler.core.jobs.amounts import WHOLE_GPU
 from benchpool_scheduler.core.model import (
     Activity,
     GpuId,

@@ -17,7 +17,8 @@ from pathlib import Path
 
 from benchpool_scheduler.app.cluster_options import ClusterOptions
 from benchpool_scheduler.cli import reference
-from benchpool_scheduler.core import model, states
+from benchpool_scheduler.core import model
+from benchpool_scheduler.core.lifecycle import states
 from benchpool_scheduler.resources import definitions, policies
 from benchpool_scheduler.resources import reference as resources
 

@@ -58,7 +58,7 @@ PLACES = (
             "scheduler/benchpool_scheduler/service/administration/reconfiguration.py",
             "scheduler/benchpool_scheduler/service/administration/whatifs.py",
             "scheduler/benchpool_scheduler/simulation/whatif.py",
-            "scheduler/benchpool_scheduler/core/build.py",
+            "scheduler/benchpool_scheduler/core/benches/quotas.py",
         ),
     ),
     (

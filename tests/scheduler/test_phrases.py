@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from benchpool_scheduler import phrases
 from benchpool_scheduler.contract import EstimatedStart, GpuState, State
-from benchpool_scheduler.core.states import Intent, JobState
+from benchpool_scheduler.core.lifecycle.states import Intent, JobState
 from benchpool_scheduler.runtime import EndedBy
 
 EXAMPLES: dict[str, Any] = json.loads(

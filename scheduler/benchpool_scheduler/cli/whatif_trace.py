@@ -7,8 +7,8 @@ from dataclasses import replace
 from benchpool_scheduler.cli.verb import Options
 from benchpool_scheduler.configuration import load
 from benchpool_scheduler.contract import WorkloadWhatIf
-from benchpool_scheduler.core.expansion import with_nodes
 from benchpool_scheduler.core.model import Node, Policy, Project, ProjectName, Snapshot
+from benchpool_scheduler.core.whatif.expansion import with_nodes
 from benchpool_scheduler.errors import InvalidInput
 from benchpool_scheduler.service.administration import workloads
 from benchpool_scheduler.simulation.replay import report

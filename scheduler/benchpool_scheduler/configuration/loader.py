@@ -15,7 +15,7 @@ from benchpool_scheduler.configuration.settings import (
     ProjectSettings,
 )
 from benchpool_scheduler.configuration.tree import check_tree, tree_warnings
-from benchpool_scheduler.core.domains import NODE_LEVEL
+from benchpool_scheduler.core.capacity.domains import NODE_LEVEL
 from benchpool_scheduler.core.model import Bound, Policy, Project, ProjectName
 from benchpool_scheduler.errors import InvalidInput
 

@@ -1,5 +1,13 @@
 """The decision core: a snapshot goes in, a plan with commands and reasons comes out.
 
-Nothing here acts: no clock, randomness, threads, logging or I/O. See ``model`` for what goes in
-and out, ``plan`` for one pass, ``states`` for the life of a job.
+Nothing here acts: no clock, randomness, threads, logging or I/O. ``plan.decide`` is the door for
+one pass; ``model`` says what goes in and out. The rooms, each with its own door, from the ground
+up:
+
+- ``lifecycle``: the states of a job; ``benches``: quotas of benches and the line for them;
+- ``jobs``: jobs and projects with exact amounts; ``capacity``: what is free where, and placement;
+- ``fairness``: holdings, shares and turns; ``cluster``: all of it, kept between passes;
+- ``preemption``: who gives way; ``backfill``: room kept for large jobs;
+- ``explain``: why a job waits; ``effects``: what a plan comes to;
+- ``forecast``: when jobs will start; ``whatif``: the same pool otherwise.
 """

@@ -21,12 +21,18 @@ from dataclasses import replace
 from functools import partial
 from itertools import chain
 
-from benchpool_scheduler.core.amounts import WHOLE_GPU
-from benchpool_scheduler.core.backfill import Backfill
-from benchpool_scheduler.core.benches import give_way_to_benches
-from benchpool_scheduler.core.board import Board
-from benchpool_scheduler.core.chunks import Chunk
-from benchpool_scheduler.core.givers import Givers
+from benchpool_scheduler.core.backfill.backfill import Backfill
+from benchpool_scheduler.core.capacity.free_capacity import Taken
+from benchpool_scheduler.core.capacity.placement import find
+from benchpool_scheduler.core.cluster.cluster_state import Board
+from benchpool_scheduler.core.cluster.preemption_units import Chunk
+from benchpool_scheduler.core.explain.held_back import held_back
+from benchpool_scheduler.core.explain.reasons import reasons_of
+from benchpool_scheduler.core.fairness.queue_usage import Standing
+from benchpool_scheduler.core.fairness.scheduling_queue import Turns, Waiter
+from benchpool_scheduler.core.jobs.amounts import WHOLE_GPU
+from benchpool_scheduler.core.jobs.equivalence import Line
+from benchpool_scheduler.core.jobs.job_info import Fit, Work
 from benchpool_scheduler.core.model import (
     Command,
     JobId,
@@ -39,16 +45,11 @@ from benchpool_scheduler.core.model import (
     Start,
     Worker,
 )
-from benchpool_scheduler.core.moves import make_room
-from benchpool_scheduler.core.ordering import Turns, Waiter
-from benchpool_scheduler.core.placement import find
-from benchpool_scheduler.core.reasons import reasons_of
-from benchpool_scheduler.core.room import Taken
-from benchpool_scheduler.core.sparing import go_on_elsewhere, spare
-from benchpool_scheduler.core.standing import Standing
-from benchpool_scheduler.core.victims import Claim
-from benchpool_scheduler.core.waiting import Line
-from benchpool_scheduler.core.works import Fit, Work
+from benchpool_scheduler.core.preemption.benches import give_way_to_benches
+from benchpool_scheduler.core.preemption.candidates import Givers
+from benchpool_scheduler.core.preemption.consolidation import make_room
+from benchpool_scheduler.core.preemption.reprieve import go_on_elsewhere, spare
+from benchpool_scheduler.core.preemption.victims import Claim
 
 
 def decide(snapshot: Snapshot) -> Plan:
@@ -325,19 +326,21 @@ class Pass:
         commands: list[Command] = [*self.preempts.values()]
         for job, entry in board.decided.items():
             commands += [Start(job, part.workers, part.after) for part in entry.starts()]
-        over_quota = board.over_quota.after(board, self.preempts.values()) if explain else ()
+        over_quota = frozenset[JobId]()
+        if explain:
+            over_quota = board.over_quota.after(board.works, board.decided, self.preempts.values())
         return Plan(
             commands=tuple(commands),
             reasons=self._reasons() if explain else {},
             shares=self._shares(),
-            over_quota=frozenset(over_quota),
+            over_quota=over_quota,
             wake_s=self._wake_s(),
         )
 
     def _reasons(self) -> dict[JobId, Reason]:
         waiting = chain(self.queue.waiting(), self.backfill.waiting())
         reasons = reasons_of(self.board, self.givers, waiting)
-        reasons.update(self.backfill.reasons(reasons))
+        reasons.update(held_back(self.backfill, reasons))
         return reasons
 
     def _wake_s(self) -> float | None:

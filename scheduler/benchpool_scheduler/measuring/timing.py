@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 
-from benchpool_scheduler.core.board import Board
+from benchpool_scheduler.core.cluster.cluster_state import Board
 from benchpool_scheduler.core.model import JobId, Plan, Snapshot
 from benchpool_scheduler.core.plan import decide, decide_on
 from benchpool_scheduler.errors import ServerFault

@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 
-from benchpool_scheduler.core.amounts import WHOLE_GPU
+from benchpool_scheduler.core.jobs.amounts import WHOLE_GPU
+from benchpool_scheduler.core.jobs.job_info import work_of
+from benchpool_scheduler.core.jobs.tree import Tree
 from benchpool_scheduler.core.model import (
     Activity,
     Bound,
@@ -22,8 +24,6 @@ from benchpool_scheduler.core.model import (
     UserUse,
     Worker,
 )
-from benchpool_scheduler.core.tree import Tree
-from benchpool_scheduler.core.works import work_of
 from benchpool_scheduler.errors import InvalidInput
 from benchpool_scheduler.simulation import documents
 from benchpool_scheduler.simulation.documents import Mapped

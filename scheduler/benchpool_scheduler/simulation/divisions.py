@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchpool_scheduler.core.shares import Claim, divide
+from benchpool_scheduler.core.fairness.shares import Claim, divide
 from benchpool_scheduler.errors import InvalidInput
 from benchpool_scheduler.simulation import documents
 from benchpool_scheduler.simulation.documents import Mapped

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from benchpool_scheduler.core.capacity.placement import NODE_LEVEL
 from benchpool_scheduler.core.model import Job, Snapshot
-from benchpool_scheduler.core.placement import NODE_LEVEL
 from benchpool_scheduler.simulation.cases import Case, Expected
 from benchpool_scheduler.simulation.passes import Played, keep_still, play
 

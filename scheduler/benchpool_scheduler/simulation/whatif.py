@@ -10,9 +10,9 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from benchpool_scheduler.core.board import Board
+from benchpool_scheduler.core.cluster.cluster_state import Board
 from benchpool_scheduler.core.model import Job, JobId, Node, Policy, Project, ProjectName, Snapshot
-from benchpool_scheduler.core.preview import could_ever_run
+from benchpool_scheduler.core.whatif.preview import could_ever_run
 from benchpool_scheduler.errors import InvalidInput
 from benchpool_scheduler.simulation.replay.engine import Clock, Costs, Meter, Run, play
 from benchpool_scheduler.simulation.replay.guaranteed import Guaranteed

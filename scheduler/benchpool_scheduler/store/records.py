@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from benchpool_scheduler.core.states import Intent, JobState
+from benchpool_scheduler.core.lifecycle.states import Intent, JobState
 
 
 class Conflict(Exception):

@@ -17,7 +17,7 @@ from benchpool_scheduler.contract import (
     WhatIf,
     WhatIfQuestion,
 )
-from benchpool_scheduler.core import whatif
+from benchpool_scheduler.core.whatif import whatif
 from benchpool_scheduler.errors import Forbidden, InvalidInput, TooMany
 from benchpool_support.serving import CONFIGURATION, Served
 

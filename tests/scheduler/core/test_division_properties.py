@@ -7,7 +7,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchpool_scheduler.core.shares import Claim, divide
+from benchpool_scheduler.core.fairness.shares import Claim, divide
 
 amounts = st.integers(0, 40)
 claims = st.lists(

@@ -9,8 +9,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchpool_scheduler.core.bits import members, set_of
-from benchpool_scheduler.core.links import choose
+from benchpool_scheduler.core.capacity.bits import members, set_of
+from benchpool_scheduler.core.capacity.links import choose
 from benchpool_scheduler.core.model import (
     Activity,
     GpuId,

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchpool_scheduler.contract import State
-from benchpool_scheduler.core import machine, states
-from benchpool_scheduler.core.states import EVENTS, HOLDS_GPUS, Intent, JobState, Outcome
+from benchpool_scheduler.core.lifecycle import machine, states
+from benchpool_scheduler.core.lifecycle.states import EVENTS, HOLDS_GPUS, Intent, JobState, Outcome
 
 events = st.sampled_from([event() for event in EVENTS])
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from benchpool_scheduler.core.model import Job, JobId, Snapshot, Start
 from benchpool_scheduler.core.plan import decide
-from benchpool_scheduler.core.preview import preview
+from benchpool_scheduler.core.whatif.preview import preview
 from benchpool_support.boxes import box, project, queued, running
 from benchpool_support.snapshots import snapshots
 

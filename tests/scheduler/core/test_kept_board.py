@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, note, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from benchpool_scheduler.core.board import Board
+from benchpool_scheduler.core.cluster.cluster_state import Board
 from benchpool_scheduler.core.model import (
     Activity,
     GpuId,

@@ -12,13 +12,13 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from benchpool_scheduler.core.fragments import state_of
+from benchpool_scheduler.core.capacity.fragmentation import state_of
+from benchpool_scheduler.core.capacity.free_capacity import NodeRoom, Room
+from benchpool_scheduler.core.capacity.placement import NODE_LEVEL, domain_of, find, fits
+from benchpool_scheduler.core.jobs.job_info import Work, work_of
+from benchpool_scheduler.core.jobs.tree import Tree
 from benchpool_scheduler.core.model import GpuId, Job, JobId, Node, NodeName, Project, ProjectName
 from benchpool_scheduler.core.model import Worker as Held
-from benchpool_scheduler.core.placement import NODE_LEVEL, domain_of, find, fits
-from benchpool_scheduler.core.room import NodeRoom, Room
-from benchpool_scheduler.core.tree import Tree
-from benchpool_scheduler.core.works import Work, work_of
 
 PROJECTS = ("vision", "sound")
 TREE = Tree([Project(ProjectName(name), quota=4) for name in PROJECTS])

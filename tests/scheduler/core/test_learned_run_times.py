@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchpool_scheduler.core import run_times
-from benchpool_scheduler.core.run_times import ENOUGH, Expectation, RunTimes
+from benchpool_scheduler.core.forecast import run_times
+from benchpool_scheduler.core.forecast.run_times import ENOUGH, Expectation, RunTimes
 from benchpool_scheduler.errors import InvalidInput
 
 seconds = st.floats(0, 3e6)

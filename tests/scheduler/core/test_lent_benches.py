@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from benchpool_scheduler.core.bench_line import BenchGpu, Offer, Use, ends_in, seat, seats
+from benchpool_scheduler.core.benches.line import BenchGpu, Offer, Use, ends_in, seat, seats
 from benchpool_scheduler.core.model import (
     Activity,
     GpuId,

@@ -10,11 +10,11 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchpool_scheduler.core.board import Board
+from benchpool_scheduler.core.cluster.cluster_state import Board
 from benchpool_scheduler.core.effects import after
+from benchpool_scheduler.core.fairness.shares import Claim, divide
 from benchpool_scheduler.core.model import Activity, JobId, Policy, Preempt, Snapshot, Start
 from benchpool_scheduler.core.plan import decide, decide_on
-from benchpool_scheduler.core.shares import Claim, divide
 from benchpool_support.boxes import box, project, queued, running
 from benchpool_support.snapshots import busy_snapshots
 

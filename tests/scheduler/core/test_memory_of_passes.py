@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from benchpool_scheduler.core.board import Board
-from benchpool_scheduler.core.forecast import forecast
+from benchpool_scheduler.core.cluster.cluster_state import Board
+from benchpool_scheduler.core.forecast.forecast import forecast
 from benchpool_scheduler.core.model import Snapshot
 from benchpool_scheduler.core.plan import decide, decide_on
 from benchpool_scheduler.measuring.shapes import SHAPES

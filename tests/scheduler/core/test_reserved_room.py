@@ -7,7 +7,7 @@ from dataclasses import replace
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from benchpool_scheduler.core.board import Board
+from benchpool_scheduler.core.cluster.cluster_state import Board
 from benchpool_scheduler.core.model import (
     Activity,
     GpuId,

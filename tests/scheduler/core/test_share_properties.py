@@ -8,9 +8,9 @@ from fractions import Fraction
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from benchpool_scheduler.core.fairness.shares import Claim, divide
 from benchpool_scheduler.core.model import Activity, Project, ProjectName, Snapshot
 from benchpool_scheduler.core.plan import decide
-from benchpool_scheduler.core.shares import Claim, divide
 from benchpool_support.reference import shares as reference
 from benchpool_support.reference.holdings import GPUS, children
 from benchpool_support.snapshots import busy_snapshots

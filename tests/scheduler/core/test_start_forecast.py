@@ -8,7 +8,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from benchpool_scheduler.core.forecast import Estimate, forecast
+from benchpool_scheduler.core.forecast.forecast import Estimate, forecast
+from benchpool_scheduler.core.forecast.run_times import Expectation
 from benchpool_scheduler.core.model import (
     Activity,
     GpuId,
@@ -24,7 +25,6 @@ from benchpool_scheduler.core.model import (
     Worker,
 )
 from benchpool_scheduler.core.plan import decide
-from benchpool_scheduler.core.run_times import Expectation
 from benchpool_scheduler.simulation.passes import after
 from benchpool_support.snapshots import busy_snapshots, snapshots
 

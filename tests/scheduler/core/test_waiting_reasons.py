@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from benchpool_scheduler.core.model import Policy, Reason, ReasonCode, Snapshot, Start
 from benchpool_scheduler.core.plan import decide
-from benchpool_scheduler.core.preview import could_ever_run
+from benchpool_scheduler.core.whatif.preview import could_ever_run
 from benchpool_scheduler.simulation.passes import after
 from benchpool_support.boxes import box, leaving, node, pool_of, project, queued, running
 from benchpool_support.snapshots import busy_snapshots, snapshots

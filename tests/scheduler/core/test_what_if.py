@@ -7,7 +7,6 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 
-from benchpool_scheduler.core.expansion import with_nodes
 from benchpool_scheduler.core.model import (
     Activity,
     GpuId,
@@ -21,7 +20,8 @@ from benchpool_scheduler.core.model import (
     Snapshot,
     Worker,
 )
-from benchpool_scheduler.core.whatif import Fate, JobChange, compare, settle
+from benchpool_scheduler.core.whatif.expansion import with_nodes
+from benchpool_scheduler.core.whatif.whatif import Fate, JobChange, compare, settle
 from benchpool_scheduler.errors import InvalidInput
 from benchpool_support.snapshots import snapshots
 

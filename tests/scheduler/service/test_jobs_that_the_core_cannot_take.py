@@ -8,10 +8,10 @@ import msgspec
 import pytest
 
 from benchpool_scheduler.contract import State
-from benchpool_scheduler.core.board import Board
+from benchpool_scheduler.core.cluster.cluster_state import Board
+from benchpool_scheduler.core.lifecycle.states import JobState
 from benchpool_scheduler.core.model import JobId, Plan
 from benchpool_scheduler.core.plan import decide_on
-from benchpool_scheduler.core.states import JobState
 from benchpool_scheduler.errors import InvalidInput
 from benchpool_scheduler.runtime import WorkerId
 from benchpool_scheduler.service import Pool

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from benchpool_scheduler.core.states import JobState
+from benchpool_scheduler.core.lifecycle.states import JobState
 from benchpool_scheduler.service.administration.history import DAY_S, History, as_csv, history
 from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.simulation.replay import trace

@@ -17,7 +17,7 @@ from benchpool_scheduler.contract import (
     NotebookEntry,
     ScriptEntry,
 )
-from benchpool_scheduler.core.states import JobState
+from benchpool_scheduler.core.lifecycle.states import JobState
 from benchpool_scheduler.hub import StaticDirectory
 from benchpool_scheduler.runtime import Launch
 from benchpool_scheduler.service import SystemClock

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from benchpool_scheduler.contract import JobSubmission, NotebookEntry, ScriptEntry, SnapshotFile
-from benchpool_scheduler.core.states import JobState
+from benchpool_scheduler.core.lifecycle.states import JobState
 from benchpool_scheduler.hub import StaticDirectory
 from benchpool_scheduler.runtime import Launch, Pinned
 from benchpool_scheduler.service import Containers, SystemClock

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from benchpool_scheduler.core.states import JobState
+from benchpool_scheduler.core.lifecycle.states import JobState
 from benchpool_scheduler.errors import Unavailable
 from benchpool_scheduler.store import Conflict
 from benchpool_scheduler.store.diagnosis import sqlite_verdict

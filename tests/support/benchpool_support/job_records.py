@@ -8,7 +8,7 @@ import msgspec
 from msgspec.structs import replace
 
 from benchpool_scheduler.contract import JobSubmission, ScriptEntry, SnapshotFile
-from benchpool_scheduler.core.states import JobState
+from benchpool_scheduler.core.lifecycle.states import JobState
 from benchpool_scheduler.kube import Connection
 from benchpool_scheduler.resources.jobs import TRAINING_JOBS
 from benchpool_scheduler.service.process.identifiers import new_job_id

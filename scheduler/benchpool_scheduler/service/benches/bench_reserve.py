@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from benchpool_scheduler.core.build import keep_free
+from benchpool_scheduler.core.benches.quotas import keep_free
 from benchpool_scheduler.runtime import DeviceState
 from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.service.observed import users

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Mapping
 
 from benchpool_scheduler import contract
-from benchpool_scheduler.core.bench_line import Seat, seat
+from benchpool_scheduler.core.benches.line import Seat, seat
 from benchpool_scheduler.errors import BenchpoolError, Refused, TooMany, Unavailable
 from benchpool_scheduler.runtime import NodeFacts
 from benchpool_scheduler.service.benches import bench_reserve

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypedDict
 
-from benchpool_scheduler.core import states
+from benchpool_scheduler.core.lifecycle import states
+from benchpool_scheduler.core.lifecycle.states import JobState
 from benchpool_scheduler.core.model import (
     Activity,
     GpuId,
@@ -19,7 +20,6 @@ from benchpool_scheduler.core.model import (
     Snapshot,
     Worker,
 )
-from benchpool_scheduler.core.states import JobState
 from benchpool_scheduler.runtime import DeviceState, EndedBy, NodeFacts
 from benchpool_scheduler.service.benches import bench_reserve
 from benchpool_scheduler.service.ledger.ledger import Ledger

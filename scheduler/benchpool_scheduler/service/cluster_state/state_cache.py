@@ -13,7 +13,8 @@ import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from benchpool_scheduler.core.board import Board
+from benchpool_scheduler.core.cluster.cluster_state import Board
+from benchpool_scheduler.core.lifecycle.states import JobState
 from benchpool_scheduler.core.model import (
     Job,
     JobId,
@@ -25,8 +26,7 @@ from benchpool_scheduler.core.model import (
     UserUse,
 )
 from benchpool_scheduler.core.plan import decide_on
-from benchpool_scheduler.core.preview import PreviewOutcome, preview_on
-from benchpool_scheduler.core.states import JobState
+from benchpool_scheduler.core.whatif.preview import PreviewOutcome, preview_on
 from benchpool_scheduler.service.cluster_state import snapshots
 from benchpool_scheduler.service.cluster_state.snapshots import Ground
 from benchpool_scheduler.service.ledger.ledger import Ledger

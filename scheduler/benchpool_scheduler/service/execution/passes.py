@@ -18,8 +18,8 @@ from collections.abc import Awaitable, Callable, Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
+from benchpool_scheduler.core.lifecycle.states import HOLDS_GPUS, Intent, JobState
 from benchpool_scheduler.core.model import JobId, Plan, Preempt, Reason, Start
-from benchpool_scheduler.core.states import HOLDS_GPUS, Intent, JobState
 from benchpool_scheduler.errors import Unavailable
 from benchpool_scheduler.service.cluster_state import snapshots
 from benchpool_scheduler.service.cluster_state.state_cache import KeptBoard, Look

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from benchpool_scheduler.core.states import HOLDS_GPUS
+from benchpool_scheduler.core.lifecycle.states import HOLDS_GPUS
 from benchpool_scheduler.runtime import Notice, Runtime, WorkerId
 from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.service.lifecycle import endings, transitions

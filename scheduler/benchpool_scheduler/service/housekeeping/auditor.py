@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from benchpool_scheduler.core import machine, states
+from benchpool_scheduler.core.lifecycle import machine, states
 from benchpool_scheduler.service.benches import bench_reserve
 from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.service.observed.site import Site

@@ -10,7 +10,7 @@ import msgspec
 from msgspec.structs import replace
 
 from benchpool_scheduler.contract import JobSubmission
-from benchpool_scheduler.core.states import JobState
+from benchpool_scheduler.core.lifecycle.states import JobState
 from benchpool_scheduler.errors import BenchpoolError, Refused
 from benchpool_scheduler.service.access import membership
 from benchpool_scheduler.service.access.caller import Caller

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from benchpool_scheduler.core.states import Intent
+from benchpool_scheduler.core.lifecycle.states import Intent
 from benchpool_scheduler.service.access.caller import Caller
 from benchpool_scheduler.service.execution.actions import Actions
 from benchpool_scheduler.service.ledger.ledger import Draft, Ledger

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from benchpool_scheduler.configuration import Configuration
 from benchpool_scheduler.configuration.nodes import nearest
 from benchpool_scheduler.contract import JobSubmission
-from benchpool_scheduler.core.domains import NODE_LEVEL
+from benchpool_scheduler.core.capacity.domains import NODE_LEVEL
 from benchpool_scheduler.errors import InvalidInput
 from benchpool_scheduler.service.observed.inventory import UNKNOWN, Inventory, node_of
 

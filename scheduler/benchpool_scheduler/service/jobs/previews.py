@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 
 from benchpool_scheduler import contract
-from benchpool_scheduler.core.forecast import Estimate
-from benchpool_scheduler.core.preview import Starts
+from benchpool_scheduler.core.forecast.forecast import Estimate
+from benchpool_scheduler.core.whatif.preview import Starts
 from benchpool_scheduler.service.access.caller import Caller
 from benchpool_scheduler.service.cluster_state import snapshots
 from benchpool_scheduler.service.cluster_state.state_cache import KeptBoard

@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from benchpool_scheduler.core import machine, states
-from benchpool_scheduler.core.states import JobState
+from benchpool_scheduler.core.lifecycle import machine, states
+from benchpool_scheduler.core.lifecycle.states import JobState
 from benchpool_scheduler.store.records import AttemptRecord, JobRecord
 
 Key = TypeVar("Key")

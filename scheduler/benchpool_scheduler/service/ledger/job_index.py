@@ -6,7 +6,7 @@ import heapq
 from bisect import bisect_left, insort
 from collections.abc import Iterable, Iterator, Sequence
 
-from benchpool_scheduler.core.states import JobState
+from benchpool_scheduler.core.lifecycle.states import JobState
 from benchpool_scheduler.store.records import JobRecord
 
 PREFIX = 4

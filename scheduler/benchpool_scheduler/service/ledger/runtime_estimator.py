@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from benchpool_scheduler.core.run_times import Expectation, RunTimes
+from benchpool_scheduler.core.forecast.run_times import Expectation, RunTimes
 from benchpool_scheduler.runtime import EndedBy
 from benchpool_scheduler.store.records import AttemptRecord, JobRecord
 

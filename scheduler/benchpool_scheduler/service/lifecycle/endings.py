@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from benchpool_scheduler.core import machine
-from benchpool_scheduler.core.states import Intent, JobState, Outcome
+from benchpool_scheduler.core.lifecycle import machine
+from benchpool_scheduler.core.lifecycle.states import Intent, JobState, Outcome
 from benchpool_scheduler.runtime import EndedBy
 from benchpool_scheduler.service.lifecycle.job_reasons import ReasonCode
 from benchpool_scheduler.store.records import AttemptRecord, Note, Wish, WorkerRecord

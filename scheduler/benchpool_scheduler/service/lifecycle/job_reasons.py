@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from benchpool_scheduler import contract
 from benchpool_scheduler.core import model
-from benchpool_scheduler.core.states import Intent, JobState
+from benchpool_scheduler.core.lifecycle.states import Intent, JobState
 from benchpool_scheduler.store.records import JobRecord, Note
 
 

@@ -1,7 +1,8 @@
 """What happens to jobs, as changes in a draft: the state machine's shell.
 
 Nothing here waits or acts. Each function takes a ``Draft``, reads the job as it is there, lets
-``core.machine`` decide the next state, and leaves changes, launches and stops in the draft.
+``core.lifecycle.machine`` decide the next state, and leaves changes, launches and stops in the
+draft.
 """
 
 from __future__ import annotations
@@ -10,8 +11,8 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from benchpool_scheduler.core import machine, states
-from benchpool_scheduler.core.states import Intent, JobState
+from benchpool_scheduler.core.lifecycle import machine, states
+from benchpool_scheduler.core.lifecycle.states import Intent, JobState
 from benchpool_scheduler.errors import Refused
 from benchpool_scheduler.runtime import EndedBy, Notice, WorkerEnded, WorkerId, WorkerStarted
 from benchpool_scheduler.service.ledger.ledger import Draft

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from benchpool_scheduler.configuration import Configuration
-from benchpool_scheduler.core.build import EffectiveQuota, effective_quota
+from benchpool_scheduler.core.benches.quotas import EffectiveQuota, effective_quota
 from benchpool_scheduler.hub import HubUser
 
 

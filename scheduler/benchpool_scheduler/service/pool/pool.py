@@ -18,7 +18,7 @@ import msgspec
 
 from benchpool_scheduler import contract
 from benchpool_scheduler.configuration import Configuration
-from benchpool_scheduler.core.states import JobState
+from benchpool_scheduler.core.lifecycle.states import JobState
 from benchpool_scheduler.errors import InvalidInput, NotFound
 from benchpool_scheduler.hub import Directory
 from benchpool_scheduler.runtime import LogChunk, Results, Runtime, WorkerId

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Callable, Collection, Sequence
 
 from benchpool_scheduler import contract
-from benchpool_scheduler.core.states import JobState
+from benchpool_scheduler.core.lifecycle.states import JobState
 from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.service.views.job_views import JobViews
 

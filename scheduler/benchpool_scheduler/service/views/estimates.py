@@ -14,10 +14,10 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from benchpool_scheduler import contract
-from benchpool_scheduler.core.forecast import MOST_PASSES, Estimate, forecast, waits_for
+from benchpool_scheduler.core.forecast.forecast import MOST_PASSES, Estimate, forecast, waits_for
+from benchpool_scheduler.core.forecast.run_times import Expectation
+from benchpool_scheduler.core.lifecycle.states import Intent, JobState
 from benchpool_scheduler.core.model import Activity, Job, JobId, Snapshot
-from benchpool_scheduler.core.run_times import Expectation
-from benchpool_scheduler.core.states import Intent, JobState
 from benchpool_scheduler.service.cluster_state.state_cache import KeptBoard
 from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.service.observed.site import Site

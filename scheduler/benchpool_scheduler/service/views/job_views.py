@@ -7,8 +7,8 @@ from datetime import datetime
 import msgspec
 
 from benchpool_scheduler import contract
+from benchpool_scheduler.core.lifecycle.states import HOLDS_GPUS, JobState
 from benchpool_scheduler.core.model import JobId
-from benchpool_scheduler.core.states import HOLDS_GPUS, JobState
 from benchpool_scheduler.service.execution import containers
 from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.service.lifecycle import job_reasons

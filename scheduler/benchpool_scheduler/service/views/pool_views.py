@@ -11,8 +11,8 @@ import msgspec
 from benchpool_scheduler import contract
 from benchpool_scheduler.configuration import Configuration
 from benchpool_scheduler.contract import GpuState
+from benchpool_scheduler.core.lifecycle.states import JobState
 from benchpool_scheduler.core.model import Project
-from benchpool_scheduler.core.states import JobState
 from benchpool_scheduler.runtime import Device
 from benchpool_scheduler.service.access import rights
 from benchpool_scheduler.service.access.caller import Caller

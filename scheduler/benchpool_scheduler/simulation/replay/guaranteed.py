@@ -6,7 +6,8 @@ import heapq
 from collections.abc import Mapping
 from dataclasses import replace
 
-from benchpool_scheduler.core.board import Board
+from benchpool_scheduler.core.cluster.cluster_state import Board
+from benchpool_scheduler.core.forecast.run_times import RunTimes
 from benchpool_scheduler.core.model import (
     Activity,
     Job,
@@ -18,7 +19,6 @@ from benchpool_scheduler.core.model import (
     Worker,
 )
 from benchpool_scheduler.core.plan import decide_on
-from benchpool_scheduler.core.run_times import RunTimes
 from benchpool_scheduler.simulation.replay.engine import Clock, Run
 from benchpool_scheduler.simulation.replay.pools import Pool
 from benchpool_scheduler.simulation.replay.trace import TraceJob

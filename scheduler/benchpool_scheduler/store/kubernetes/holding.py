@@ -13,7 +13,7 @@ from functools import partial
 import msgspec
 from msgspec.structs import replace
 
-from benchpool_scheduler.core.states import JobState
+from benchpool_scheduler.core.lifecycle.states import JobState
 from benchpool_scheduler.resources.jobs import TrainingJobSpec
 from benchpool_scheduler.store.kubernetes.edits import EditRefused
 from benchpool_scheduler.store.kubernetes.translation import Image, Told

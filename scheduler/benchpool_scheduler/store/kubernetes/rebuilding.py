@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from benchpool_scheduler.core.states import Intent, JobState
+from benchpool_scheduler.core.lifecycle.states import Intent, JobState
 from benchpool_scheduler.resources.jobs import (
     AttemptStatus,
     PreemptionStatus,

@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from benchpool_scheduler import contract
 from benchpool_scheduler.contract.kubernetes import ACCEPTED, JOB, PROJECT, USER
-from benchpool_scheduler.core.states import HOLDS_GPUS, JobState
+from benchpool_scheduler.core.lifecycle.states import HOLDS_GPUS, JobState
 from benchpool_scheduler.resources.declaring import Condition, ObjectMeta
 from benchpool_scheduler.resources.jobs import (
     AttemptStatus,

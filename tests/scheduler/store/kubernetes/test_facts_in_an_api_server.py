@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from benchpool_cluster.access import Access
 from benchpool_scheduler.contract import JobSubmission, ScriptEntry, SnapshotFile
-from benchpool_scheduler.core.states import Intent, JobState
+from benchpool_scheduler.core.lifecycle.states import Intent, JobState
 from benchpool_scheduler.errors import InvalidInput, Unavailable
 from benchpool_scheduler.kube import Connection, connect
 from benchpool_scheduler.resources.jobs import TRAINING_JOBS

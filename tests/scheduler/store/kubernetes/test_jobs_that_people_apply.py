@@ -11,7 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from benchpool_scheduler.contract import JobSubmission, ScriptEntry
-from benchpool_scheduler.core.states import JobState
+from benchpool_scheduler.core.lifecycle.states import JobState
 from benchpool_scheduler.kube import Connection
 from benchpool_scheduler.resources.jobs import TRAINING_JOBS
 from benchpool_scheduler.resources.leases import BUILD_LEASES

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from benchpool_cluster.control_plane import ControlPlane
 from benchpool_scheduler.contract import CommandEntry, JobSubmission
-from benchpool_scheduler.core.states import JobState
+from benchpool_scheduler.core.lifecycle.states import JobState
 from benchpool_scheduler.kube import Connection, Patience
 from benchpool_scheduler.resources.jobs import TRAINING_JOBS
 from benchpool_scheduler.service.process.identifiers import new_job_id

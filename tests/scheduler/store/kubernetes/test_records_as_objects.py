@@ -17,7 +17,7 @@ from benchpool_scheduler.contract import (
     SnapshotFile,
     Source,
 )
-from benchpool_scheduler.core.states import Intent, JobState
+from benchpool_scheduler.core.lifecycle.states import Intent, JobState
 from benchpool_scheduler.resources.jobs import TrainingJobSpec, TrainingJobStatus
 from benchpool_scheduler.resources.submissions import (
     HERE,

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from benchpool_scheduler.core.states import JobState
+from benchpool_scheduler.core.lifecycle.states import JobState
 from benchpool_scheduler.kube import Connection, KubeUnavailable, NotLeading
 from benchpool_scheduler.resources.jobs import TRAINING_JOBS
 from benchpool_scheduler.store.kubernetes import KubernetesStore

@@ -1,0 +1,180 @@
+"""Least future fragmentation: what a worker here would spoil for the workers that are usual (R12).
+
+Free GPUs can be of no use: too few of them together, too small a part of one, or no CPUs or memory
+left beside them. How much of a node is of use depends on who comes. So the *usual* kinds of workers
+are those that hold GPUs in the pool, and a node is worth, on average over the kinds, the GPUs that
+it could fill with workers of that kind alone. A worker goes where this worth falls least.
+
+The idea of measuring fragmentation against the typical workload is from Weng et al., "Beware of
+Fragmentation: Scheduling GPU-Sharing Workloads with Fragmentation Gradient Descent" (USENIX ATC
+2023). There a node counts as useful for a kind of worker as soon as one of them fits; here it
+counts for as many of them as its CPUs and memory feed.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from benchpool_scheduler.core.capacity.node_capacity import NodeRoom
+from benchpool_scheduler.core.capacity.shared_gpus import Part
+from benchpool_scheduler.core.jobs.amounts import WHOLE_GPU
+from benchpool_scheduler.core.jobs.job_info import Fit
+
+MOST_KINDS = 64
+"""Kinds of workers that are looked at: the most frequent."""
+
+Kind = tuple[int, int, int, int, int, tuple[str, ...]]
+"""GPUs, part, project of the part, CPUs, memory and models of one worker."""
+
+ALWAYS: Kind = (1, 0, -1, 0, 0, ())
+"""A kind that is usual in every pool: a whole GPU, so that parts do not open one without need."""
+
+MOST_REMEMBERED = 200_000
+"""Nodes' states of which the worth is remembered."""
+
+State = tuple[str | None, bool, int, tuple[Part, ...], int | None, int | None]
+"""Model, shared, whole GPUs free, rests of GPUs in use in parts, CPUs and memory free."""
+
+Shape = tuple[int, int, int]
+"""GPUs, part and project of the part of one worker."""
+
+
+class Usual:
+    """The kinds of workers in the pool, and what nodes are worth to them.
+
+    All kinds weigh the same: a rare kind that finds no place loses as much as a frequent one, and
+    what is worth most does not change with every start.
+    """
+
+    def __init__(self) -> None:
+        self._counts: Counter[Kind] = Counter()
+        self._stale = False
+        self._version = 0
+        self._kinds = [ALWAYS]
+        self._open: dict[tuple[str | None, bool], dict[Shape, list[tuple[int, int]]]] = {}
+        self._worth: dict[State, int] = {}
+
+    def note(self, fit: Fit, workers: int) -> None:
+        """Count workers of this fit; fewer when the number is negative."""
+        if not fit.gpus and not fit.part:
+            return
+        kind = (fit.gpus, fit.part, fit.owner, fit.cpus, fit.memory, fit.models)
+        before = self._counts[kind]
+        after = before + workers
+        if after:
+            self._counts[kind] = after
+        else:
+            del self._counts[kind]
+        if len(self._counts) > MOST_KINDS:
+            self._stale |= before.bit_length() != after.bit_length()
+        else:
+            self._stale |= not before or not after
+
+    def version(self) -> int:
+        """Bring the kinds up to date; return how often any has come or gone.
+
+        Of too many kinds those go in whose number has the most binary digits.
+        """
+        if self._stale:
+            self._stale = False
+            digits = sorted((-count.bit_length(), kind) for kind, count in self._counts.items())
+            kinds = sorted({ALWAYS, *(kind for _, kind in digits[:MOST_KINDS])})
+            if kinds != self._kinds:
+                self._kinds = kinds
+                self._version += 1
+                self._open.clear()
+                self._worth.clear()
+        return self._version
+
+    def loss(self, state: State, fit: Fit) -> int | None:
+        """Return what one worker would spoil on a node; None where it does not fit now."""
+        return min((loss for loss, _ in self._ways(state, fit)), default=None)
+
+    def rest(self, state: State, fit: Fit) -> int | None:
+        """Return of which GPU a part is best taken: of one with so much left now."""
+        return min(self._ways(state, fit), default=(0, None))[1]
+
+    def _ways(self, state: State, fit: Fit) -> Iterator[tuple[int, int]]:
+        """Yield what each way to place a worker spoils, and what is left of the GPU it takes."""
+        model, shared, free, rests, cpus, memory = state
+        if free < fit.gpus or (fit.part and not shared):
+            return
+        if cpus is not None and fit.cpus:
+            if cpus < fit.cpus:
+                return
+            cpus -= fit.cpus
+        if memory is not None and fit.memory:
+            if memory < fit.memory:
+                return
+            memory -= fit.memory
+        before = self._worth_of(state)
+        if not fit.part:
+            after = self._worth_of((model, shared, free - fit.gpus, rests, cpus, memory))
+            yield 2 * (before - after), WHOLE_GPU
+            return
+        for rest in dict.fromkeys(r for owner, r in rests if owner == fit.owner and r >= fit.part):
+            left = list(rests)
+            left.remove((fit.owner, rest))
+            new = _with(left, (fit.owner, rest - fit.part))
+            after = self._worth_of((model, shared, free, new, cpus, memory))
+            yield 2 * (before - after), rest
+        if free:
+            new = _with(rests, (fit.owner, WHOLE_GPU - fit.part))
+            after = self._worth_of((model, shared, free - 1, new, cpus, memory))
+            yield 2 * (before - after) + 1, WHOLE_GPU  # of equal ways the one that opens no GPU
+
+    def _worth_of(self, state: State) -> int:
+        worth = self._worth.get(state)
+        if worth is None:
+            if len(self._worth) >= MOST_REMEMBERED:
+                self._worth.clear()
+            worth = self._worth[state] = self._work_out(state)
+        return worth
+
+    def _work_out(self, state: State) -> int:
+        """Return the sum, over the usual kinds, of the GPUs that each alone could fill."""
+        model, shared, free, rests, cpus, memory = state
+        worth = 0
+        for (gpus, part, owner), needs in self._usual(model, shared).items():
+            each = part or gpus * WHOLE_GPU
+            most = free * WHOLE_GPU if part else free // gpus * each
+            for project, rest in rests if part else ():
+                if rest >= part and project == owner:
+                    most += rest
+            for need_cpus, need_memory in needs if most else ():
+                fill = most
+                if cpus is not None and need_cpus:
+                    fill = min(fill, cpus * each // need_cpus)
+                if memory is not None and need_memory:
+                    fill = min(fill, memory * each // need_memory)
+                if fill > 0:
+                    worth += fill
+        return worth
+
+    def _usual(self, model: str | None, shared: bool) -> dict[Shape, list[tuple[int, int]]]:
+        """Return the CPUs and memory of the usual kinds that may use a node, by their GPUs."""
+        key = (model, shared)
+        if key not in self._open:
+            kinds: dict[Shape, list[tuple[int, int]]] = {}
+            for gpus, part, owner, cpus, memory, models in self._kinds:
+                if (shared or not part) and (not models or model in models):
+                    kinds.setdefault((gpus, part, owner), []).append((cpus, memory))
+            self._open[key] = kinds
+        return self._open[key]
+
+
+def state_of(node: NodeRoom) -> State:
+    """Return all of a node that decides what it is worth now."""
+    return (
+        node.node.gpu_model,
+        node.node.shared,
+        node.now,
+        node.parts.owned(node.blocked(soon=False)) if node.parts.now else (),
+        node.spare[0] if node.cpus_bound else None,
+        node.spare[1] if node.memory_bound else None,
+    )
+
+
+def _with(rests: Sequence[Part], new: Part) -> tuple[Part, ...]:
+    return tuple(sorted([*rests, new])) if new[1] else tuple(rests)

@@ -1,0 +1,132 @@
+"""A number for every node, remembered: by that number, the nodes as a set.
+
+The number is how many workers of a need the node holds, or what a worker there would spoil. Where
+only free GPUs decide, no index is needed. Else an *index* remembers each node's number; changes
+are written to a log, and an index reads what is new there when it is next asked for. So a change
+costs the same whatever number of indexes there are, and a question costs what has changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+from benchpool_scheduler.core.capacity.bits import members, set_of
+from benchpool_scheduler.core.capacity.node_capacity import NodeRoom
+
+MOST_INDEXES = 256
+"""Indexes that are remembered at one time; the one not asked for longest is forgotten."""
+
+Number = TypeVar("Number", bound=Hashable)
+"""A node's number, or anything else that can be compared; None where a node is to be left out."""
+
+
+Mark = tuple[int, int]
+"""How often the log was forgotten, and how much is in it."""
+
+
+@dataclass(slots=True)
+class _Index(Generic[Number]):
+    """The numbers by the node's order, and the sets by number, as of a place in the log.
+
+    ``again``: nodes that must be looked at besides those in the log after that place.
+    """
+
+    of: list[Number | None]
+    sets: dict[Number, int]
+    read: int
+    again: set[int] = field(default_factory=set)
+
+
+class Indexes:
+    """All indexes of a room, and the log of changed nodes."""
+
+    def __init__(self, nodes: Sequence[NodeRoom]) -> None:
+        self._nodes = nodes
+        self._by_order = {node.order: node for node in nodes}
+        self._log: list[int] = []
+        self._forgotten = 0
+        self._known: dict[Hashable, _Index[Any]] = {}
+
+    def changed(self, node: NodeRoom) -> None:
+        """Write down that a node has changed."""
+        if self._known:
+            self._log.append(node.order)
+            if len(self._log) > 4 * len(self._nodes) + 1000:
+                self._log.clear()
+                self._known.clear()
+                self._forgotten += 1
+
+    def mark(self) -> Mark:
+        """Return a place to go back to when all that changes from now on is undone."""
+        return self._forgotten, len(self._log)
+
+    def back_to(self, mark: Mark) -> None:
+        """All nodes are as they were at the mark: only who has looked since must look again."""
+        forgotten, place = mark
+        if forgotten != self._forgotten or place == len(self._log):
+            return
+        since = set(self._log[place:])
+        for index in self._known.values():
+            if index.read > place:
+                index.again |= since
+                index.read = place
+        del self._log[place:]
+
+    def sets(
+        self,
+        key: Hashable,
+        number: Callable[[NodeRoom], Number | None],
+        at_first: Callable[[], dict[Number, int]] | None = None,
+    ) -> dict[Number, int]:
+        """Return the nodes by their number; of one key the number is always the same.
+
+        Args:
+            at_first: Returns the same for all nodes, where that costs less than node by node.
+        """
+        index: _Index[Number] | None = self._known.pop(key, None)
+        if index is None:
+            sets = self._node_by_node(number) if at_first is None else at_first()
+            index = self._made(sets)
+            if len(self._known) >= MOST_INDEXES:
+                del self._known[next(iter(self._known))]
+        elif index.again or index.read < len(self._log):
+            self._read(index, number)
+        self._known[key] = index
+        return index.sets
+
+    def among(self, nodes: int, number: Callable[[NodeRoom], Number | None]) -> dict[Number, int]:
+        """Return these nodes by their number, without remembering it."""
+        orders: dict[Number, list[int]] = {}
+        for order in members(nodes):
+            if (found := number(self._by_order[order])) is not None:
+                orders.setdefault(found, []).append(order)
+        return {found: set_of(some) for found, some in orders.items()}
+
+    def _node_by_node(self, number: Callable[[NodeRoom], Number | None]) -> dict[Number, int]:
+        return self.among(set_of(self._by_order), number)
+
+    def _made(self, sets: dict[Number, int]) -> _Index[Number]:
+        of: list[Number | None] = [None] * (max(self._by_order, default=-1) + 1)
+        for found, some in sets.items():
+            for order in members(some):
+                of[order] = found
+        return _Index(of, sets, len(self._log))
+
+    def _read(self, index: _Index[Number], number: Callable[[NodeRoom], Number | None]) -> None:
+        sets = index.sets
+        for order in index.again.union(self._log[index.read :]):
+            found, before = number(self._by_order[order]), index.of[order]
+            if found == before:
+                continue
+            index.of[order] = found
+            bit = 1 << order
+            if before is not None:
+                sets[before] ^= bit
+                if not sets[before]:
+                    del sets[before]
+            if found is not None:
+                sets[found] = sets.get(found, 0) | bit
+        index.read = len(self._log)
+        index.again.clear()

@@ -1,0 +1,188 @@
+"""Reasons that do not depend on what is free: limits, quotas, and what the pool could ever hold.
+
+Each function returns the reason for a job that its caller found to be bound in this way.
+"""
+
+from __future__ import annotations
+
+from benchpool_scheduler.core.capacity.free_capacity import Room
+from benchpool_scheduler.core.capacity.placement import fits
+from benchpool_scheduler.core.cluster.cluster_state import Board
+from benchpool_scheduler.core.explain.sentences import Number, count, is_are, measured, plain
+from benchpool_scheduler.core.jobs.amounts import RESOURCES
+from benchpool_scheduler.core.jobs.job_info import Work
+from benchpool_scheduler.core.model import Reason, ReasonCode
+
+
+def limit_reached(board: Board, work: Work, index: int, resource: int) -> Reason:
+    """The limit of the project, or of one above it, leaves no room (R8)."""
+    branch, ledger = board.tree.branches[index], board.ledger
+    limit = branch.limit[resource] or 0
+    held = ledger.held[index][resource] + ledger.leaving[index][resource]
+    asked = work.core[resource]
+    least = min(
+        bound
+        for i in work.branch.path
+        if (bound := board.tree.branches[i].limit[resource]) is not None
+    )
+    if asked > least:
+        remedy = (
+            f"submit it with at most {measured(least, resource)} in all, "
+            f"or ask for a higher limit of {branch.name}"
+        )
+    else:
+        remedy = (
+            f"it can start when {branch.name} has ended "
+            f"{measured(held + asked - limit, resource)} of its work, or with a higher limit"
+        )
+    return Reason(
+        ReasonCode.PROJECT_LIMIT,
+        f"asks for {measured(asked, resource)}; project {branch.name} holds "
+        f"{plain(held, resource):g} of at most {plain(limit, resource):g}",
+        {
+            "resource": RESOURCES[resource],
+            "asked": plain(asked, resource),
+            "held": plain(held, resource),
+            "limit": plain(limit, resource),
+            "level": branch.name,
+        },
+        remedy,
+    )
+
+
+def guarantee_reached(board: Board, work: Work, index: int, resource: int) -> Reason:
+    """A non-preemptible job does not fit the guaranteed quota (R8)."""
+    branch = board.tree.branches[index]
+    quota = branch.quota[resource] or 0
+    firm = board.ledger.firm[index][resource] + board.ledger.leaving_firm[index][resource]
+    asked = work.core[resource]
+    return Reason(
+        ReasonCode.NON_PREEMPTIBLE_OVER_QUOTA,
+        f"asks for {measured(asked, resource)} that nobody may take back; project {branch.name} "
+        f"has {plain(firm, resource):g} such of {plain(quota, resource):g} guaranteed",
+        {
+            "resource": RESOURCES[resource],
+            "asked": plain(asked, resource),
+            "held": plain(firm, resource),
+            "quota": plain(quota, resource),
+            "level": branch.name,
+        },
+        "submit it as preemptible, or wait until other non-preemptible work has ended"
+        if asked <= quota
+        else "submit it as preemptible, or ask for a larger quota",
+    )
+
+
+def never_fits(board: Board, work: Work) -> Reason:
+    """It could not run even if the pool were empty, whatever limits and quotas say."""
+    everything = board.whole
+    if not work.fit.anywhere and fits(
+        work.anywhere(), work.job.min_workers, everything, soon=False
+    ):
+        return _excluded(board, work)
+    if work.fit.part and not any(node.shared for node in board.nodes):
+        return _no_shared_gpus(work)
+    if not everything.allowed(work.fit) and work.job.gpu_models:
+        return _no_such_model(board, work)
+    if not everything.holds(work.fit):
+        return _larger_than_node(work, everything)
+    if not fits(work, work.job.min_workers, everything, soon=False):
+        return _larger_than_pool(work, everything)
+    return _not_ready(board, work)
+
+
+def _excluded(board: Board, work: Work) -> Reason:
+    asked = plain(work.core.gpus, 0)
+    left = board.whole.allowed(work.fit).bit_count()
+    total = len(board.nodes)
+    return Reason(
+        ReasonCode.NODES_EXCLUDED,
+        f"waits for {count(asked, 'GPU')}: {count(left, 'node')} of {total} may be used, because "
+        "its volume is not to be had on the others or they did not take it",
+        {"asked": asked, "nodes": left, "of": total},
+        "nodes that did not take it are tried again in a few minutes; a volume stays where it is",
+    )
+
+
+def _no_such_model(board: Board, work: Work) -> Reason:
+    wanted = " or ".join(work.job.gpu_models)
+    models = sorted({node.gpu_model for node in board.nodes if node.gpu_model})
+    have = ", ".join(models) or "none that is named"
+    return Reason(
+        ReasonCode.NO_SUCH_MODEL,
+        f"asks for the GPU model {wanted}; the pool has {have}",
+        {"asked": wanted, "models": have},
+        "submit it with a model that the pool has, or without naming one",
+    )
+
+
+def _no_shared_gpus(work: Work) -> Reason:
+    asked = plain(work.need.gpus, 0)
+    return Reason(
+        ReasonCode.LARGER_THAN_NODE,
+        f"asks for {measured(work.need.gpus, 0)}; no node of the pool gives out parts of a GPU",
+        {"asked": asked, "shared_nodes": 0},
+        "submit it with a whole GPU, or ask your administrator for nodes that share theirs",
+    )
+
+
+def _larger_than_node(work: Work, everything: Room) -> Reason:
+    largest, asked = everything.most_free(work.fit), plain(work.need.gpus, 0)
+    numbers: dict[str, Number] = {"asked": asked, "largest_node": largest}
+    if asked <= largest:
+        need = f"{measured(work.need.cpus, 1)} and {measured(work.need.memory, 2)}"
+        text = f"asks for {count(asked, 'GPU')}, {need} on one node; no node has as much"
+        remedy = "submit it with fewer CPUs or less memory for each worker"
+    else:
+        text = (
+            f"asks for {count(asked, 'GPU')} on one node; "
+            f"the largest node has {largest} for training"
+        )
+        remedy = _smaller_workers(work, largest, everything)
+    return Reason(ReasonCode.LARGER_THAN_NODE, text, numbers, remedy)
+
+
+def _smaller_workers(work: Work, largest: int, everything: Room) -> str:
+    for gpus in range(largest, 0, -1):
+        if fits(work.with_gpus(gpus), work.job.min_workers, everything, soon=False):
+            each = " for each worker" if work.job.workers > 1 else ""
+            return f"submit it with at most {count(gpus, 'GPU')}{each}"
+    return "ask your administrator for more GPUs in the training pool"
+
+
+def _larger_than_pool(work: Work, everything: Room) -> Reason:
+    asked, level = work.job.min_workers, work.job.required_level
+    fit = _most_workers(work, everything)
+    each = measured(work.need.gpus, 0)
+    where = "the whole pool" if level is None else f"one {level}"
+    return Reason(
+        ReasonCode.LARGER_THAN_POOL,
+        f"asks for {asked} workers of {each} at once; {where} has room for {fit}",
+        {"asked_workers": asked, "workers_that_fit": fit, "level": level},
+        f"submit it with at most {count(fit, 'worker')}"
+        + ("" if level is None else f", or without the required {level}"),
+    )
+
+
+def _most_workers(work: Work, everything: Room) -> int:
+    """Return the size of the largest gang that fits, by halving; a smaller gang fits too."""
+    least, most = 0, work.job.min_workers - 1
+    while least < most:
+        middle = (least + most + 1) // 2
+        if fits(work, middle, everything, soon=False):
+            least = middle
+        else:
+            most = middle - 1
+    return least
+
+
+def _not_ready(board: Board, work: Work) -> Reason:
+    away = sum(not node.ready for node in board.nodes)
+    asked = plain(work.core.gpus, 0)
+    return Reason(
+        ReasonCode.NO_NODE_READY,
+        f"waits for {count(asked, 'GPU')}: {count(away, 'node')} of the pool "
+        f"{is_are(away)} not ready, and the others are too small",
+        {"asked": asked, "nodes_not_ready": away},
+        "it can start when the nodes are ready again; ask your administrator",
+    )

@@ -1,0 +1,79 @@
+"""What those are told who wait for a reservation alone, and who has it (R14, R22)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from benchpool_scheduler.core.backfill.backfill import Backfill
+from benchpool_scheduler.core.backfill.reservation import Reservation
+from benchpool_scheduler.core.explain.sentences import is_are, measured, plain, within
+from benchpool_scheduler.core.jobs.amounts import WHOLE_GPU
+from benchpool_scheduler.core.jobs.job_info import Work
+from benchpool_scheduler.core.model import JobId, Reason, ReasonCode
+
+SHORTEST_S = 1.0
+"""A time limit shorter than this is no advice, in seconds."""
+
+
+def held_back(backfill: Backfill, known: Mapping[JobId, Reason]) -> dict[JobId, Reason]:
+    """Return the reasons of those who wait for the reservation alone, and of its job.
+
+    Args:
+        known: The reasons of all others.
+    """
+    reservation, found = backfill.reservation, dict[JobId, Reason]()
+    if reservation is None:
+        return found
+    for line in backfill.only_held_back():
+        reason = _held_back(backfill, line.at(0), reservation)
+        found.update(dict.fromkeys(line.ids, reason))
+    owner = reservation.work.job.id
+    if owner in known:
+        found[owner] = _reserved(known[owner], reservation.at_s - backfill.now_s)
+    return found
+
+
+def _held_back(backfill: Backfill, work: Work, reservation: Reservation) -> Reason:
+    owner, seconds = reservation.work, reservation.at_s - backfill.now_s
+    free = backfill.board.room.free(work.fit)
+    reserved = plain(owner.core.gpus, 0)
+    longest = _below(seconds)
+    return Reason(
+        ReasonCode.RESERVED_FOR_OTHERS,
+        f"waits for {measured(work.core.gpus, 0)}: {free} of "
+        f"{backfill.board.total.gpus // WHOLE_GPU} {is_are(free)} free, and kept for job "
+        f"{owner.job.id[:8]} of project {owner.branch.name}, which goes first and can start "
+        f"within {within(seconds)}",
+        {
+            "asked": plain(work.core.gpus, 0),
+            "free": free,
+            "total": backfill.board.total.gpus // WHOLE_GPU,
+            "project": work.branch.name,
+            "reserved": reserved,
+            "reserved_for": owner.job.id,
+            "time_limit_s": longest,
+        },
+        f"it would start now with a time limit of {longest:g} s or less"
+        if longest >= SHORTEST_S
+        else "it starts by itself when the other has started, or enough GPUs become free",
+    )
+
+
+def _reserved(reason: Reason, seconds: float) -> Reason:
+    return replace(
+        reason,
+        remedy=f"{reason.remedy}; GPUs are kept for it as they become free, so that it can "
+        f"start within {within(seconds)}",
+    )
+
+
+def _below(seconds: float) -> float:
+    """Return a round time that is not longer: advice that stands for a while.
+
+    >>> _below(7.9), _below(61.0), _below(2430.0), _below(100_000.0)
+    (7.0, 60.0, 2400.0, 97200.0)
+    """
+    steps = ((1, 60.0), (60, 7200.0), (3600, float("inf")))
+    step = next(size for size, most in steps if seconds < most)
+    return float(seconds // step * step)

@@ -1,0 +1,231 @@
+"""What each project deserves now: quota first, then its part of the surplus (R4-R7).
+
+The division of one parent's total among its children is ``divide``; ``fair_shares`` applies it
+level by level, each child's share being the total of its own children. Whole units only; what
+rounding cuts off goes to the largest remainders. A GPU of which a project wants only a part counts
+as one that it wants.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import lcm
+
+from benchpool_scheduler.core.jobs.amounts import WHOLE_GPU, Amounts
+from benchpool_scheduler.core.jobs.tree import Branch, Tree
+
+GRAIN = (WHOLE_GPU, 1, 1)
+"""How many of our units are divided in one piece, for each resource."""
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What one project may say of one resource; its position is its age, oldest first.
+
+    Attributes:
+        quota: Guaranteed units, None for unlimited. ``limit``: the most it may hold.
+        weight: Its part of the surplus; 0 for none. ``demand``: units held plus asked for.
+        young: The part of the demand that is not long-running; None for all of it.
+    """
+
+    quota: int | None
+    limit: int | None
+    weight: float
+    priority: int
+    demand: int
+    young: int | None = None
+
+    @property
+    def most(self) -> int:
+        """Return the most it can use: its demand within its limit."""
+        return self.demand if self.limit is None else min(self.demand, self.limit)
+
+    @property
+    def most_young(self) -> int:
+        """Return the most it can use without its long-running work."""
+        return self.most if self.young is None else min(self.young, self.most)
+
+
+def divide(total: int, claims: Sequence[Claim]) -> tuple[list[int], int]:
+    """Divide ``total`` units; return the shares in order and the rest that is nobody's share.
+
+    Guarantees may exceed the total: each is served in full, and nothing is left over (R4). The
+    surplus goes by priority bucket, inside a bucket by weight (R5): first for what is young in the
+    demands, then for what is long-running.
+
+        >>> a = Claim(quota=2, limit=None, weight=1, priority=0, demand=6)
+        >>> b = Claim(quota=2, limit=None, weight=3, priority=0, demand=6)
+        >>> divide(8, [a, b])
+        ([3, 5], 0)
+        >>> divide(15, [a, b])
+        ([6, 6], 3)
+        >>> divide(8, [Claim(quota=2, limit=None, weight=1, priority=0, demand=6, young=1), b])
+        ([2, 6], 0)
+    """
+    most = [claim.most for claim in claims]
+    if sum(most) <= total and all(claim.weight > 0 for claim in claims):
+        return most, total - sum(most)
+    shares = [
+        min(total if claim.quota is None else claim.quota, wanted)
+        for claim, wanted in zip(claims, most, strict=True)
+    ]
+    rest = max(0, total - sum(shares))
+    for priority in sorted({c.priority for c in claims}, reverse=True) if rest else ():
+        bucket = [i for i, c in enumerate(claims) if c.priority == priority and c.weight > 0]
+        if any(claims[i].young is not None for i in bucket):
+            first = [max(share, claims[i].most_young) for i, share in enumerate(shares)]
+            rest = _serve(rest, bucket, claims, first, shares)
+        rest = _serve(rest, bucket, claims, most, shares)
+    return shares, rest
+
+
+def _serve(
+    rest: int, bucket: list[int], claims: Sequence[Claim], most: list[int], shares: list[int]
+) -> int:
+    """Give the bucket its surplus by weight; return what it leaves.
+
+    Whoever wants no more than its slice is served and drops out, which makes the others' slices
+    larger; when nobody drops out, the slices are final up to rounding.
+    """
+    wanting = [i for i in bucket if most[i] > shares[i]]
+    weights = dict(zip(wanting, _whole([claims[i].weight for i in wanting]), strict=True))
+    while rest and wanting:
+        whole = sum(weights[i] for i in wanting)
+        content = [i for i in wanting if (most[i] - shares[i]) * whole <= rest * weights[i]]
+        if not content:
+            return _round(rest, wanting, weights, whole, shares)
+        for i in content:
+            rest -= most[i] - shares[i]
+            shares[i] = most[i]
+        wanting = [i for i in wanting if most[i] > shares[i]]
+    return rest
+
+
+def _whole(weights: Sequence[float]) -> list[int]:
+    """Return whole numbers in exactly the proportion of the weights."""
+    if all(isinstance(weight, int) or weight.is_integer() for weight in weights):
+        return [int(weight) for weight in weights]
+    exact = [Fraction(weight) for weight in weights]
+    scale = lcm(*(weight.denominator for weight in exact))
+    return [int(weight * scale) for weight in exact]
+
+
+def _round(
+    rest: int, wanting: list[int], weights: dict[int, int], whole: int, shares: list[int]
+) -> int:
+    """Give whole slices, then one unit each to the largest cut-off part, then to the older."""
+    left = rest
+    cut_off: list[tuple[int, int]] = []
+    for i in wanting:
+        part, remainder = divmod(rest * weights[i], whole)
+        shares[i] += part
+        left -= part
+        cut_off.append((-remainder, i))
+    for _, i in sorted(cut_off)[:left]:
+        shares[i] += 1
+    return 0
+
+
+def fair_shares(
+    tree: Tree,
+    total: Amounts,
+    demands: Sequence[Amounts],
+    usage_weight: float = 0.0,
+    young: Sequence[Amounts] | None = None,
+) -> list[Amounts]:
+    """Return the fair share of every project, by age.
+
+    Args:
+        total: What the pool has: ready nodes, less what is kept for benches.
+        demands: Held plus asked for, of each leaf; of a parent it is worked out here.
+        usage_weight: Strength of the memory of past use (R7); 0 is off.
+        young: The demands without that of long-running jobs; None where nothing runs long.
+    """
+    columns = [
+        _column(tree, total, demands, young, resource, usage_weight)
+        if any(demand[resource] for demand in demands)
+        else [0] * len(tree.branches)
+        for resource in range(3)
+    ]
+    return [Amounts(*shares) for shares in zip(*columns, strict=True)] if columns[0] else []
+
+
+def _column(
+    tree: Tree,
+    total: Amounts,
+    demands: Sequence[Amounts],
+    young: Sequence[Amounts] | None,
+    resource: int,
+    usage_weight: float,
+) -> list[int]:
+    """Return the shares of one resource, by age."""
+    grain = GRAIN[resource]
+    wanted = _wanted(tree, demands, resource)
+    early = None if young is None else _wanted(tree, young, resource)
+    shares = [0] * len(tree.branches)
+    levels = [(tree.tops, total[resource] // grain)]
+    for children, amount in levels:
+        branches = [tree.branches[i] for i in children]
+        asking = [wanted[branch.index] > 0 for branch in branches]
+        weights = bent_weights(branches, asking, resource, usage_weight)
+        claims = [
+            Claim(
+                _whole_units(branch.quota[resource], grain),
+                _whole_units(branch.limit[resource], grain),
+                weight,
+                branch.priority,
+                wanted[branch.index],
+                None if early is None else early[branch.index],
+            )
+            for branch, weight in zip(branches, weights, strict=True)
+        ]
+        for child, share in zip(children, divide(amount, claims)[0], strict=True):
+            shares[child] = share * grain
+            if tree.branches[child].children:
+                levels.append((tree.branches[child].children, share))
+    return shares
+
+
+def _wanted(tree: Tree, demands: Sequence[Amounts], resource: int) -> list[int]:
+    """Return what every project asks for in whole units; a parent asks for its children."""
+    wanted = [-(-demand[resource] // GRAIN[resource]) for demand in demands]
+    for top in tree.tops:
+        _climb(tree, wanted, resource, top)
+    return wanted
+
+
+def _whole_units(bound: int | None, grain: int) -> int | None:
+    return None if bound is None else bound // grain
+
+
+def _climb(tree: Tree, wanted: list[int], resource: int, index: int) -> int:
+    """Add up the demand of a project's children; return its own, within its limit."""
+    branch = tree.branches[index]
+    for child in branch.children:
+        wanted[index] += _climb(tree, wanted, resource, child)
+    limit = _whole_units(branch.limit[resource], GRAIN[resource])
+    return wanted[index] if limit is None else min(wanted[index], limit)
+
+
+def bent_weights(
+    branches: Sequence[Branch], asking: Sequence[bool], resource: int, strength: float
+) -> list[float]:
+    """Return the weights of siblings for a resource, bent by past use (R7).
+
+    With w a sibling's part of all weights and u its part of all past use, both among those that
+    ask for something (R6), the bent weight is ``max(0, w + strength * (w - u))``: who used more
+    than its part gets less now.
+    """
+    weights = [branch.weights[resource] for branch in branches]
+    among = [i for i, asks in enumerate(asking) if asks]
+    whole = sum(weights[i] for i in among)
+    used = sum(branches[i].used_gpu_s for i in among)
+    if not strength or not used or not whole:
+        return weights
+    parts = [weight / whole for weight in weights]
+    return [
+        max(0.0, part + strength * (part - branch.used_gpu_s / used))
+        for part, branch in zip(parts, branches, strict=True)
+    ]

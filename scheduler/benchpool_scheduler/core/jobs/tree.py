@@ -1,0 +1,149 @@
+"""The tree of projects with its bounds as exact amounts.
+
+Only leaves hold jobs. The position in the list is the age, oldest first, and decides every tie.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from benchpool_scheduler.core.jobs.amounts import UNITS, Bounds
+from benchpool_scheduler.core.model import Bound, Project, ProjectName
+from benchpool_scheduler.errors import InvalidInput
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """A project in its place.
+
+    Attributes:
+        index: Its age among all projects; 0 is the oldest.
+        path: Its ancestors and itself, from the top.
+        quota: Guaranteed amounts, None for unlimited. ``limit``: the most it may hold.
+        weights: Part of the surplus for each resource (R5).
+        limited: Those of ``path`` that have any limit, the lowest level first.
+    """
+
+    name: ProjectName
+    index: int
+    path: tuple[int, ...]
+    children: tuple[int, ...]
+    quota: Bounds
+    limit: Bounds
+    weights: tuple[float, float, float]
+    priority: int
+    min_runtime_s: float | None
+    used_gpu_s: float
+    limited: tuple[int, ...]
+
+
+class Tree:
+    """All projects.
+
+    Attributes:
+        branches: By age. ``tops``: those without a parent.
+        gpus_alone: Nobody has a quota of CPUs or memory, so only GPUs make a claim (R15).
+    """
+
+    def __init__(self, projects: Sequence[Project]) -> None:
+        """Build the tree.
+
+        Raises:
+            InvalidInput: A name stands twice, a parent is unknown, or parents form a ring.
+        """
+        self.numbers = {project.name: index for index, project in enumerate(projects)}
+        if len(self.numbers) < len(projects):
+            names = [project.name for project in projects]
+            twice = next(name for name in names if names.count(name) > 1)
+            raise InvalidInput(f"project {twice} is declared twice; give each its own name")
+        children: list[list[int]] = [[] for _ in projects]
+        tops: list[int] = []
+        for index, project in enumerate(projects):
+            if project.parent is None:
+                tops.append(index)
+            elif project.parent in self.numbers:
+                children[self.numbers[project.parent]].append(index)
+            else:
+                raise InvalidInput(
+                    f"project {project.name} has the parent {project.parent}, "
+                    "which is not declared; declare it or name another"
+                )
+        self.tops = tuple(tops)
+        self.branches = tuple(
+            _branch(projects, index, self._path(projects, index), tuple(children[index]))
+            for index, project in enumerate(projects)
+        )
+        self.gpus_alone = all(b.quota[1] is None and b.quota[2] is None for b in self.branches)
+
+    def _path(self, projects: Sequence[Project], index: int) -> tuple[int, ...]:
+        path = [index]
+        while (parent := projects[path[-1]].parent) is not None and parent in self.numbers:
+            path.append(self.numbers[parent])
+            if len(path) > len(projects):
+                raise InvalidInput(
+                    f"project {projects[index].name} is its own ancestor; "
+                    "give one project of the ring no parent"
+                )
+        return tuple(reversed(path))
+
+    def of(self, name: ProjectName) -> Branch:
+        """Return the branch of a project.
+
+        Raises:
+            InvalidInput: There is no such project.
+        """
+        try:
+            return self.branches[self.numbers[name]]
+        except KeyError:
+            raise InvalidInput(
+                f"there is no project {name}; the projects are {', '.join(self.numbers)}"
+            ) from None
+
+    def min_runtime_s(self, branch: Branch, default: float) -> float:
+        """Return the protection after a start: its own, else the nearest ancestor's (R19)."""
+        for index in reversed(branch.path):
+            value = self.branches[index].min_runtime_s
+            if value is not None:
+                return value
+        return default
+
+
+def _branch(
+    projects: Sequence[Project], index: int, path: tuple[int, ...], children: tuple[int, ...]
+) -> Branch:
+    project = projects[index]
+    gpus = Bound(project.quota, project.limit, project.weight)
+    every = (gpus, project.cpus, project.memory_gib)
+    return Branch(
+        name=project.name,
+        index=index,
+        path=path,
+        children=children,
+        quota=_bounds(*(bound.quota for bound in every)),
+        limit=_bounds(*(bound.limit for bound in every)),
+        weights=(_weight(every[0]), _weight(every[1]), _weight(every[2])),
+        priority=project.priority,
+        min_runtime_s=project.min_runtime_s,
+        used_gpu_s=project.used_gpu_s,
+        limited=tuple(i for i in reversed(path) if _has_limit(projects[i])),
+    )
+
+
+def _has_limit(project: Project) -> bool:
+    bounds = (project.limit, project.cpus.limit, project.memory_gib.limit)
+    return any(bound is not None for bound in bounds)
+
+
+def _bounds(gpus: float | None, cpus: float | None, memory: float | None) -> Bounds:
+    return (
+        None if gpus is None else round(gpus * UNITS[0]),
+        None if cpus is None else round(cpus * UNITS[1]),
+        None if memory is None else round(memory * UNITS[2]),
+    )
+
+
+def _weight(bound: Bound) -> float:
+    if bound.weight is not None:
+        return bound.weight
+    return 1.0 if bound.quota is None else float(bound.quota)

@@ -1,0 +1,4 @@
+"""The same pool with another job, other quotas or more GPUs, decided by the same core.
+
+Door: ``preview.preview`` for one job, ``whatif.compare`` for two pools.
+"""

@@ -1,0 +1,106 @@
+"""What would happen if a job were submitted now: a pass over the pool with that job in it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from benchpool_scheduler.core.capacity.feasibility import possible
+from benchpool_scheduler.core.capacity.free_capacity import Room
+from benchpool_scheduler.core.cluster.cluster_state import Board
+from benchpool_scheduler.core.jobs.amounts import WHOLE_GPU
+from benchpool_scheduler.core.jobs.job_info import work_of
+from benchpool_scheduler.core.jobs.tree import Tree
+from benchpool_scheduler.core.model import Activity, Job, Node, Plan, Reason, Snapshot, Start
+from benchpool_scheduler.core.plan import decide_on
+
+Starts = Literal["now", "after-reclaim", "waits", "never"]
+
+
+@dataclass(frozen=True, slots=True)
+class PreviewOutcome:
+    """What would come of the job.
+
+    Attributes:
+        starts: ``now``; ``after-reclaim`` when others give back first, within the grace period;
+            ``waits``; ``never`` when it could not run even in an empty pool.
+        within_quota: GPUs of the whole job that its project's guaranteed quota still covers.
+        over_quota: The rest, which others may take back.
+        reason: Why it would wait, or never run.
+    """
+
+    starts: Starts
+    within_quota: int
+    over_quota: int
+    reason: Reason | None
+
+
+def preview(snapshot: Snapshot, job: Job) -> PreviewOutcome:
+    """Say what would come of a job that is not in the snapshot yet.
+
+    Raises:
+        InvalidInput: The job names no project that may hold jobs, or has impossible numbers.
+
+    >>> from benchpool_scheduler.core.model import GpuId, JobId, Node, NodeName, Project
+    >>> from benchpool_scheduler.core.model import ProjectName
+    >>> pool = Snapshot(
+    ...     nodes=(Node(NodeName("box"), (GpuId("a"), GpuId("b"))),),
+    ...     projects=(Project(ProjectName("susan"), quota=1),),
+    ...     jobs=(),
+    ... )
+    >>> preview(pool, Job(JobId("new"), ProjectName("susan"), gpus=2))
+    PreviewOutcome(starts='now', within_quota=1, over_quota=1, reason=None)
+    >>> preview(pool, Job(JobId("new"), ProjectName("susan"), gpus=3)).starts
+    'never'
+    """
+    return preview_on(Board.of(snapshot), job, snapshot.now_s)
+
+
+def preview_on(board: Board, job: Job, now_s: float) -> PreviewOutcome:
+    """Say what would come of a job that is not on a kept board; the board stays as it was.
+
+    Raises:
+        InvalidInput: As ``preview``.
+    """
+    queued = replace(job, activity=Activity.QUEUED, held=(), earmarked=False, promised=())
+    board.put(queued)
+    try:
+        plan = decide_on(board, now_s)
+    finally:
+        board.drop(queued.id)
+    within = _covered(board, queued)
+    return PreviewOutcome(
+        starts=_starts(board, queued, plan),
+        within_quota=within,
+        over_quota=job.gpus * job.workers - within,
+        reason=plan.reasons.get(job.id),
+    )
+
+
+def _starts(board: Board, job: Job, plan: Plan) -> Starts:
+    for command in plan.commands:
+        if isinstance(command, Start) and command.job == job.id:
+            return "after-reclaim" if command.after else "now"
+    ever = _could_run_on(board.nodes, board.topology, board.tree, job)
+    return "waits" if ever else "never"
+
+
+def could_ever_run(snapshot: Snapshot, job: Job) -> bool:
+    """Tell whether the job could run if the pool were empty and all of its nodes ready."""
+    return _could_run_on(snapshot.nodes, snapshot.topology, Tree(snapshot.projects), job)
+
+
+def _could_run_on(nodes: Sequence[Node], topology: Sequence[str], tree: Tree, job: Job) -> bool:
+    empty = Room([replace(node, ready=True) for node in nodes], topology)
+    return possible(work_of(job, 0, tree), empty, tree)
+
+
+def _covered(board: Board, job: Job) -> int:
+    """Return how many of the job's GPUs the quota covers beside what its project holds."""
+    asked = job.gpus * job.workers
+    branch = board.tree.of(job.project)
+    quota = branch.quota[0]
+    if quota is None:
+        return asked
+    return min(asked, max(0, quota - board.ledger.held[branch.index].gpus) // WHOLE_GPU)

@@ -1,0 +1,299 @@
+"""What if: the same pool with other quotas, another policy or more GPUs, decided by the same core.
+
+Two snapshots of one instant with the same jobs are settled by the core's own passes, and the
+outcomes compared: who would run, who would wait and why, and who would pay (R15-R18) now. Nothing
+is estimated here and nothing is decided twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from benchpool_scheduler.core.effects import after
+from benchpool_scheduler.core.jobs.amounts import WHOLE_GPU
+from benchpool_scheduler.core.model import (
+    Activity,
+    Job,
+    JobId,
+    Plan,
+    Preempt,
+    ProjectName,
+    Reason,
+    ReasonCode,
+    Snapshot,
+    Start,
+)
+from benchpool_scheduler.core.plan import decide
+from benchpool_scheduler.errors import InvalidInput
+
+PASSES = 2
+"""Passes after which a pool without new events is at rest (R20)."""
+
+
+class Fate(StrEnum):
+    """What would become of a job now."""
+
+    RUNS = "runs"
+    LEAVES = "leaves"  # it was told to stop before, and holds its GPUs until it has gone
+    PROMISED = "promised"  # it has its GPUs as soon as those who leave them have gone (R20)
+    WAITS = "waits"
+
+
+@dataclass(frozen=True, slots=True)
+class JobNow:
+    """One job after the passes.
+
+    Attributes:
+        gpus: GPUs that it holds, counting a part of one as one. ``workers``: how many of it run.
+        preempted: It was paused or lost workers on the way, also when it runs again.
+        moved: It went on at other places (R18).
+        lost_gpu_s: Progress and restart that this cost it, in GPU seconds.
+        over_quota: It holds GPUs above its project's quota, which others may take back.
+        reason: Why it waits; None while it does not.
+    """
+
+    fate: Fate
+    gpus: int
+    workers: int
+    preempted: bool = False
+    moved: bool = False
+    lost_gpu_s: float = 0.0
+    over_quota: bool = False
+    reason: Reason | None = None
+
+    @property
+    def outcome(self) -> tuple[object, ...]:
+        """Return what makes a difference to its owner; the words of a reason do not."""
+        return self.fate, self.gpus, self.workers, self.preempted, self.moved
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectNow:
+    """One project after the passes, in GPUs; ``quota`` and ``limit`` None are no bound.
+
+    Attributes:
+        waiting: Jobs that wait, and ``waiting_gpus`` what they ask for.
+        preempted: Jobs that pay, and ``lost_gpu_s`` what it costs them.
+    """
+
+    quota: int | None
+    limit: int | None
+    fair_share: int
+    allocated: int
+    running: int
+    waiting: int
+    waiting_gpus: int
+    preempted: int
+    lost_gpu_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class JobChange:
+    """One job in both pools."""
+
+    job: Job
+    before: JobNow
+    after: JobNow
+
+    @property
+    def differs(self) -> bool:
+        """Tell whether it fares otherwise."""
+        return self.before.outcome != self.after.outcome
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectChange:
+    """One project in both pools; None where it is not there."""
+
+    name: ProjectName
+    before: ProjectNow | None
+    after: ProjectNow | None
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What would be otherwise now.
+
+    Attributes:
+        gpus: GPUs that train may use, before and after.
+        allocated: GPUs that running jobs would hold, before and after; those that others are still
+            leaving are not in it.
+        projects: All projects in the order of the second snapshot, then those that went away.
+        jobs: All jobs, in the order of their age.
+    """
+
+    gpus: tuple[int, int]
+    allocated: tuple[int, int]
+    projects: tuple[ProjectChange, ...]
+    jobs: tuple[JobChange, ...]
+
+    @property
+    def changed(self) -> tuple[JobChange, ...]:
+        """Return the jobs that fare otherwise."""
+        return tuple(job for job in self.jobs if job.differs)
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """A pool that has come to rest.
+
+    Attributes:
+        plan: The last pass, with shares and reasons.
+        lost: What the jobs that were paused, or lost workers, lost by it, in GPU seconds.
+    """
+
+    snapshot: Snapshot
+    plan: Plan
+    lost: Mapping[JobId, float]
+    moved: frozenset[JobId]
+
+
+def settle(snapshot: Snapshot, passes: int = PASSES) -> Settled:
+    """Run passes whose commands take effect at once, until one of them has nothing to do.
+
+    Claims that only wait a moment (``claim_delay_s``, R19) are let through: that moment passes,
+    and nothing else happens in it.
+
+    Raises:
+        InvalidInput: The snapshot contradicts itself.
+    """
+    lost: dict[JobId, float] = {}
+    moved: set[JobId] = set()
+    rested = _settled(snapshot, passes, lost, moved)
+    if any(it.code is ReasonCode.CLAIM_DELAYED for it in rested.plan.reasons.values()):
+        later = rested.snapshot.now_s + rested.snapshot.policy.claim_delay_s
+        rested = _settled(replace(rested.snapshot, now_s=later), passes, lost, moved)
+    return rested
+
+
+def _settled(
+    snapshot: Snapshot, passes: int, lost: dict[JobId, float], moved: set[JobId]
+) -> Settled:
+    for _ in range(passes):
+        plan = decide(snapshot)
+        moving = {c.job for c in plan.commands if isinstance(c, Start) and c.job in c.after}
+        moved |= moving
+        for command in plan.commands:
+            if isinstance(command, Preempt) and command.job not in moving:
+                lost[command.job] = lost.get(command.job, 0.0) + command.lost_gpu_s
+        snapshot = after(snapshot, plan)
+        if not plan.commands:
+            break
+    return Settled(snapshot, plan, lost, frozenset(moved))
+
+
+def compare(before: Snapshot, after: Snapshot) -> Comparison:
+    """Compare what would come of two pools now.
+
+    Args:
+        before, after: The same jobs at the same instant, with other nodes, projects or policy.
+
+    Raises:
+        InvalidInput: The jobs are not the same, or a snapshot contradicts itself.
+
+    >>> from benchpool_scheduler.core.whatif.expansion import with_nodes
+    >>> from benchpool_scheduler.core.model import GpuId, Node, NodeName, Project
+    >>> pool = Snapshot(
+    ...     nodes=(Node(NodeName("box"), (GpuId("a"),)),),
+    ...     projects=(Project(ProjectName("susan"), quota=1),),
+    ...     jobs=tuple(Job(JobId(name), ProjectName("susan")) for name in ("one", "two")),
+    ... )
+    >>> found = compare(pool, with_nodes(pool, 1))
+    >>> [(it.job.id, it.before.fate.value, it.after.fate.value) for it in found.changed]
+    [('two', 'waits', 'runs')]
+    """
+    if [job.id for job in before.jobs] != [job.id for job in after.jobs]:
+        raise InvalidInput("What-if compares two pools with the same jobs; give both the same.")
+    was, would = settle(before), settle(after)
+    jobs = tuple(
+        JobChange(job, _job_now(was, job, one), _job_now(would, job, other))
+        for job, one, other in zip(before.jobs, was.snapshot.jobs, would.snapshot.jobs, strict=True)
+    )
+    return Comparison(
+        gpus=(_capacity(before), _capacity(after)),
+        allocated=(_allocated(was.snapshot.jobs), _allocated(would.snapshot.jobs)),
+        projects=tuple(_projects(was, would)),
+        jobs=jobs,
+    )
+
+
+def _capacity(snapshot: Snapshot) -> int:
+    return sum(max(0, len(node.gpus) - node.kept) for node in snapshot.nodes if node.ready)
+
+
+def _allocated(jobs: Iterable[Job]) -> int:
+    """Return the GPUs of those that run; parts of GPUs together, rounded up."""
+    held = (worker for job in jobs if _fate(job) is Fate.RUNS for worker in job.held)
+    return _whole(WHOLE_GPU * len(it.gpus) if it.part is None else it.part for it in held)
+
+
+def _asked(jobs: Iterable[Job]) -> int:
+    return _whole(job.workers * (job.fraction or WHOLE_GPU * job.gpus) for job in jobs)
+
+
+def _whole(thousandths: Iterable[int]) -> int:
+    return -(-sum(thousandths) // WHOLE_GPU)
+
+
+def _gpus(job: Job) -> int:
+    return sum(len(worker.gpus) for worker in job.held)
+
+
+def _job_now(settled: Settled, job: Job, then: Job) -> JobNow:
+    return JobNow(
+        fate=_fate(then),
+        gpus=_gpus(then),
+        workers=len(then.held),
+        preempted=job.id in settled.lost,
+        moved=job.id in settled.moved,
+        lost_gpu_s=settled.lost.get(job.id, 0.0),
+        over_quota=job.id in settled.plan.over_quota,
+        reason=settled.plan.reasons.get(job.id),
+    )
+
+
+def _fate(job: Job) -> Fate:
+    if job.activity is Activity.RUNNING:
+        return Fate.RUNS
+    if job.activity is Activity.TERMINATING:
+        return Fate.LEAVES
+    return Fate.PROMISED if job.earmarked else Fate.WAITS
+
+
+def _projects(was: Settled, would: Settled) -> Iterator[ProjectChange]:
+    before, after = _by_project(was), _by_project(would)
+    for name in dict.fromkeys([*after, *before]):
+        yield ProjectChange(name, before.get(name), after.get(name))
+
+
+def _by_project(settled: Settled) -> Mapping[ProjectName, ProjectNow]:
+    mine: dict[ProjectName, list[Job]] = {}
+    above = {p.name: p.parent for p in settled.snapshot.projects}
+    for job in settled.snapshot.jobs:
+        name: ProjectName | None = job.project
+        while name is not None:
+            mine.setdefault(name, []).append(job)
+            name = above[name]
+    return {
+        project.name: _project(project.limit, settled, project.name, mine.get(project.name, []))
+        for project in settled.snapshot.projects
+    }
+
+
+def _project(limit: int | None, settled: Settled, name: ProjectName, jobs: list[Job]) -> ProjectNow:
+    share = settled.plan.shares[name]
+    waiting = [job for job in jobs if _fate(job) is Fate.WAITS]
+    paying = [settled.lost[job.id] for job in jobs if job.id in settled.lost]
+    return ProjectNow(
+        quota=share.quota,
+        limit=limit,
+        fair_share=share.fair_share,
+        allocated=_allocated(jobs),
+        running=sum(_fate(job) is Fate.RUNS for job in jobs),
+        waiting=len(waiting),
+        waiting_gpus=_asked(waiting),
+        preempted=len(paying),
+        lost_gpu_s=sum(paying),
+    )
