@@ -15,7 +15,7 @@ from jupyterhub.spawner import LocalProcessSpawner, SimpleLocalProcessSpawner
 from traitlets import default
 from traitlets.config import LoggingConfigurable
 
-from benchpool_spawner import processes
+from benchpool_scheduler.worker.process_identity import identity
 from benchpool_spawner.mixin import QuotaMixin
 from benchpool_spawner.refusal import StartRefused
 
@@ -37,13 +37,13 @@ class SameProcess(LoggingConfigurable):
     async def start(self) -> Any:
         """Start the server and note which process it is."""
         where = await super().start()  # type: ignore[misc]
-        self._process = processes.identity(self.pid)
+        self._process = identity(self.pid)
         return where
 
     async def poll(self) -> int | None:
         """Return None while the server runs, else its exit code (0 where it is not known)."""
         adopted = self.proc is None and self.pid and self._process is not None
-        if adopted and processes.identity(self.pid) != self._process:
+        if adopted and identity(self.pid) != self._process:
             self.clear_state()
             return 0
         status: int | None = await super().poll()  # type: ignore[misc]

@@ -11,7 +11,7 @@ import pytest
 from jupyterhub.spawner import SimpleLocalProcessSpawner
 from traitlets.config import Config
 
-from benchpool_spawner import processes
+from benchpool_scheduler.worker import process_identity
 from benchpool_spawner.local import INHERITED, LocalGPUSpawner
 
 GPUS = {"spawn": "s1", "lease": "l1", "gpus": ["GPU-0"]}
@@ -33,7 +33,11 @@ def spawner(state: dict[str, Any]) -> LocalGPUSpawner:
 
 
 async def test_a_server_that_runs_on_is_found_again(process: subprocess.Popen[bytes]) -> None:
-    state = {"pid": process.pid, "process": processes.identity(process.pid), "benchpool": GPUS}
+    state = {
+        "pid": process.pid,
+        "process": process_identity.identity(process.pid),
+        "benchpool": GPUS,
+    }
     found = spawner(state)
     assert await found.poll() is None
     assert found.get_state() == state
@@ -42,7 +46,7 @@ async def test_a_server_that_runs_on_is_found_again(process: subprocess.Popen[by
 async def test_another_process_with_its_number_is_not_taken_for_it(
     process: subprocess.Popen[bytes],
 ) -> None:
-    known = f"{processes.boot_id()}:{process.pid}:1"
+    known = f"{process_identity.boot_id()}:{process.pid}:1"
     found = spawner({"pid": process.pid, "process": known, "benchpool": GPUS})
     assert await found.poll() == 0
     assert found.pid == 0
@@ -53,7 +57,7 @@ async def test_another_process_with_its_number_is_not_taken_for_it(
 async def test_one_that_ended_and_was_not_buried_has_ended(
     process: subprocess.Popen[bytes],
 ) -> None:
-    known = processes.identity(process.pid)
+    known = process_identity.identity(process.pid)
     process.kill()
     os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)  # it is a zombie now
     found = spawner({"pid": process.pid, "process": known})

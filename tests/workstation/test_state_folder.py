@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from benchpool_scheduler.errors import InvalidInput, Unavailable
-from benchpool_scheduler.workstation import facts, files, login_keys, processes, state
+from benchpool_scheduler.worker.process_identity import identity
+from benchpool_scheduler.workstation import facts, files, login_keys, state
 from benchpool_spawner.login_link import redeem
 
 
@@ -68,7 +69,7 @@ def test_a_folder_that_cannot_be_made_is_refused_with_its_name(tmp_path: Path) -
 def test_a_second_start_is_refused_with_the_address_of_the_first(
     folder: state.StateFolder,
 ) -> None:
-    me = processes.identity(os.getpid()) or ""
+    me = identity(os.getpid()) or ""
     files.write_json(
         folder.running,
         state.Running(os.getpid(), me, "http://127.0.0.1:1/", "h", "s", "admin-token", "one-time"),

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from benchpool_scheduler.worker.process_identity import identity
 from benchpool_scheduler.workstation import facts, processes
 
 SLEEP = [sys.executable, "-I", "-S", "-c", "import os,time; print(os.getpid(), flush=True); time.sleep(99)"]  # noqa: E501  # fmt: skip
@@ -39,7 +40,7 @@ def test_it_ends_when_its_parent_is_killed() -> None:
     parent.kill()
     parent.wait()
     wait_for_end(child)
-    assert processes.identity(child) is None
+    assert identity(child) is None
 
 
 def test_one_that_is_kept_comes_back_after_kill_9_and_ends_when_asked() -> None:
@@ -67,7 +68,7 @@ def test_one_that_cannot_start_is_given_up(monkeypatch: pytest.MonkeyPatch) -> N
 def test_a_process_is_ended_by_identity_and_no_other_one() -> None:
     process = subprocess.Popen(SLEEP, stdout=subprocess.PIPE, text=True)
     first_line(process)
-    known = processes.identity(process.pid)
+    known = identity(process.pid)
     assert known is not None
     assert processes.end(process.pid, known + "0", patience_s=1, kill=True)
     assert process.poll() is None  # that was another process with this number

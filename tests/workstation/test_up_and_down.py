@@ -13,7 +13,7 @@ from typing import Any
 import httpx
 import pytest
 
-from benchpool_scheduler.workstation import processes
+from benchpool_scheduler.worker.process_identity import identity
 from benchpool_scheduler.workstation.options import account
 from benchpool_support.workstation import (
     COMMAND,
@@ -83,7 +83,7 @@ def test_what_runs_survives_ctrl_c_and_the_next_start_finds_it(
         down = benchpool("down", "--state", str(state), "--jobs", "pause", "--servers", "stop")
         assert (down.returncode, down.stderr) == (0, "")
         assert again.process.wait(timeout=40) == 0
-        assert processes.identity(pid) is None  # ended, whether its new parent buried it or not
+        assert identity(pid) is None  # ended, whether its new parent buried it or not
     down = benchpool("down", "--state", str(state), "--json")
     assert (down.returncode, json.loads(down.stdout)["error"]["code"]) == (4, "not-running")
 

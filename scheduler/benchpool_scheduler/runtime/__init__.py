@@ -12,14 +12,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Literal, Protocol, runtime_checkable
 
-
-@dataclass(frozen=True, slots=True, order=True)
-class WorkerId:
-    """Which process group: the job, its attempt (from 1) and the worker's index (from 0)."""
-
-    job: str
-    attempt: int
-    worker: int
+from benchpool_scheduler.worker.worker_id import WorkerId as WorkerId  # every verb takes one
 
 
 @dataclass(frozen=True, slots=True)

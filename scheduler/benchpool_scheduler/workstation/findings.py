@@ -16,10 +16,12 @@ from typing import Literal
 from msgspec import Struct
 
 from benchpool_scheduler.errors import BenchpoolError
-from benchpool_scheduler.runtime.local import NvmlSource, containment
+from benchpool_scheduler.runtime.local import NvmlSource
 from benchpool_scheduler.store.diagnosis import sqlite_verdict
 from benchpool_scheduler.store.sqlite import NETWORK_FILE_SYSTEMS, file_system_of
-from benchpool_scheduler.workstation import files, processes, proxy
+from benchpool_scheduler.worker.process_identity import identity
+from benchpool_scheduler.worker.supervisor.containment import probe
+from benchpool_scheduler.workstation import files, proxy
 from benchpool_scheduler.workstation.options import DEFAULT_PORT, LOOPBACK
 from benchpool_scheduler.workstation.state import Running, StateFolder
 
@@ -120,7 +122,7 @@ def _sqlite() -> Finding:
 
 
 def _containment() -> Finding:
-    report = containment()
+    report = probe()
     text = f"{report['text']}."
     if report["own_cgroup"]:
         return Finding("Processes", "ok", text)
@@ -176,7 +178,7 @@ def _lab_extension() -> Finding:
 
 def _running(folder: StateFolder) -> Finding:
     running = files.read_json(folder.running, Running)
-    if running is not None and processes.identity(running.pid) == running.process:
+    if running is not None and identity(running.pid) == running.process:
         return Finding("Running", "ok", f"benchpool runs at {running.url} (process {running.pid}).")
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

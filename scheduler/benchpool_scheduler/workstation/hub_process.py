@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 from benchpool_scheduler.errors import Unavailable
+from benchpool_scheduler.worker.process_identity import identity
 from benchpool_scheduler.workstation import facts, processes
 from benchpool_scheduler.workstation.state import StateFolder
 
@@ -121,7 +122,7 @@ def _end_old_proxy(pid_file: Path) -> None:
         pid = int(pid_file.read_text())
     except (OSError, ValueError):
         return
-    known = processes.identity(pid)
+    known = identity(pid)
     if known is not None and "configurable-http-proxy" in processes.command_line(pid):
         processes.end(pid, known, patience_s=3.0, kill=True)
     pid_file.unlink(missing_ok=True)

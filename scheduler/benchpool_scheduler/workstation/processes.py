@@ -1,38 +1,15 @@
-"""Processes of other starts: who they are, whether they live, how to end them."""
+"""Processes of other starts: what they run, how to end them."""
 
 from __future__ import annotations
 
 import os
 import select
 import signal
-from functools import cache
 from pathlib import Path
 
+from benchpool_scheduler.worker.process_identity import identity
+
 _PROC = Path("/proc")
-
-
-@cache
-def boot_id() -> str:
-    """Return what tells this start of the machine from any other; empty where unknown."""
-    try:
-        return (_PROC / "sys/kernel/random/boot_id").read_text().strip()
-    except OSError:
-        return ""
-
-
-def identity(pid: int) -> str | None:
-    """Return the identity of a living process (boot, pid, start time); None when it has ended.
-
-    >>> identity(os.getpid()) == identity(os.getpid())
-    True
-    """
-    try:
-        stat = (_PROC / str(pid) / "stat").read_text()
-    except OSError:
-        return None
-    # The name in parentheses may hold anything, so fields are counted after the last one.
-    fields = stat.rpartition(")")[2].split()
-    return None if fields[0] in "ZX" else f"{boot_id()}:{pid}:{fields[19]}"
 
 
 def command_line(pid: int) -> str:

@@ -22,7 +22,8 @@ from pathlib import Path
 import msgspec
 
 from benchpool_scheduler.errors import InvalidInput, Unavailable
-from benchpool_scheduler.workstation import files, processes
+from benchpool_scheduler.worker.process_identity import identity
+from benchpool_scheduler.workstation import files
 
 END_PATIENCE_S = 25.0
 POLL_S = 0.1
@@ -168,7 +169,7 @@ def alone(folder: StateFolder) -> Iterator[int]:
         deadline = time.monotonic() + END_PATIENCE_S
         while not _locked(lock.fileno()):
             other = files.read_json(folder.running, Running)
-            alive = other is not None and processes.identity(other.pid) == other.process
+            alive = other is not None and identity(other.pid) == other.process
             if alive or time.monotonic() > deadline:
                 where = f" at {other.url} (process {other.pid})" if other else ""
                 raise Unavailable(
@@ -195,7 +196,7 @@ def find_running(folder: StateFolder) -> Running:
         Unavailable: None does.
     """
     running = files.read_json(folder.running, Running)
-    if running is None or processes.identity(running.pid) != running.process:
+    if running is None or identity(running.pid) != running.process:
         raise Unavailable(
             f"No benchpool runs from {folder.path}: start it with `benchpool up`.",
             code="not-running",

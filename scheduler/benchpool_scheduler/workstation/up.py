@@ -20,7 +20,8 @@ from benchpool_scheduler import configuration
 from benchpool_scheduler.client import AsyncClient, Credentials
 from benchpool_scheduler.errors import BenchpoolError, InvalidInput
 from benchpool_scheduler.runtime.local import gpus
-from benchpool_scheduler.workstation import facts, files, login_keys, processes, proxy, self_test
+from benchpool_scheduler.worker.process_identity import identity
+from benchpool_scheduler.workstation import facts, files, login_keys, proxy, self_test
 from benchpool_scheduler.workstation import state as states
 from benchpool_scheduler.workstation.hub_api import HubApi, wait_until
 from benchpool_scheduler.workstation.hub_process import HubProcess
@@ -218,7 +219,7 @@ class Workstation:
     def _running(self, at: Addresses) -> states.Running:
         return states.Running(
             pid=os.getpid(),
-            process=processes.identity(os.getpid()) or "",
+            process=identity(os.getpid()) or "",
             url=at.url,
             hub_api=at.hub_api,
             scheduler_api=at.scheduler_api,

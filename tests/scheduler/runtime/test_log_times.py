@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchpool_scheduler.runtime.local import logs
-from benchpool_scheduler.runtime.local.supervisor.logfile import FINE_S, LogWriter
+from benchpool_scheduler.worker import log_reader
+from benchpool_scheduler.worker.log_files import FINE_S
+from benchpool_scheduler.worker.log_writer import LogWriter
 
 
 @given(
@@ -28,7 +29,7 @@ def test_a_time_finds_all_that_was_written_from_then_on(pauses: list[float], ask
             written.append((now, number * 2))
             writer.write(b"x\n")
         writer.close()
-        found = logs.offset_at(Path(folder), 1000.0 + asked)
+        found = log_reader.offset_at(Path(folder), 1000.0 + asked)
     first = next((offset for at, offset in written if at >= 1000.0 + asked), len(pauses) * 2)
     early = [at for at, offset in written if found <= offset < first]
     assert found <= first
@@ -37,4 +38,4 @@ def test_a_time_finds_all_that_was_written_from_then_on(pauses: list[float], ask
 
 def test_a_log_without_times_is_at_its_end(tmp_path: Path) -> None:
     (tmp_path / "log").write_bytes(b"abc")
-    assert logs.offset_at(tmp_path, 0.0) == 3
+    assert log_reader.offset_at(tmp_path, 0.0) == 3

@@ -8,7 +8,7 @@ from types import ModuleType
 import pytest
 
 from benchpool_scheduler.runtime.local import gpus
-from benchpool_scheduler.runtime.local.supervisor import orders, schedule, snapshot
+from benchpool_scheduler.worker.supervisor import orders, schedule, snapshot
 
 
 @pytest.mark.parametrize("module", [gpus, orders, schedule, snapshot])

@@ -18,7 +18,8 @@ import pytest
 
 from benchpool_scheduler.runtime import EndedBy, WorkerEnded, WorkerId, WorkerStarted
 from benchpool_scheduler.runtime.local import LocalRuntime, processes, simulated
-from benchpool_scheduler.runtime.local.supervisor import containment, records
+from benchpool_scheduler.worker import process_identity
+from benchpool_scheduler.worker.supervisor import containment
 from benchpool_support.workers import (
     Listener,
     cancel,
@@ -186,9 +187,9 @@ async def test_a_pid_that_now_belongs_to_another_process_is_not_taken_for_the_wo
 
 def test_a_process_is_known_by_boot_pid_and_start_time_together() -> None:
     us = {
-        "boot_id": records.boot_id(),
+        "boot_id": process_identity.boot_id(),
         "pid": os.getpid(),
-        "start_ticks": records.start_ticks(os.getpid()),
+        "start_ticks": process_identity.start_ticks(os.getpid()),
     }
     found = processes.find(us)
     assert found is not None
@@ -206,13 +207,13 @@ def test_a_process_lives_and_can_be_killed_as_long_as_one_of_its_threads() -> No
         "ctypes.CDLL(None).pthread_exit(None)"
     )
     with subprocess.Popen([sys.executable, "-c", stays]) as process:
-        while (fields := records.stat_fields(process.pid)) and fields[0] != b"Z":
+        while (fields := process_identity.stat_fields(process.pid)) and fields[0] != b"Z":
             time.sleep(0.01)
-        ticks = records.start_ticks(process.pid)
+        ticks = process_identity.start_ticks(process.pid)
         assert ticks is not None
         containment.send([(process.pid, ticks)], signal.SIGKILL)
         assert process.wait(10) == -signal.SIGKILL
-    assert records.start_ticks(process.pid) is None
+    assert process_identity.start_ticks(process.pid) is None
 
 
 async def test_an_expected_worker_without_any_trace_is_lost(state: Path) -> None:

@@ -15,7 +15,7 @@ import pytest
 
 from benchpool_scheduler.runtime import EndedBy, SnapshotEntry
 from benchpool_scheduler.runtime.local import LocalRuntime, simulated
-from benchpool_scheduler.runtime.local.supervisor import child
+from benchpool_scheduler.worker.supervisor import child
 from benchpool_support.workers import Listener, log_says, pause, python_launch, whole_log
 
 ACCOUNT = "nobody"

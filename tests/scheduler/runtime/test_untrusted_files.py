@@ -11,15 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchpool_scheduler.runtime import EndedBy
-from benchpool_scheduler.runtime.local import LocalRuntime, logs
-from benchpool_scheduler.runtime.local.folders import Folders
-from benchpool_scheduler.runtime.local.progress import (
+from benchpool_scheduler.runtime.local import LocalRuntime
+from benchpool_scheduler.worker import log_reader, records
+from benchpool_scheduler.worker.folders import Folders
+from benchpool_scheduler.worker.progress import (
     METRICS_LIMIT,
     TEXT_LIMIT,
     Progress,
     read_progress,
 )
-from benchpool_scheduler.runtime.local.supervisor import records
 from benchpool_support.workers import Listener, cancel, log_says, pause, python_launch
 
 
@@ -112,7 +112,7 @@ def test_a_link_in_place_of_a_log_is_not_read(tmp_path: Path) -> None:
     secret = tmp_path / "secret"
     secret.write_text("secret")
     (tmp_path / "log").symlink_to(secret)
-    assert logs.read(tmp_path, 0, 100) == (0, b"")
+    assert log_reader.read(tmp_path, 0, 100) == (0, b"")
 
 
 def test_a_record_replaces_a_link_and_leaves_its_goal_alone(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from benchpool_scheduler.runtime import EndedBy, SnapshotEntry
 from benchpool_scheduler.runtime.local import LocalRuntime
-from benchpool_scheduler.runtime.local.supervisor import results, snapshot
+from benchpool_scheduler.worker.supervisor import results, snapshot
 from benchpool_support.workers import (
     Listener,
     cancel,

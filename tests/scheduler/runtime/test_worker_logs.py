@@ -12,8 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchpool_scheduler.runtime import WorkerId
-from benchpool_scheduler.runtime.local import LocalRuntime, logs, simulated
-from benchpool_scheduler.runtime.local.supervisor.logfile import SEGMENTS, Bucket, LogWriter
+from benchpool_scheduler.runtime.local import LocalRuntime, simulated
+from benchpool_scheduler.worker import log_reader
+from benchpool_scheduler.worker.log_files import SEGMENTS
+from benchpool_scheduler.worker.log_writer import LogWriter, TokenBucket
 from benchpool_support.workers import (
     Listener,
     log_says,
@@ -149,10 +151,10 @@ def test_whatever_is_written_is_read_back_at_its_offset_with_head_and_tail_kept(
             writer.write(data)
         writer.close()
         stream = b"".join(writes)
-        assert logs.size(Path(folder)) == len(stream)
+        assert log_reader.size(Path(folder)) == len(stream)
         offset, kept = 0, 0
         while True:
-            start, data = logs.read(Path(folder), offset, limit)
+            start, data = log_reader.read(Path(folder), offset, limit)
             if not data:
                 break
             assert data == stream[start : start + len(data)]
@@ -160,13 +162,13 @@ def test_whatever_is_written_is_read_back_at_its_offset_with_head_and_tail_kept(
             offset = start + len(data)
         assert offset == len(stream)
         assert kept <= bound
-        assert logs.read(Path(folder), 0, bound // 2)[1] == stream[: bound // 2]
+        assert log_reader.read(Path(folder), 0, bound // 2)[1] == stream[: bound // 2]
 
 
 @given(st.lists(st.tuples(st.integers(1, 1000), st.floats(0, 10)), max_size=50))
 def test_a_bucket_lets_through_its_burst_and_then_its_rate(steps: list[tuple[int, float]]) -> None:
     rate, burst, now, taken = 100.0, 500.0, 0.0, 0
-    bucket = Bucket(rate, burst, now)
+    bucket = TokenBucket(rate, burst, now)
     for amount, pause in steps:
         now += pause + bucket.wait(now + pause)
         bucket.take(amount, now)

@@ -12,7 +12,7 @@ import pytest
 
 from benchpool_scheduler.runtime import EndedBy, WorkerId, WorkerStarted
 from benchpool_scheduler.runtime.local import LocalRuntime
-from benchpool_scheduler.runtime.local.supervisor import records
+from benchpool_scheduler.worker import process_identity
 from benchpool_support.workers import (
     Listener,
     cancel,
@@ -26,7 +26,7 @@ DEAF = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); prin
 
 
 def alive(pid: int) -> bool:
-    return records.start_ticks(pid) is not None
+    return process_identity.start_ticks(pid) is not None
 
 
 async def pids(runtime: LocalRuntime, worker: WorkerId, count: int) -> list[int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from benchpool_scheduler.contract import GpuState, State
-from benchpool_scheduler.runtime.local.supervisor import rendezvous
+from benchpool_scheduler.worker import rendezvous
 from benchpool_support.pools import (
     JEMMA,
     JOE,

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from benchpool_scheduler.runtime import Notice, WorkerEvent, WorkerId, WorkerProgress
 from benchpool_scheduler.runtime.kubernetes.shipped import ShippedLogs
-from benchpool_scheduler.runtime.local.folders import Folders
+from benchpool_scheduler.worker.folders import Folders
 
 HEARD_S = 5.0
 """An agent that is between two questions for less than this still listens."""

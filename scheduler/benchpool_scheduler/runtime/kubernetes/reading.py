@@ -9,8 +9,8 @@ from collections.abc import Callable
 
 from benchpool_scheduler.runtime import LogChunk, WorkerId
 from benchpool_scheduler.runtime.kubernetes.desk import Desk
-from benchpool_scheduler.runtime.local import logs
-from benchpool_scheduler.runtime.local.folders import Folders
+from benchpool_scheduler.worker import log_reader
+from benchpool_scheduler.worker.folders import Folders
 
 
 class WorkerLogs:
@@ -29,17 +29,17 @@ class WorkerLogs:
         """Return at most ``limit`` bytes from ``offset``, or from where the log goes on."""
         folder = self._folders.worker(worker)
         ended = self._ended(worker)  # asked first: later bytes cannot be missed
-        start, data = await asyncio.to_thread(logs.read, folder, offset, limit)
+        start, data = await asyncio.to_thread(log_reader.read, folder, offset, limit)
         if data:
-            ended = ended and start + len(data) >= logs.size(folder)
+            ended = ended and start + len(data) >= log_reader.size(folder)
         return LogChunk(start, data, ended, skipped=start - offset)
 
     async def offset_at(self, worker: WorkerId, since: float | None) -> int:
         """Return the first offset that came at ``since`` or later; None: the present end."""
         folder = self._folders.worker(worker)
         if since is None:
-            return logs.size(folder)
-        return await asyncio.to_thread(logs.offset_at, folder, since)
+            return log_reader.size(folder)
+        return await asyncio.to_thread(log_reader.offset_at, folder, since)
 
     async def wait(self, worker: WorkerId, offset: int, timeout_s: float) -> bool:
         """Wait until there are bytes after ``offset`` or the log ended; false on time-out."""
@@ -47,7 +47,7 @@ class WorkerLogs:
         deadline = time.monotonic() + timeout_s
         while not self._ended(worker):
             grown = self._desk.grown(worker)
-            if logs.size(folder) > offset:
+            if log_reader.size(folder) > offset:
                 return True
             left = deadline - time.monotonic()
             if left <= 0:

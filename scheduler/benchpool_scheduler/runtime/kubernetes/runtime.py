@@ -43,7 +43,7 @@ from benchpool_scheduler.runtime.kubernetes.settings import ClusterSettings
 from benchpool_scheduler.runtime.kubernetes.slots import why_not
 from benchpool_scheduler.runtime.kubernetes.tokens import Tokens
 from benchpool_scheduler.runtime.kubernetes.verdicts import TEXT_LIMIT
-from benchpool_scheduler.runtime.local.folders import Folders
+from benchpool_scheduler.worker.folders import Folders
 
 log = logging.getLogger(__name__)
 

@@ -13,9 +13,9 @@ import time
 from pathlib import Path
 
 from benchpool_scheduler.runtime import WorkerId
-from benchpool_scheduler.runtime.local import logs
-from benchpool_scheduler.runtime.local.folders import Folders
-from benchpool_scheduler.runtime.local.supervisor.logfile import (
+from benchpool_scheduler.worker import log_reader
+from benchpool_scheduler.worker.folders import Folders
+from benchpool_scheduler.worker.log_files import (
     FINE_S,
     HEAD,
     MARK,
@@ -44,7 +44,7 @@ class ShippedLogs:
         Bytes that are there already are left out.
         """
         folder = self._folders.make(worker, passable=False)
-        have = logs.size(folder)
+        have = log_reader.size(folder)
         if offset < have:
             data, offset = data[have - offset :], have
         if not data:
@@ -61,7 +61,7 @@ class ShippedLogs:
 
     def _place(self, folder: Path, offset: int) -> tuple[str, int]:
         """Return the file for bytes at ``offset``, and how many may go into it."""
-        found = logs.pieces(folder)
+        found = log_reader.pieces(folder)
         if not found and offset == 0:
             return HEAD, self._head
         if found:
@@ -78,7 +78,7 @@ class ShippedLogs:
             file.write(data)
 
     def _drop(self, folder: Path) -> None:
-        segments = [name for _, name in logs.pieces(folder) if name.startswith(PREFIX)]
+        segments = [name for _, name in log_reader.pieces(folder) if name.startswith(PREFIX)]
         for name in segments[: max(0, len(segments) - SEGMENTS)]:
             (folder / name).unlink(missing_ok=True)
 

@@ -1,4 +1,4 @@
-"""Makes the agent's one file: a zip of its modules and of those of the supervisor.
+"""Makes the agent's one file: a zip of its modules and of those of ``worker``.
 
     python -m benchpool_scheduler.runtime.kubernetes.zipped /opt/benchpool/agent.pyz
 
@@ -18,13 +18,8 @@ sys.dont_write_bytecode = True
 from benchpool_scheduler.runtime.kubernetes.agent.life import main
 main()
 """
-SHELLS = ("", "runtime", "runtime/local", "runtime/kubernetes")
-PARTS = (
-    "runtime/kubernetes/agent/*.py",
-    "runtime/local/supervisor/*.py",
-    "runtime/local/logs.py",
-    "runtime/local/progress.py",
-)
+SHELLS = ("", "runtime", "runtime/kubernetes")
+PARTS = ("runtime/kubernetes/agent/*.py", "worker/**/*.py")
 EPOCH = (1980, 1, 1, 0, 0, 0)
 
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from benchpool_scheduler.runtime import Launch
-
-from .folders import Folders
-from .supervisor import records
-from .supervisor.rendezvous import rendezvous
+from benchpool_scheduler.worker import records
+from benchpool_scheduler.worker.folders import Folders
+from benchpool_scheduler.worker.rendezvous import rendezvous
 
 
 def environment(launch: Launch, folders: Folders) -> dict[str, str]:

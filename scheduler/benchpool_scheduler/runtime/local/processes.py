@@ -3,28 +3,17 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
-import json
 import os
 import signal
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from benchpool_scheduler.runtime import Launch
+from benchpool_scheduler.worker import process_identity, supervisor_process
+from benchpool_scheduler.worker.folders import Folders
 
 from .environment import environment, tag
-from .folders import Folders
-from .supervisor import records, run
-
-PACKAGE = Path(run.__file__).parent
-
-BOOT = """
-import sys
-sys.path.append(sys.argv[1])
-__import__(sys.argv[2], fromlist=["main"]).main(sys.argv[3:])
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,69 +56,22 @@ def order(launch: Launch, folders: Folders, log_bytes: int) -> dict[str, object]
     }
 
 
-def take_lock(folder: Path) -> int | None:
-    """Take the lock of a worker's folder; None while a supervisor lives there."""
-    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-    lock = os.open(folder / records.LOCK, flags, 0o600)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(lock)
-        return None
-    return lock
-
-
-def is_locked(folder: Path) -> bool:
-    """Return whether a supervisor lives there."""
-    try:
-        lock = take_lock(folder)
-    except OSError:
-        return False
-    if lock is None:
-        return True
-    os.close(lock)
-    return False
-
-
-def spawn(folder: Path, told: Mapping[str, object], lock: int) -> tuple[Handle, int]:
-    """Start a supervisor; return its handle and a pipe that closes when the command runs.
-
-    The order travels in an anonymous file: it holds the environment, and so perhaps secrets.
-    """
-    ready, ready_writer = os.pipe2(os.O_CLOEXEC)
-    order_file = os.memfd_create("order", os.MFD_CLOEXEC)
-    os.write(order_file, json.dumps(told).encode())
-    os.lseek(order_file, 0, os.SEEK_SET)
-    null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
-    sources = [order_file, null, _errors(folder), lock, ready_writer]
-    high = [fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, 20) for descriptor in sources]
-    actions = [(os.POSIX_SPAWN_DUP2, source, target) for target, source in enumerate(high)]
-    own = (str(PACKAGE.parent), PACKAGE.name + ".run", str(folder))
-    arguments = [sys.executable, "-I", "-S", "-X", "utf8", "-c", BOOT, *own]
-    try:
-        pid = os.posix_spawn(sys.executable, arguments, {}, file_actions=actions, setsid=True)
-        return Handle(pid, os.pidfd_open(pid)), ready
-    finally:
-        for descriptor in (*high, order_file, null, sources[2], ready_writer):
-            os.close(descriptor)
-
-
-def _errors(folder: Path) -> int:
+def start(folder: Path, told: Mapping[str, object], lock: int) -> tuple[Handle, int]:
+    """Start a supervisor; return its handle and a pipe that closes when the command runs."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
-    return os.open(folder / "supervisor.err", flags, 0o600)
+    errors = os.open(folder / "supervisor.err", flags, 0o600)
+    program = supervisor_process.Program.installed()
+    try:
+        pid, ready = supervisor_process.spawn(program, folder, told, lock=lock, errors=errors)
+    finally:
+        os.close(errors)
+    return Handle(pid, os.pidfd_open(pid)), ready
 
 
 def find(process: Mapping[str, object]) -> Handle | None:
     """Return the supervisor that wrote a process record, if it still lives."""
-    pid, ticks = process.get("pid"), process.get("start_ticks")
-    if process.get("boot_id") != records.boot_id() or not isinstance(pid, int):
+    pid = process.get("pid")
+    if process.get("boot_id") != process_identity.boot_id() or not isinstance(pid, int):
         return None
-    try:
-        pidfd = os.pidfd_open(pid)
-    except OSError:
-        return None
-    # Compared after the descriptor is open: from here on the pid cannot be another process.
-    if records.start_ticks(pid) != ticks:
-        os.close(pidfd)
-        return None
-    return Handle(pid, pidfd)
+    pidfd = process_identity.open_process(pid, process.get("start_ticks"))
+    return None if pidfd is None else Handle(pid, pidfd)

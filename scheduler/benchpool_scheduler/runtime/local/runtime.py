@@ -29,14 +29,21 @@ from benchpool_scheduler.runtime import (
     WorkerProgress,
     WorkerStarted,
 )
+from benchpool_scheduler.worker import log_reader, process_identity, records
+from benchpool_scheduler.worker.folders import Folders
+from benchpool_scheduler.worker.log_files import BOUND
+from benchpool_scheduler.worker.progress import (
+    Progress,
+    checkpoint_time,
+    read_progress,
+    signature,
+)
+from benchpool_scheduler.worker.supervisor import containment
+from benchpool_scheduler.worker.supervisor_process import is_locked, take_lock
 
-from . import logs, processes
-from .folders import Folders
+from . import processes
 from .gpus import DeviceSource
 from .machine import GpuLinks, facts
-from .progress import Progress, checkpoint_time, read_progress, signature
-from .supervisor import containment, records
-from .supervisor.logfile import BOUND
 
 PROGRESS_S = 1.0
 LOG_S = 0.05
@@ -112,7 +119,7 @@ class LocalRuntime:
             await self._find(worker, expected=True)
         wanted = frozenset(expected)
         for worker in await asyncio.to_thread(list, self._folders.workers()):
-            if worker not in wanted and processes.is_locked(self._folders.worker(worker)):
+            if worker not in wanted and is_locked(self._folders.worker(worker)):
                 await self._find(worker, expected=False)
         strangers = [run for run in self._running.values() if not run.expected]
         for run in strangers:
@@ -191,14 +198,14 @@ class LocalRuntime:
         worker = launch.worker
         passable = launch.account is not None and os.geteuid() == 0
         folder = self._folders.make(worker, passable=passable)
-        lock = processes.take_lock(folder)
+        lock = take_lock(folder)
         if lock is None:
             return None
         try:
             if (folder / records.PROCESS).exists() or (folder / records.EXIT).exists():
                 return None
             told = processes.order(launch, self._folders, self._log_bytes)
-            handle, ready = processes.spawn(folder, told, lock)
+            handle, ready = processes.start(folder, told, lock)
             return Running(worker, folder, handle, ready, expected=True)
         finally:
             os.close(lock)
@@ -231,23 +238,23 @@ class LocalRuntime:
         """Return at most ``limit`` bytes from ``offset``, or from where the log goes on."""
         folder = self._folders.worker(worker)
         ended = self._log_ended(worker)  # asked first: later bytes cannot be missed
-        start, data = await asyncio.to_thread(logs.read, folder, offset, limit)
+        start, data = await asyncio.to_thread(log_reader.read, folder, offset, limit)
         if data:
-            ended = ended and start + len(data) >= logs.size(folder)
+            ended = ended and start + len(data) >= log_reader.size(folder)
         return LogChunk(start, data, ended, skipped=start - offset)
 
     async def find_log_offset(self, worker: WorkerId, since: float | None) -> int:
         """Return the first offset written at ``since`` or later; None: the present end."""
         folder = self._folders.worker(worker)
         if since is None:
-            return logs.size(folder)
-        return await asyncio.to_thread(logs.offset_at, folder, since)
+            return log_reader.size(folder)
+        return await asyncio.to_thread(log_reader.offset_at, folder, since)
 
     async def wait_log(self, worker: WorkerId, offset: int, timeout_s: float) -> bool:
         """Wait until there are bytes after ``offset`` or the log ended; false on time-out."""
         folder = self._folders.worker(worker)
         deadline = time.monotonic() + timeout_s
-        while not self._log_ended(worker) and logs.size(folder) <= offset:
+        while not self._log_ended(worker) and log_reader.size(folder) <= offset:
             left = deadline - time.monotonic()
             if left <= 0:
                 return False
@@ -273,7 +280,7 @@ class LocalRuntime:
 
     async def _living(self, folder: Path) -> processes.Handle | None:
         deadline = time.monotonic() + INTRODUCTION_S
-        while processes.is_locked(folder):
+        while is_locked(folder):
             process = records.read(str(folder), records.PROCESS)
             if process is not None:
                 return processes.find(process)
@@ -329,7 +336,7 @@ class LocalRuntime:
     async def _lose(self, worker: WorkerId) -> None:
         """Kill what a dead supervisor left, then tell that the worker is lost."""
         process = records.read(str(self._folders.worker(worker)), records.PROCESS)
-        if process is not None and process.get("boot_id") == records.boot_id():
+        if process is not None and process.get("boot_id") == process_identity.boot_id():
             group = process.get("group")
             await asyncio.to_thread(
                 _sweep, str(process.get("tag")), group if isinstance(group, str) else None

@@ -19,8 +19,8 @@ from benchpool_scheduler.contract import (
     ScriptEntry,
 )
 from benchpool_scheduler.errors import InvalidInput, Refused, TooLarge, TooMany
-from benchpool_scheduler.runtime.local.supervisor import rendezvous
 from benchpool_scheduler.service.benches.bench_reserve import Capacity
+from benchpool_scheduler.worker import rendezvous
 
 QUEUE_PER_USER = 10_000
 FILES_BYTES = 10 * 1024**3

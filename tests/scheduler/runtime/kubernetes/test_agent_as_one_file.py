@@ -12,7 +12,7 @@ LOOK = """
 import sys
 sys.path.insert(0, sys.argv[1])
 import benchpool_scheduler.runtime.kubernetes.agent.life
-import benchpool_scheduler.runtime.local.supervisor.run
+import benchpool_scheduler.worker.supervisor.run
 for name, module in sorted(sys.modules.items()):
     file = getattr(module, "__file__", None) or ""
     if file and not file.startswith((sys.argv[1], sys.base_prefix)):

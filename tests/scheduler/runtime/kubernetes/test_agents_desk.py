@@ -21,8 +21,8 @@ from benchpool_scheduler.runtime import Notice, WorkerEvent, WorkerId, WorkerPro
 from benchpool_scheduler.runtime.kubernetes import Desk, Tokens
 from benchpool_scheduler.runtime.kubernetes.agent.link import Away, Link
 from benchpool_scheduler.runtime.kubernetes.agent.link import Refused as LinkRefused
-from benchpool_scheduler.runtime.local import logs
-from benchpool_scheduler.runtime.local.folders import Folders
+from benchpool_scheduler.worker import log_reader
+from benchpool_scheduler.worker.folders import Folders
 from benchpool_support.real_pods import Bundle
 
 WORKER = WorkerId("j" * 26, 1, 0)
@@ -112,17 +112,17 @@ async def test_a_log_goes_on_where_it_is_whoever_sends_what_again(desked: Desked
         for offset, data, after in ((0, b"hello ", 6), (0, b"hello ", 6), (3, b"lo world", 11)):
             answer = await client.post("log", params={"offset": offset}, content=data)
             assert answer.json() == {"next": after}
-        assert logs.read(folder, 0, 100) == (0, b"hello world")
+        assert log_reader.read(folder, 0, 100) == (0, b"hello world")
         gap = await client.post("log", params={"offset": 500}, content=b"later")
         assert gap.json() == {"next": 505}
-        assert logs.read(folder, 11, 100) == (500, b"later")
+        assert log_reader.read(folder, 11, 100) == (500, b"later")
         much = bytes(range(256)) * 2048
         for number in range(6):
             await client.post("log", params={"offset": 505 + number * len(much)}, content=much)
     total = sum(path.stat().st_size for path in folder.iterdir())
     assert total < 1.5 * (1 << 20)
     end = 505 + 6 * len(much)
-    assert logs.read(folder, end - 2, 100) == (end - 2, much[-2:])
+    assert log_reader.read(folder, end - 2, 100) == (end - 2, much[-2:])
 
 
 async def test_progress_is_told_and_nonsense_refused(desked: Desked) -> None:

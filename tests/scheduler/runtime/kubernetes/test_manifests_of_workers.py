@@ -19,8 +19,8 @@ from benchpool_scheduler.runtime.kubernetes import manifests, orders
 from benchpool_scheduler.runtime.kubernetes.agent import environment
 from benchpool_scheduler.runtime.kubernetes.agent.order import Order
 from benchpool_scheduler.runtime.local import environment as local
-from benchpool_scheduler.runtime.local.folders import Folders
-from benchpool_scheduler.runtime.local.supervisor import rendezvous
+from benchpool_scheduler.worker import rendezvous
+from benchpool_scheduler.worker.folders import Folders
 from benchpool_support.pods import launches, settings_for
 
 SETTINGS = settings_for("jobs")

@@ -1,16 +1,16 @@
-"""The supervisor of the command, as a process of the agent (see ``runtime.local.supervisor``)."""
+"""The supervisor of the command, as a process of the agent (see ``worker.supervisor``)."""
 
 from __future__ import annotations
 
-import fcntl
-import json
 import os
 import signal
-import sys
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from benchpool_scheduler.runtime.local.supervisor import containment, records
+from benchpool_scheduler.worker import records
+from benchpool_scheduler.worker.supervisor import containment
+from benchpool_scheduler.worker.supervisor_process import Program, spawn
 
 from . import environment, places
 
@@ -18,13 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from .order import Order
-
-BOOT = """
-import sys
-sys.path.insert(0, sys.argv[1])
-from benchpool_scheduler.runtime.local.supervisor import run
-run.main(sys.argv[2:])
-"""
 
 
 def told(order: Order, image: Mapping[str, str]) -> dict[str, object]:
@@ -56,8 +49,15 @@ class Supervisor:
     """A running supervisor; the agent is process 1 of its pod and reaps whatever ends."""
 
     def __init__(self, order: Mapping[str, object], zipped: str) -> None:
-        os.makedirs(places.WORKER, mode=0o700, exist_ok=True)
-        self._pid = _spawn(order, zipped)
+        folder = Path(places.WORKER)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+        lock = os.open(folder / records.LOCK, flags, 0o600)
+        try:
+            self._pid, ready = spawn(Program.zipped(zipped), folder, order, lock=lock, errors=2)
+        finally:
+            os.close(lock)
+        os.close(ready)
         self._over = False
 
     @property
@@ -112,24 +112,3 @@ class Supervisor:
                 self._over = self._over or pid == self._pid
         except ChildProcessError:
             self._over = True
-
-
-def _spawn(order: Mapping[str, object], zipped: str) -> int:
-    """Start a supervisor with its order as standard input; return its pid."""
-    order_file = os.memfd_create("order", os.MFD_CLOEXEC)
-    os.write(order_file, json.dumps(order).encode())
-    os.lseek(order_file, 0, os.SEEK_SET)
-    null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
-    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-    lock = os.open(os.path.join(places.WORKER, records.LOCK), flags, 0o600)
-    ready, ready_writer = os.pipe2(os.O_CLOEXEC)
-    os.close(ready)
-    sources = [order_file, null, 2, lock, ready_writer]
-    high = [fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, 20) for descriptor in sources]
-    actions = [(os.POSIX_SPAWN_DUP2, source, target) for target, source in enumerate(high)]
-    arguments = [sys.executable, "-I", "-S", "-X", "utf8", "-c", BOOT, zipped, places.WORKER]
-    try:
-        return os.posix_spawn(sys.executable, arguments, {}, file_actions=actions, setsid=True)
-    finally:
-        for descriptor in (*high, order_file, null, lock, ready_writer):
-            os.close(descriptor)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from benchpool_scheduler.runtime.local.supervisor import records
-from benchpool_scheduler.runtime.local.supervisor.rendezvous import rendezvous
+from benchpool_scheduler.worker import records
+from benchpool_scheduler.worker.rendezvous import rendezvous
 
 from . import places
 

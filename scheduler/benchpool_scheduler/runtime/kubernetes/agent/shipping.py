@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from benchpool_scheduler.runtime.local import logs, progress
+from benchpool_scheduler.worker import log_reader, progress
 
 from . import environment, places
 from .link import Away, Refused
@@ -73,9 +73,9 @@ class Shipper:
             return
 
     def _ship(self, patience_s: float) -> bool:
-        if logs.size(FOLDER) <= self._offset:
+        if log_reader.size(FOLDER) <= self._offset:
             return False
-        start, data = logs.read(FOLDER, self._offset, PIECE)
+        start, data = log_reader.read(FOLDER, self._offset, PIECE)
         if not data:
             return False
         answer = self._link.post(f"log?offset={start}", data, patience_s=patience_s)
@@ -110,9 +110,9 @@ class Shipper:
 
     def _echo(self) -> bool:
         """Write what is new to standard output, for ``kubectl logs``."""
-        if logs.size(FOLDER) <= self._echoed:
+        if log_reader.size(FOLDER) <= self._echoed:
             return False
-        start, data = logs.read(FOLDER, self._echoed, ECHO_BYTES)
+        start, data = log_reader.read(FOLDER, self._echoed, ECHO_BYTES)
         if not data:
             return False
         self._echoed = start + len(data)

@@ -12,7 +12,7 @@ import ctypes
 import os
 import signal
 
-from . import records
+from .. import process_identity
 
 Processes = list[tuple[int, int]]
 """Pairs of pid and start time in ticks."""
@@ -40,7 +40,7 @@ def descendants(root: int) -> Processes:
     """Return all living processes below ``root``, parents before their children."""
     children: dict[int, list[tuple[int, int]]] = {}
     for pid in _all():
-        fields = records.stat_fields(pid)
+        fields = process_identity.stat_fields(pid)
         if fields is not None:
             children.setdefault(int(fields[1]), []).append((pid, int(fields[19])))
     found: Processes = []
@@ -49,7 +49,7 @@ def descendants(root: int) -> Processes:
         below = children.get(queue.pop(0), [])
         found += below
         queue += [pid for pid, _ in below]
-    return [(pid, ticks) for pid, ticks in found if records.start_ticks(pid) == ticks]
+    return [(pid, ticks) for pid, ticks in found if process_identity.start_ticks(pid) == ticks]
 
 
 def tagged(tag: str) -> Processes:
@@ -65,7 +65,7 @@ def tagged(tag: str) -> Processes:
                     continue
         except OSError:
             continue  # gone, or another user's
-        ticks = records.start_ticks(pid)
+        ticks = process_identity.start_ticks(pid)
         if ticks is not None:
             found.append((pid, ticks))
     return found
@@ -74,17 +74,15 @@ def tagged(tag: str) -> Processes:
 def send(processes: Processes, number: signal.Signals) -> None:
     """Signal each of the processes, provided it is still the same one."""
     for pid, ticks in processes:
-        try:
-            handle = os.pidfd_open(pid)
-        except OSError:
+        pidfd = process_identity.open_process(pid, ticks)
+        if pidfd is None:
             continue
         try:
-            if records.start_ticks(pid) == ticks:
-                signal.pidfd_send_signal(handle, number)
+            signal.pidfd_send_signal(pidfd, number)
         except OSError:
             pass
         finally:
-            os.close(handle)
+            os.close(pidfd)
 
 
 def sweep(tag: str, group: str | None) -> bool:

@@ -18,8 +18,9 @@ import select
 import signal
 import time
 
-from . import child, containment, records, results, schedule, snapshot
-from .logfile import BURST, RATE, Bucket, LogWriter
+from .. import process_identity, records
+from ..log_writer import BURST, RATE, LogWriter, TokenBucket
+from . import child, containment, results, schedule, snapshot
 from .orders import Order, Wish
 
 LOCK_FD = 3
@@ -74,7 +75,7 @@ class Supervisor:
         self._wakeup = self._catch_signals()
         self._output = -1
         self._log = LogWriter(folder, order.log_bytes)
-        self._bucket = Bucket(RATE, BURST, time.monotonic())
+        self._bucket = TokenBucket(RATE, BURST, time.monotonic())
 
     def run(self) -> None:
         """Do all of it; whatever goes wrong, nothing is left running and the end is recorded."""
@@ -115,9 +116,9 @@ class Supervisor:
     def _introduce(self) -> None:
         record: dict[str, object] = {
             "version": 1,
-            "boot_id": records.boot_id(),
+            "boot_id": process_identity.boot_id(),
             "pid": os.getpid(),
-            "start_ticks": records.start_ticks(os.getpid()),
+            "start_ticks": process_identity.start_ticks(os.getpid()),
             "started": self._started,
             "group": self._group,
             "tag": self._order.tag,

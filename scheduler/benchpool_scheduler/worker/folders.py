@@ -18,9 +18,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchpool_scheduler.runtime import WorkerId
-
-from .supervisor import records
+from . import records
+from .worker_id import WorkerId
 
 _JOB = re.compile(r"[a-z0-9]{1,64}")
 _WORKER = re.compile(r"worker-(0|[1-9][0-9]{0,5})")

@@ -1,9 +1,4 @@
-"""The small files of a worker's folder, and the identity of a process.
-
-A process is (boot id, pid, start time in ticks): a pid alone is soon used again. A zombie still
-has both numbers, so it counts as gone; but not while other threads of it live, which hold its
-files and its memory, that of GPUs included.
-"""
+"""The small files of a worker's folder, through which the scheduler finds a worker again."""
 
 from __future__ import annotations
 
@@ -22,32 +17,6 @@ PROGRESS = "progress.json"
 LOCK = "lock"
 EXCHANGE = "exchange"
 FILES = "files"
-
-
-def boot_id() -> str:
-    """Return the kernel's id of this start of the machine."""
-    with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
-        return file.read().strip()
-
-
-def stat_fields(pid: int) -> list[bytes] | None:
-    """Return ``/proc/PID/stat`` from the state on, or None when there is no such process.
-
-    The name in parentheses may hold anything, so what follows its last ``)`` is taken.
-    """
-    try:
-        with open(f"/proc/{pid}/stat", "rb") as file:
-            return file.read().rpartition(b")")[2].split()
-    except OSError:
-        return None
-
-
-def start_ticks(pid: int) -> int | None:
-    """Return the start time of a process in clock ticks since boot; None when it is gone."""
-    fields = stat_fields(pid)
-    if fields is None or (fields[0] in (b"Z", b"X") and int(fields[17]) <= 1):
-        return None
-    return int(fields[19])
 
 
 def write(

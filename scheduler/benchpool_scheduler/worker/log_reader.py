@@ -1,12 +1,12 @@
-"""Read a bounded log by the offsets of its stream (see ``supervisor.logfile``)."""
+"""Read a bounded log by the offsets of its stream (see ``log_files``)."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
 
-from .supervisor import records
-from .supervisor.logfile import HEAD, MARK, MARKS, PREFIX, mark_interval
+from . import records
+from .log_files import HEAD, MARK, MARKS, PREFIX, mark_interval
 
 
 def pieces(folder: Path) -> list[tuple[int, str]]:

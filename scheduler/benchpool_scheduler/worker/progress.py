@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from .supervisor import records
+from . import records
 
 TEXT_LIMIT = 500
 METRICS_LIMIT = 100

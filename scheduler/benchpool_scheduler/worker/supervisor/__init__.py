@@ -3,16 +3,14 @@
 It starts the command, keeps its output, enforces notice, grace and time limit, kills everything
 the worker started, writes down the exit code, and brings the results home. It knows nothing of
 jobs, quotas, databases or the network, and uses the standard library only, so that a running
-one never needs an upgrade. It is started without site packages, as a package of its own below
-this folder's parent, so nothing of the scheduler is imported with it; it imports all it needs at
-its start, because its files may be replaced while it runs.
+one never needs an upgrade. On a workstation it is started without site packages, with ``worker`` as
+the topmost package, so that nothing of the scheduler is imported with it; it imports all it needs
+at its start, because its files may be replaced while it runs.
 
     run          the order of things: lay out, start, watch, stop, end
     schedule     pure: when notice, SIGTERM and SIGKILL are due
     child        fork and exec with exactly the given environment
     containment  find and kill everything that the worker started
-    logfile      the bounded log
     snapshot     lay out the submitted files
     results      copy what the worker left to its submitter
-    records      the small files through which the scheduler finds us again
 """

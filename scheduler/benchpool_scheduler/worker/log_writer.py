@@ -1,48 +1,16 @@
-"""The bounded log: its head and its tail are kept, the middle of a flood is dropped.
-
-``log`` holds the stream's first half of the bound; what follows goes to segments named by their
-offset in the stream (``log.00000000000033554432``), of which only the newest stay. So a reader
-needs nothing but the names, and an offset means the same byte for ever.
-"""
+"""Write a bounded log, and hold back a worker that prints too fast."""
 
 from __future__ import annotations
 
 import contextlib
 import os
-import struct
 import time
 
-HEAD = "log"
-PREFIX = "log."
-BOUND = 64 * 1024 * 1024
-"""Default bound of a log, bytes."""
-
-SEGMENTS = 8
-"""Number of segments that make up the tail."""
+from .log_files import BOUND, COARSE_S, HEAD, MARK, MARKS, SEGMENTS, mark_interval, segment_name
 
 RATE = 32 * 1024 * 1024
 BURST = 64 * 1024 * 1024
 """Bytes per second, and at once, above which a worker waits for its own output."""
-
-
-MARKS = "marks"
-MARK = struct.Struct("<dq")
-"""When a write happened (seconds since the epoch) and at which offset; one file of these."""
-
-FINE_MARKS = 65_536
-FINE_S = 1.0
-COARSE_S = 60.0
-"""At most one mark a second, for the first 18 hours of output; then one a minute."""
-
-
-def mark_interval(index: int) -> float:
-    """Return for how many seconds the mark with this index stands for the writes after it."""
-    return FINE_S if index < FINE_MARKS else COARSE_S
-
-
-def segment_name(offset: int) -> str:
-    """Return the file name of the segment that begins at ``offset``."""
-    return f"{PREFIX}{offset:020d}"
 
 
 class LogWriter:
@@ -119,8 +87,8 @@ class LogWriter:
         return os.open(os.path.join(self._folder, name), flags, 0o600)
 
 
-class Bucket:
-    """A token bucket over the monotonic clock: how long to wait before taking more."""
+class TokenBucket:
+    """Counts tokens over the monotonic clock: how long to wait before taking more."""
 
     def __init__(self, rate: float, burst: float, now: float) -> None:
         self._rate = rate

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 
-from .logfile import BOUND
+from ..log_files import BOUND
 
 
 class Order:
