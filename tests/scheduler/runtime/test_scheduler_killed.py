@@ -20,6 +20,7 @@ from benchpool_scheduler.runtime import EndedBy, WorkerEnded, WorkerId, WorkerSt
 from benchpool_scheduler.runtime.local import LocalRuntime, processes, simulated
 from benchpool_scheduler.worker import process_identity
 from benchpool_scheduler.worker.supervisor import containment
+from benchpool_support import FOLDER
 from benchpool_support.workers import (
     Listener,
     cancel,
@@ -58,6 +59,7 @@ async def run_and_kill_a_scheduler(
     scheduler = await asyncio.create_subprocess_exec(
         sys.executable,
         *("-c", SCHEDULER, str(state), job, textwrap.dedent(program), str(count)),
+        env={**os.environ, "PYTHONPATH": FOLDER},
         stdout=asyncio.subprocess.PIPE,
     )
     assert scheduler.stdout is not None
@@ -276,6 +278,7 @@ async def test_a_scheduler_killed_in_the_midst_of_starts_leaves_each_worker_run_
     scheduler = await asyncio.create_subprocess_exec(
         sys.executable,
         *("-c", STARTING, str(state), job, program, str(len(workers))),
+        env={**os.environ, "PYTHONPATH": FOLDER},
         stdout=asyncio.subprocess.PIPE,
     )
     assert scheduler.stdout is not None
