@@ -10,7 +10,7 @@ from msgspec import Meta, Struct
 from benchpool_scheduler.api.routing import Answer, Request
 from benchpool_scheduler.api.stream import Frame, Timing, relay, resume_from
 from benchpool_scheduler.contract import Name
-from benchpool_scheduler.service import Event
+from benchpool_scheduler.service import FeedEvent
 
 
 class EventsQuery(Struct, frozen=True, forbid_unknown_fields=True):
@@ -48,6 +48,6 @@ async def status(request: Request) -> Answer:
     return Answer(request.pool.status(request.caller, gpus=request.query.gpus))
 
 
-async def _frames(events: AsyncIterator[Event]) -> AsyncIterator[Frame]:
+async def _frames(events: AsyncIterator[FeedEvent]) -> AsyncIterator[Frame]:
     async for event in events:
         yield Frame(event.seq, event.kind, event.data)

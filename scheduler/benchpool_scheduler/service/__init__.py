@@ -6,14 +6,14 @@ from benchpool_scheduler.service.jobs.uploads import ObjectWriter
 from benchpool_scheduler.service.observed.site import Containers
 from benchpool_scheduler.service.pool.pool import Pool
 from benchpool_scheduler.service.process.clock import Clock, SystemClock
-from benchpool_scheduler.service.views.events import Event
+from benchpool_scheduler.service.views.events import FeedEvent
 from benchpool_scheduler.service.views.figures import Metrics
 
 __all__ = [
     "Caller",
     "Clock",
     "Containers",
-    "Event",
+    "FeedEvent",
     "Metrics",
     "ObjectWriter",
     "Pool",

@@ -99,7 +99,7 @@ async def test_old_jobs_leave_with_their_files(tmp_path: Path) -> None:
         await reached(pool, job.id, State.CANCELLED)
         after = pool._engine.feed.seq
         clock.pass_s(KEPT_S + 1)
-        await pool._engine.upkeep.clean()
+        await pool._engine.housekeeping.clean()
         assert runtime.forgotten == [job.id]
         with pytest.raises(NotFound):
             pool.job(SUSAN, job.id)

@@ -26,9 +26,9 @@ from benchpool_scheduler.errors import BenchpoolError, Refused, Unavailable
 from benchpool_scheduler.runtime import DeviceState, EndedBy, NodeFacts, WorkerId, WorkerProgress
 from benchpool_scheduler.service import Caller, Pool
 from benchpool_scheduler.service.cluster_state import snapshots
-from benchpool_scheduler.service.cluster_state.state_cache import KeptBoard
-from benchpool_scheduler.service.ledger.counters import Census
-from benchpool_scheduler.service.views.gpu_states import Floor
+from benchpool_scheduler.service.cluster_state.state_cache import StateCache
+from benchpool_scheduler.service.ledger.counters import JobCounters
+from benchpool_scheduler.service.views.gpu_states import GpuStates
 from benchpool_support.clocks import FakeClock
 from benchpool_support.pools import ADMIN, HUB, make_pool, sleeper, story
 from benchpool_support.scripted import ScriptedRuntime, devices
@@ -267,7 +267,7 @@ class PoolHistory(RuleBasedStateMachine):
     @rule(seconds=st.integers(1, 4000))
     def time_passes(self, seconds: int) -> None:
         self.clock.pass_s(seconds)
-        self.pool._engine.upkeep.count_use()
+        self.pool._engine.housekeeping.count_use()
 
     @rule(data=st.data())
     def worker_saves(self, data: st.DataObject) -> None:
@@ -280,13 +280,13 @@ class PoolHistory(RuleBasedStateMachine):
     @rule(gpu=st.integers(0, GPUS - 1), state=st.sampled_from(DeviceState))
     def gpu_changes(self, gpu: int, state: DeviceState) -> None:
         self.runtime.mark(f"GPU-{gpu}", state)
-        self.wait(self.pool._engine.upkeep.look())
+        self.wait(self.pool._engine.housekeeping.look())
         self.settle()
 
     @rule(facts=st.sampled_from(MACHINE))
     def machine_changes(self, facts: NodeFacts) -> None:
         self.runtime.facts = (facts,)
-        self.wait(self.pool._engine.upkeep.look())
+        self.wait(self.pool._engine.housekeeping.look())
         self.settle()
 
     @rule(text=st.sampled_from(CONFIGURATIONS))
@@ -356,16 +356,16 @@ class PoolHistory(RuleBasedStateMachine):
         if not hasattr(self, "pool"):
             return
         engine = self.pool._engine
-        kept = engine.ledger.census
-        fresh = Census()
+        kept = engine.ledger.counters
+        fresh = JobCounters()
         for job in engine.ledger.live():
             fresh.see(job, engine.ledger.attempt(job.id, job.attempt))
-        for name in ("states", "by_state", "held", "held_of", "holders", "doubled", "odd"):
+        for name in ("states", "by_state", "held", "held_of", "holders", "doubled", "inconsistent"):
             assert getattr(kept, name) == getattr(fresh, name), name
-        assert set(kept.promised) == set(fresh.promised)
-        assert set(kept.wishing) == set(fresh.wishing)
+        assert set(kept.nominated) == set(fresh.nominated)
+        assert set(kept.stopping) == set(fresh.stopping)
         shown = {gpu.uuid: gpu.state for gpu in self.pool.status(ADMIN).gpus}
-        anew = Floor(engine.ledger, engine.site)
+        anew = GpuStates(engine.ledger, engine.site)
         anew.refresh()
         assert shown == anew.states
         for state in GpuState:
@@ -380,14 +380,14 @@ class PoolHistory(RuleBasedStateMachine):
     async def _compare_boards(self) -> None:
         engine = self.pool._engine
         # A pass may be under way in its thread; it has the turn as long as it looks at the board.
-        async with engine.ledger.turn:
-            kept = engine.board.decide(engine.board.look())
-            afresh = KeptBoard(engine.ledger, engine.site)
-            afresh.touch(engine.ledger.catalogue.live)
+        async with engine.ledger.lock:
+            kept = engine.state_cache.decide(engine.state_cache.pass_input())
+            afresh = StateCache(engine.ledger, engine.site)
+            afresh.touch(engine.ledger.job_index.live)
             now = engine.site.clock.now()
-            assert timeless(kept) == timeless(afresh.decide(afresh.look()))
+            assert timeless(kept) == timeless(afresh.decide(afresh.pass_input()))
             assert seen(kept) == seen(decide(snapshots.snapshot(engine.ledger, engine.site, now)))
-            assert engine.board.aside == {}
+            assert engine.state_cache.quarantined == {}
 
     def teardown(self) -> None:
         if hasattr(self, "pool"):

@@ -158,15 +158,15 @@ async def test_a_lease_ends_a_minute_after_the_hub_lost_its_server(tmp_path: Pat
     async with opened(pool):
         await pool.reserve(HUB, ask())
         clock.pass_s(10 * GONE_S)
-        await pool._engine.upkeep.ask_hub()
+        await pool._engine.housekeeping.ask_hub()
         assert len(pool.leases(SUSAN)) == 1
         directory.known_servers = ()
-        await pool._engine.upkeep.ask_hub()
+        await pool._engine.housekeeping.ask_hub()
         clock.pass_s(GONE_S - 1)
-        await pool._engine.upkeep.ask_hub()
+        await pool._engine.housekeeping.ask_hub()
         assert len(pool.leases(SUSAN)) == 1
         clock.pass_s(2)
-        await pool._engine.upkeep.ask_hub()
+        await pool._engine.housekeeping.ask_hub()
         assert pool.leases(SUSAN) == []
 
 

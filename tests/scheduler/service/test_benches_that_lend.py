@@ -183,7 +183,7 @@ async def test_gpus_given_to_a_start_that_the_hub_forgot_are_given_back(tmp_path
         for passed in (0.0, GONE_S + 1):
             assert [one.user for one in pool.leases(HUB)] == ["jemma"]
             clock.pass_s(passed)
-            await pool._engine.upkeep.ask_hub()
+            await pool._engine.housekeeping.ask_hub()
         assert pool.leases(HUB) == []
 
 

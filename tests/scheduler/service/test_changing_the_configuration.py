@@ -90,7 +90,7 @@ async def test_with_default_quotas_every_user_of_the_hub_has_a_bench_kept(tmp_pa
     async with opened(pool):
         assert "3 kept free for benches, 6 free" in pool.status(ADMIN).text
         directory.known_users += (HubUser("zoe"),)
-        await pool._engine.upkeep.ask_hub()
+        await pool._engine.housekeeping.ask_hub()
         assert "4 kept free for benches, 5 free" in pool.status(ADMIN).text
 
 

@@ -161,7 +161,7 @@ async def test_a_paused_attempt_counts_as_done(tmp_path: Path) -> None:
         await reached(pool, of_joe.id, State.PAUSING)
         lab.end(of_joe, exit_code=1)
         await lab.begun(of_susan.id)
-        facts = pool._engine.ledger.learned.facts(
+        facts = pool._engine.ledger.runtime_estimator.facts(
             pool._engine.ledger.job(of_joe.id),  # type: ignore[arg-type]
             pool._engine.ledger.attempts(of_joe.id),
         )
@@ -189,7 +189,7 @@ async def expected_of(pool: Pool, job: str) -> float | None:
     """Return how long the newest pass expected a job to run."""
     engine = pool._engine
     await engine.passes.make()
-    async with engine.ledger.turn:
-        found = await engine.board.snapshot(engine.site.clock.now())
+    async with engine.ledger.lock:
+        found = await engine.state_cache.snapshot(engine.site.clock.now())
     assert found is not None
     return next(it.expected_run_s for it in found.jobs if it.id == job)

@@ -7,16 +7,16 @@ import json
 from pathlib import Path
 
 from benchpool_scheduler.contract import State
-from benchpool_scheduler.service.views.events import Entry, Event, Feed
+from benchpool_scheduler.service.views.events import Feed, FeedEntry, FeedEvent
 from benchpool_support.pools import SUSAN, make_pool, opened, reached, sleeper
 from benchpool_support.scripted import ScriptedRuntime, devices
 
 
-def render(entry: Entry) -> bytes | None:
+def render(entry: FeedEntry) -> bytes | None:
     return None if entry.user == "hidden" else entry.job.encode()
 
 
-async def take(feed: Feed, after: int | None, count: int) -> list[Event]:
+async def take(feed: Feed, after: int | None, count: int) -> list[FeedEvent]:
     events = feed.follow(after, render)
     found = [await anext(events) for _ in range(count)]
     await events.aclose()

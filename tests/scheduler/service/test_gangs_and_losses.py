@@ -176,7 +176,7 @@ async def test_a_gpu_that_somebody_else_uses_is_left_alone_and_shown(
 ) -> None:
     runtime.mark("GPU-0", DeviceState.FOREIGN)
     runtime.mark("GPU-1", DeviceState.BROKEN, "GPU is lost")
-    await pool._engine.upkeep.look()
+    await pool._engine.housekeeping.look()
     for _ in range(6):
         await pool.submit(SUSAN, sleeper())
     await runtime.until_launched(4)

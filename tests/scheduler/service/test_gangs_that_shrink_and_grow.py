@@ -22,7 +22,7 @@ from benchpool_scheduler.runtime import EndedBy
 from benchpool_scheduler.service import Pool
 from benchpool_scheduler.service.cluster_state import snapshots
 from benchpool_scheduler.service.execution import passes
-from benchpool_scheduler.service.ledger.ledger import Draft
+from benchpool_scheduler.service.ledger.ledger import UnitOfWork
 from benchpool_support.pools import SUSAN, make_pool, opened, reached, sleeper, until
 from benchpool_support.scripted import ScriptedRuntime, devices
 
@@ -34,8 +34,8 @@ def at(*gpus: str) -> tuple[Worker, ...]:
 async def carry_out(pool: Pool, *commands: Start | Preempt) -> None:
     """Put commands of a pass in force, as the loop of passes does."""
     engine = pool._engine
-    async with engine.ledger.turn:
-        draft = Draft(engine.ledger)
+    async with engine.ledger.lock:
+        draft = UnitOfWork(engine.ledger)
         plan = Plan(commands=commands, reasons={}, shares={})
         passes.apply(draft, engine.site, plan, engine.site.clock.now())
         await engine.ledger.commit(*draft.changes())

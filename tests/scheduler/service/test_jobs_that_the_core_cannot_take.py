@@ -98,18 +98,18 @@ async def test_the_gpus_of_a_job_that_is_set_aside_stay_its_own(tmp_path: Path) 
         good = await pool.submit(JOE, sleeper(gpus=2))
         for job in (bad, good):
             await reached(pool, job.id, State.RUNNING)
-        pool._engine.board._decide = Failing(bad.id)
+        pool._engine.state_cache._decide = Failing(bad.id)
         third = await pool.submit(JOE, sleeper(gpus=2))
         await reached(pool, third.id, State.RUNNING)
         held = [gpu for launch in runtime.launched.values() for gpu in launch.gpus]
         assert len(held) == len(set(held)) == 6
-        assert list(pool._engine.board.aside) == [bad.id]
+        assert list(pool._engine.state_cache.quarantined) == [bad.id]
         assert pool.metrics().breaches == {}
 
         runtime.end(runtime_worker(runtime, bad.id))
         await reached(pool, bad.id, State.SUCCEEDED)
         await pool._engine.passes.make()
-        assert pool._engine.board.aside == {}
+        assert pool._engine.state_cache.quarantined == {}
 
 
 async def test_the_cause_is_found_by_halving_among_those_that_changed(tmp_path: Path) -> None:
@@ -117,7 +117,7 @@ async def test_the_cause_is_found_by_halving_among_those_that_changed(tmp_path: 
         jobs = [(await pool.submit(SUSAN, sleeper(gpus=6))).id for _ in range(40)]
         await decided(pool, jobs[-1])
         failing = Failing()
-        pool._engine.board._decide = failing
+        pool._engine.state_cache._decide = failing
         new = [(await pool.submit(JOE, sleeper(gpus=6))).id for _ in range(3)]
         failing.jobs = {JobId(new[1])}
         failing.tried = 0
@@ -133,8 +133,8 @@ async def test_the_cause_is_found_by_halving_among_those_that_changed(tmp_path: 
 async def test_a_job_that_is_aside_is_tried_again_with_a_new_configuration(tmp_path: Path) -> None:
     async with opened(make_pool(tmp_path, runtime=ScriptedRuntime(devices(9)))) as pool:
         failing = Failing()
-        pool._engine.board._decide = failing
-        async with pool._engine.ledger.turn:
+        pool._engine.state_cache._decide = failing
+        async with pool._engine.ledger.lock:
             job = await pool.submit(SUSAN, sleeper(gpus=2))
             failing.jobs = {JobId(job.id)}
         await until(
@@ -151,11 +151,11 @@ async def test_a_fault_that_is_no_jobs_sets_none_aside_and_is_reported(tmp_path:
 
     async with opened(make_pool(tmp_path, runtime=ScriptedRuntime(devices(9)))) as pool:
         await pool.submit(SUSAN, sleeper(gpus=1))
-        pool._engine.board._decide = broken
+        pool._engine.state_cache._decide = broken
         with pytest.raises(InvalidInput, match="upside down"):
             await pool._engine.passes.make()
-        assert pool._engine.board.aside == {}
-        pool._engine.board._decide = decide_on
+        assert pool._engine.state_cache.quarantined == {}
+        pool._engine.state_cache._decide = decide_on
         await pool._engine.passes.make()
         assert pool.status(ADMIN).health.ok
 

@@ -12,7 +12,7 @@ from benchpool_scheduler.configuration import Configuration
 from benchpool_scheduler.contract import State
 from benchpool_scheduler.service import Pool
 from benchpool_scheduler.service.cluster_state import snapshots
-from benchpool_scheduler.service.ledger.usage_decay import PastUse, accrued, faded, rates
+from benchpool_scheduler.service.ledger.usage_decay import UsageDecay, accrued, faded, rates
 from benchpool_support.clocks import FakeClock
 from benchpool_support.pools import SUSAN, make_pool, opened, reached, sleeper, story
 from benchpool_support.scripted import ScriptedRuntime, devices
@@ -67,7 +67,7 @@ def test_use_counts_at_most_gpus_times_seconds_and_at_most_its_limit(
 def test_any_samples_between_changes_count_the_same(
     steps: list[tuple[float, int]], half_life_s: float
 ) -> None:
-    often, seldom = PastUse(), PastUse()
+    often, seldom = UsageDecay(), UsageDecay()
     now = 0.0
     for seconds, gpus in steps:
         use = {("p", ""): float(gpus)} if gpus else {}
@@ -100,14 +100,14 @@ async def test_every_level_counts_what_it_holds_above_its_own_quota(tmp_path: Pa
     async with opened(a_pool(tmp_path, clock)) as pool:
         await over_quota(pool)
         engine = pool._engine
-        assert rates(engine.ledger.census, configuration()) == {
+        assert rates(engine.ledger.counters, configuration()) == {
             ("susan", ""): 3.0,
             ("susan", "susan"): 3.0,
             ("research", ""): 2.0,
         }
-        engine.upkeep.count_use()
+        engine.housekeeping.count_use()
         clock.pass_s(600)
-        engine.upkeep.count_use()
+        engine.housekeeping.count_use()
         found = pool.metrics().past_use_gpu_s
         assert found["susan"] == pytest.approx(accrued(3, 600, 3600))
         assert found["research"] == pytest.approx(accrued(2, 600, 3600))
@@ -118,7 +118,7 @@ async def test_past_use_fades_while_the_service_is_away(tmp_path: Path) -> None:
     clock = FakeClock()
     async with opened(a_pool(tmp_path, clock)) as pool:
         await over_quota(pool)
-        pool._engine.upkeep.count_use()
+        pool._engine.housekeeping.count_use()
         clock.pass_s(3600)
     used = accrued(3, 3600, 3600)
     clock.pass_s(7200)
@@ -134,9 +134,9 @@ async def test_the_core_is_told_of_past_use_only_where_it_has_strength(
     async with opened(a_pool(tmp_path, clock, weight)) as pool:
         await over_quota(pool)
         engine = pool._engine
-        engine.upkeep.count_use()
+        engine.housekeeping.count_use()
         clock.pass_s(3600)
-        await engine.upkeep.look()
+        await engine.housekeeping.look()
         seen = snapshots.snapshot(engine.ledger, engine.site, clock.now())
         used = {str(project.name): project.used_gpu_s for project in seen.projects}
         expected = round(accrued(3, 3600, 3600)) if weight else 0
@@ -144,4 +144,4 @@ async def test_the_core_is_told_of_past_use_only_where_it_has_strength(
         assert [(it.name, it.used_gpu_s) for it in seen.users] == [("susan", expected)] * bool(
             weight
         )
-        assert engine.board.look().frame.projects == seen.projects
+        assert engine.state_cache.pass_input().spec.projects == seen.projects

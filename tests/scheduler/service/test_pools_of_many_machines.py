@@ -145,11 +145,11 @@ async def test_jobs_wait_for_a_machine_that_is_not_ready_and_start_when_it_is(
         waiting = await decided(pool, job.id)
         assert waiting.reason is not None
         assert waiting.reason.code == "no-node-ready"
-        made = pool._engine.board.rebuilt
+        made = pool._engine.state_cache.rebuilt
         runtime.facts, runtime.gpus = ready, whole
-        await pool._engine.upkeep.look()
+        await pool._engine.housekeeping.look()
         await reached(pool, job.id, State.RUNNING)
-        assert pool._engine.board.rebuilt == made  # the board was kept
+        assert pool._engine.state_cache.rebuilt == made  # the board was kept
 
 
 async def test_more_cores_are_seen_without_a_new_board(
@@ -159,13 +159,13 @@ async def test_more_cores_are_seen_without_a_new_board(
     await nodes_of(pool, filler)
     second = await pool.submit(SUSAN, filler)
     assert (await decided(pool, second.id)).state is State.QUEUED
-    made = pool._engine.board.rebuilt
+    made = pool._engine.state_cache.rebuilt
     runtime.facts = tuple(
         replace(node, cpus=128.0) if node.name == "h1" else node for node in runtime.facts
     )
-    await pool._engine.upkeep.look()
+    await pool._engine.housekeeping.look()
     await reached(pool, second.id, State.RUNNING)
-    assert (pool._engine.board.rebuilt, pool._engine.board.rehoused) == (made, 0)
+    assert (pool._engine.state_cache.rebuilt, pool._engine.state_cache.rehoused) == (made, 0)
 
 
 async def test_a_machine_that_comes_takes_waiting_jobs(
@@ -174,22 +174,22 @@ async def test_a_machine_that_comes_takes_waiting_jobs(
     await nodes_of(pool, sleeper(gpus=4, gpu_models=["H100"]))
     second = await pool.submit(SUSAN, sleeper(gpus=4, gpu_models=["H100"]))
     await decided(pool, second.id)
-    made = pool._engine.board.rebuilt
+    made = pool._engine.state_cache.rebuilt
     runtime.gpus = (*runtime.gpus, *machine("h2", "H100"))
     runtime.facts = (*runtime.facts, facts("h2", "west"))
-    await pool._engine.upkeep.look()
+    await pool._engine.housekeeping.look()
     await reached(pool, second.id, State.RUNNING)
-    assert pool._engine.board.rebuilt == made
+    assert pool._engine.state_cache.rebuilt == made
 
 
 async def test_looks_that_see_nothing_new_cause_no_pass(pool: Pool) -> None:
     async with asyncio.timeout(PATIENCE_S):
-        while not pool._engine.outcome.passes:
+        while not pool._engine.latest_pass.passes:
             await asyncio.sleep(0)
-    await pool._engine.upkeep.look()
+    await pool._engine.housekeeping.look()
     inventory, wanted = pool._site.inventory, pool._engine.passes._wanted
     wanted.clear()
-    await pool._engine.upkeep.look()
+    await pool._engine.housekeeping.look()
     assert pool._site.inventory is inventory
     assert not wanted.is_set()
 

@@ -88,8 +88,8 @@ async def test_contents_that_nothing_names_are_deleted_after_a_day(
     await upload(pool, other, hashlib.sha256(other).hexdigest())
     await pool.submit(SUSAN, JobSubmission(entry=ScriptEntry("train.py"), files=[SENT]))
     clock.pass_s(uploads.KEPT_S - 1)
-    await pool._engine.upkeep.clean()
+    await pool._engine.housekeeping.clean()
     assert len(left_over(tmp_path)) == 2
     clock.pass_s(2)
-    await pool._engine.upkeep.clean()
+    await pool._engine.housekeeping.clean()
     assert left_over(tmp_path) == [f"objects/{SHA[:2]}/{SHA}"]

@@ -23,7 +23,7 @@ from benchpool_scheduler.api import Api
 from benchpool_scheduler.contract import GpuState, State
 from benchpool_scheduler.errors import BenchpoolError, Forbidden, NotFound, Refused
 from benchpool_scheduler.runtime import LogChunk, WorkerId
-from benchpool_scheduler.service import Caller, Event, Pool
+from benchpool_scheduler.service import Caller, FeedEvent, Pool
 from benchpool_scheduler.web import routes
 
 PREFIX = "/services/benchpool/"
@@ -241,14 +241,14 @@ class StagedPool:
             self.logs[job_id] = self.logs.get(job_id, b"") + data
             self.changed.notify_all()
 
-    async def events(self, caller: Caller, after: int | None = None) -> AsyncIterator[Event]:
+    async def events(self, caller: Caller, after: int | None = None) -> AsyncIterator[FeedEvent]:
         """Yield one event per change from now on."""
         seen = self.changes if after is None else after
         while True:
             async with self.changed:
                 await self.changed.wait_for(lambda: self.changes > seen)  # noqa: B023
             seen = self.changes
-            yield Event(seen, "job", b"{}")
+            yield FeedEvent(seen, "job", b"{}")
 
     # ------------------------------------------------------------------ verbs
 

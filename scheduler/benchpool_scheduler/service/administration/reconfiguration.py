@@ -47,7 +47,7 @@ class Reconfiguration:
 
     async def apply(self, text: str) -> contract.ConfigurationChange:
         """Put a text in force and keep it. Errors: InvalidInput, Unavailable."""
-        async with self._ledger.turn:
+        async with self._ledger.lock:
             new = self.read(text)
             answer = self._difference(new, applied=True)
             if self._file is not None:
@@ -60,7 +60,7 @@ class Reconfiguration:
 
     async def use(self, text: str, source: str) -> contract.ConfigurationChange:
         """Put a text in force that is kept elsewhere already. Errors: InvalidInput."""
-        async with self._ledger.turn:
+        async with self._ledger.lock:
             new = self.read(text, source)
             answer = self._difference(new, applied=True)
             if not answer.changes:
@@ -80,7 +80,7 @@ class Reconfiguration:
                 f"{self._file} cannot be read ({error}); the old configuration stays in force.",
                 code="configuration",
             ) from None
-        async with self._ledger.turn:
+        async with self._ledger.lock:
             new = self.read(text)
             answer = self._difference(new, applied=True)
             self._site.configuration = new

@@ -20,8 +20,8 @@ from benchpool_scheduler.service.administration import workloads
 from benchpool_scheduler.service.administration.history import History, history
 from benchpool_scheduler.service.administration.reconfiguration import Reconfiguration
 from benchpool_scheduler.service.cluster_state import snapshots
-from benchpool_scheduler.service.cluster_state.snapshots import Ground
-from benchpool_scheduler.service.cluster_state.state_cache import KeptBoard
+from benchpool_scheduler.service.cluster_state.snapshots import NodeInputs
+from benchpool_scheduler.service.cluster_state.state_cache import StateCache
 from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.service.lifecycle import job_reasons
 from benchpool_scheduler.service.observed.site import Site
@@ -32,14 +32,14 @@ MOST_JOBS = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class OtherSettings:
     """What another configuration makes of the pool.
 
     Attributes:
         moved: Jobs of these projects of the core are in others then.
     """
 
-    ground: Ground
+    node_inputs: NodeInputs
     projects: tuple[Project, ...]
     policy: Policy
     moved: Mapping[ProjectName, ProjectName]
@@ -51,7 +51,7 @@ class Twins:
 
     before: Snapshot
     question: contract.WhatIfQuestion
-    settings: Settings | None
+    settings: OtherSettings | None
 
     def after(self) -> Snapshot:
         """Return the pool as it would be."""
@@ -60,7 +60,7 @@ class Twins:
             moved = settings.moved
             pool = replace(
                 pool,
-                nodes=snapshots.nodes(settings.ground),
+                nodes=snapshots.nodes(settings.node_inputs),
                 projects=settings.projects,
                 policy=settings.policy,
                 jobs=tuple(
@@ -75,11 +75,11 @@ class WhatIfs:
     """Answers what would be otherwise."""
 
     def __init__(
-        self, ledger: Ledger, site: Site, board: KeptBoard, reconfiguration: Reconfiguration
+        self, ledger: Ledger, site: Site, state_cache: StateCache, reconfiguration: Reconfiguration
     ) -> None:
         self._ledger = ledger
         self._site = site
-        self._board = board
+        self._state_cache = state_cache
         self._reconfiguration = reconfiguration
         self._busy = asyncio.Lock()
 
@@ -124,19 +124,21 @@ class WhatIfs:
         """Freeze what both pools are made of, at one instant."""
         site = self._site
         new = None if question.config is None else self._reconfiguration.read(question.config)
-        async with self._ledger.turn:
+        async with self._ledger.lock:
             now = site.clock.now()
-            await self._board.follow()
-            before = await self._board.snapshot(now) or snapshots.snapshot(self._ledger, site, now)
+            await self._state_cache.follow()
+            before = await self._state_cache.snapshot(now) or snapshots.snapshot(
+                self._ledger, site, now
+            )
             if new is None:
                 return Twins(before, question, None)
             other = replace(site, configuration=new)
-            names = self._ledger.census.projects()
+            names = self._ledger.counters.projects()
             homes = snapshots.homes(other, names)
-            entries = (self._ledger.census.entry(job) for job in self._board.aside)
+            entries = (self._ledger.counters.entry(job) for job in self._state_cache.quarantined)
             blocked = frozenset(gpu for entry in entries if entry is not None for gpu in entry.gpus)
-            settings = Settings(
-                ground=snapshots.ground(self._ledger, other, blocked),
+            settings = OtherSettings(
+                node_inputs=snapshots.node_inputs(self._ledger, other, blocked),
                 projects=snapshots.projects(other, homes.values()),
                 policy=new.policy,
                 moved={

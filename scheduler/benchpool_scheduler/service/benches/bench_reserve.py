@@ -26,7 +26,7 @@ def reserve(site: Site) -> int:
     """Return how many GPUs are set aside for benches, held or not (R3)."""
     # What does not fit was refused before, or has come about since: keep what there is.
     return keep_free(
-        [site.people.promised],
+        [site.users.quota_sum],
         reserve=site.configuration.build.reserve,
         leased=0,
         gpus=site.inventory.build_gpus,
@@ -79,7 +79,7 @@ def refuse_what_does_not_fit(site: Site) -> None:
     """Refuse benches that add up to more than the pool has (R3). Errors: InvalidInput."""
     build = site.configuration.build
     keep_free(
-        [site.people.promised],
+        [site.users.quota_sum],
         reserve=build.reserve,
         leased=0,
         gpus=site.inventory.build_gpus,

@@ -18,7 +18,7 @@ from benchpool_scheduler.runtime import Device, DeviceState, NodeFacts
 from benchpool_scheduler.service.benches import bench_reserve
 from benchpool_scheduler.service.benches.node_selection import suits
 from benchpool_scheduler.service.ledger.ledger import Ledger
-from benchpool_scheduler.service.observed.latest_pass import Outcome
+from benchpool_scheduler.service.observed.latest_pass import LatestPass
 from benchpool_scheduler.service.observed.site import Site
 from benchpool_scheduler.service.process.clock import moment
 from benchpool_scheduler.store.records import LeaseRecord
@@ -49,7 +49,7 @@ class LineReason(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class WaitingServer:
     """A server in line.
 
     Attributes:
@@ -69,7 +69,7 @@ class Waiting:
 
 
 @dataclass
-class Line:
+class BenchLine:
     """Who waits, by the time of the first question.
 
     Args:
@@ -78,14 +78,14 @@ class Line:
 
     ledger: Ledger
     site: Site
-    outcome: Outcome
+    latest_pass: LatestPass
     nodes_for_claim: Callable[[str], frozenset[str] | None]
     lasted_s: list[float] = field(default_factory=list)
-    _places: dict[Server, Waiting] = field(default_factory=dict)
+    _places: dict[Server, WaitingServer] = field(default_factory=dict)
 
     # ------------------------------------------------------------------ who waits
 
-    def enter(self, request: contract.LeaseRequest, since: float | None) -> Waiting:
+    def enter(self, request: contract.LeaseRequest, since: float | None) -> WaitingServer:
         """Take a place, or keep the one that the server has."""
         now = self.site.clock.now()
         known = self._places.get((request.user, request.server))
@@ -94,7 +94,7 @@ class Line:
             place = replace(known, request=request, since=first, asked=now)
         else:
             first = now if since is None else min(since, now)
-            place = Waiting(self.site.new_id(), request, first, now)
+            place = WaitingServer(self.site.new_id(), request, first, now)
         self._places[place.server] = place
         return place
 
@@ -105,7 +105,7 @@ class Line:
             del self._places[server]
         return bool(found)
 
-    def present(self) -> Sequence[Waiting]:
+    def present(self) -> Sequence[WaitingServer]:
         """Return who waits and still asks, the next one first; forget who has long gone."""
         now = self.site.clock.now()
         for server, waiting in list(self._places.items()):
@@ -173,7 +173,7 @@ class Line:
         """Return what stands between a GPU and a bench; None when no bench can get it."""
         if device.state is not DeviceState.USABLE or device.uuid in self.ledger.leased:
             return None
-        holder = self.ledger.census.holders.get(device.uuid)
+        holder = self.ledger.counters.holders.get(device.uuid)
         if holder is None:
             return Use.FREE
         job = self.ledger.job(holder)
@@ -183,7 +183,7 @@ class Line:
             return Use.LEAVING
         if not job.preemptible or device.resource != DEFAULT_RESOURCE:
             return None  # slices are neither kept for benches nor lent
-        if JobId(job.id) in self.outcome.over_quota:
+        if JobId(job.id) in self.latest_pass.over_quota:
             return Use.OVER_QUOTA
         return Use.WITHIN_QUOTA if self.site.configuration.build.lend_idle else None
 
@@ -199,7 +199,7 @@ class Line:
         self.lasted_s.append(max(0.0, self.site.clock.now() - lease.since))
         del self.lasted_s[:-MOST_REMEMBERED]
 
-    def place(self, waiting: Waiting, seated: Mapping[str, Seat]) -> contract.LinePlace:
+    def place(self, waiting: WaitingServer, seated: Mapping[str, Seat]) -> contract.LinePlace:
         """Return what a server in line is told."""
         line = self.present()
         ids = [it.id for it in line]
@@ -224,7 +224,7 @@ class Line:
             ),
         )
 
-    def _called(self, waiting: Waiting, seat: Seat) -> tuple[contract.Reason, float]:
+    def _called(self, waiting: WaitingServer, seat: Seat) -> tuple[contract.Reason, float]:
         asked = waiting.request.gpus
         busy = sum(gpu.use is not Use.FREE for gpu in seat.gpus)
         grace_s = self.site.configuration.policy.grace_s
@@ -237,7 +237,7 @@ class Line:
         )
         return reason, grace_s
 
-    def _full(self, waiting: Waiting, position: int) -> tuple[contract.Reason, float | None]:
+    def _full(self, waiting: WaitingServer, position: int) -> tuple[contract.Reason, float | None]:
         request = waiting.request
         offer = self.offer(request)
         free = max((sum(g.use is Use.FREE for g in gpus) for gpus in offer.values()), default=0)

@@ -10,12 +10,12 @@ from benchpool_scheduler.core.benches.line import Seat, seat
 from benchpool_scheduler.errors import BenchpoolError, Refused, TooMany, Unavailable
 from benchpool_scheduler.runtime import NodeFacts
 from benchpool_scheduler.service.benches import bench_reserve
-from benchpool_scheduler.service.benches.line import Line, Waiting
+from benchpool_scheduler.service.benches.line import BenchLine, WaitingServer
 from benchpool_scheduler.service.benches.node_selection import suits, why_none
 from benchpool_scheduler.service.ledger.ledger import Ledger
-from benchpool_scheduler.service.observed.latest_pass import Outcome
+from benchpool_scheduler.service.observed.latest_pass import LatestPass
 from benchpool_scheduler.service.observed.site import Site
-from benchpool_scheduler.service.process.shielded import whole
+from benchpool_scheduler.service.process.shielded import shielded
 from benchpool_scheduler.store.records import DropLease, LeaseRecord, SaveLease
 
 GONE_S = 60.0
@@ -39,14 +39,14 @@ class Leases:
         self,
         ledger: Ledger,
         site: Site,
-        outcome: Outcome,
+        latest_pass: LatestPass,
         nodes_for_claim: Callable[[str], frozenset[str] | None],
         want_pass: Callable[[], None],
     ) -> None:
         self._ledger = ledger
         self._site = site
         self._want_pass = want_pass
-        self._line = Line(ledger, site, outcome, nodes_for_claim)
+        self._line = BenchLine(ledger, site, latest_pass, nodes_for_claim)
         self._missing_since: dict[str, float] = {}
         self._changed = asyncio.Event()
         self.shortage = asyncio.Event()
@@ -57,7 +57,7 @@ class Leases:
         Errors: Refused ``build-quota`` or ``build-nodes``, Unavailable ``build-capacity`` or of the
         store.
         """
-        async with self._ledger.turn:
+        async with self._ledger.lock:
             if (held := self._held_for(request)) is not None:
                 return held
             self._check_quota(request)
@@ -81,7 +81,7 @@ class Leases:
         """
         loop = asyncio.get_running_loop()
         until = loop.time() + asked.hold_s
-        changed, found = self._changed, await whole(self._hold_or_wait(asked))
+        changed, found = self._changed, await shielded(self._hold_or_wait(asked))
         while isinstance(found, contract.LinePlace) and (left := until - loop.time()) > 0:
             try:
                 async with asyncio.timeout(left):
@@ -92,14 +92,14 @@ class Leases:
             if not kept and self._held_for(asked.lease) is None:
                 break  # it has left the line meanwhile, and must not come back by this question
             before, changed = found, self._changed
-            found = await whole(self._hold_or_wait(asked))
+            found = await shielded(self._hold_or_wait(asked))
             if not isinstance(found, contract.LinePlace) or _differ(before, found):
                 break
         return found
 
     async def _hold_or_wait(self, asked: contract.LineRequest) -> LeaseRecord | contract.LinePlace:
         request = asked.lease
-        async with self._ledger.turn:
+        async with self._ledger.lock:
             if (held := self._held_for(request)) is not None:
                 return held
             self._check_quota(request)
@@ -136,7 +136,7 @@ class Leases:
         ]
 
     async def serve(self) -> None:
-        """Give GPUs that have become free to those in line; the caller has the ledger's turn."""
+        """Give GPUs that have become free to those in line; the caller has the ledger's lock."""
         served = False
         while (found := self._first_ready()) is not None:
             waiting, its = found
@@ -150,7 +150,7 @@ class Leases:
         if served:
             self._tell_line()
 
-    def _first_ready(self) -> tuple[Waiting, Seat] | None:
+    def _first_ready(self) -> tuple[WaitingServer, Seat] | None:
         seated = self._line.seats()
         for waiting in self._line.present():
             its = seated.get(waiting.id)
@@ -172,7 +172,7 @@ class Leases:
 
     async def release(self, lease_id: str) -> None:
         """Give a lease back, or leave the line; what is not there is given back already."""
-        async with self._ledger.turn:
+        async with self._ledger.lock:
             lease = self._ledger.lease(lease_id)
             if not self._line.leave(lease_id) and lease is None:
                 return

@@ -37,13 +37,13 @@ _LEAVING = " (leaving)"
 
 
 def snapshot(ledger: Ledger, site: Site, now: float) -> Snapshot:
-    """Return what a pass decides about, counted from nothing: the truth that ``KeptBoard`` keeps.
+    """Return what a pass decides about, counted from nothing: the truth that ``StateCache`` keeps.
 
     All times of its jobs are as of ``now``.
     """
-    home = homes(site, ledger.census.projects())
+    home = homes(site, ledger.counters.projects())
     return Snapshot(
-        nodes=nodes(ground(ledger, site)),
+        nodes=nodes(node_inputs(ledger, site)),
         projects=projects(site, home.values()),
         jobs=tuple(
             at(job, now)
@@ -51,7 +51,7 @@ def snapshot(ledger: Ledger, site: Site, now: float) -> Snapshot:
             for job in jobs_of(ledger, record, home, now, site.inventory.slices)
         ),
         policy=site.configuration.policy,
-        users=site.past.users,
+        users=site.usage.users,
         topology=levels(site),
         now_s=now,
     )
@@ -66,7 +66,7 @@ def levels(site: Site) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class Ground:
+class NodeInputs:
     """All that the nodes are made of; equal grounds make equal nodes.
 
     Attributes:
@@ -85,11 +85,11 @@ class Ground:
     lends: bool = False
 
 
-def ground(ledger: Ledger, site: Site, blocked: frozenset[str] = frozenset()) -> Ground:
+def node_inputs(ledger: Ledger, site: Site, blocked: frozenset[str] = frozenset()) -> NodeInputs:
     """Return what the nodes are made of now."""
-    holders = ledger.census.holders
+    holders = ledger.counters.holders
     kept = bench_reserve.kept_by_node(ledger, site)
-    return Ground(
+    return NodeInputs(
         inventory=site.inventory,
         kept=kept,
         leased=frozenset(ledger.leased),
@@ -100,12 +100,12 @@ def ground(ledger: Ledger, site: Site, blocked: frozenset[str] = frozenset()) ->
     )
 
 
-def nodes(of: Ground) -> tuple[Node, ...]:
+def nodes(of: NodeInputs) -> tuple[Node, ...]:
     """Return the nodes with the GPUs that train may use, in use by workers or not (R1)."""
     return tuple(node(of, place) for place in of.inventory.places)
 
 
-def node(of: Ground, place: str) -> Node:
+def node(of: NodeInputs, place: str) -> Node:
     """Return one place as a node; jobs wait for the GPUs of a machine that is not ready.
 
     Benches keep whole GPUs: slices have no part in it.
@@ -177,7 +177,7 @@ def homes(site: Site, names: Iterable[str]) -> Mapping[str, ProjectName]:
 def projects(site: Site, names: Iterable[ProjectName]) -> tuple[Project, ...]:
     """Return the configured projects, and those of ``names`` that are not among them."""
     known = [settings.project for settings in site.configuration.projects]
-    if used := site.past.projects:
+    if used := site.usage.projects:
         known = [replace(p, used_gpu_s=used.get(p.name, p.used_gpu_s)) for p in known]
     missing = dict.fromkeys(sorted(names))
     for project in known:
@@ -204,7 +204,7 @@ def jobs_of(
     their own that is leaving, so that what was promised of them stays promised (R20).
 
     Its times are as of instants that do not depend on when this is asked; only
-    ``preemptions_last_hour`` and ``barred`` do: see ``fadings``.
+    ``preemptions_last_hour`` and ``barred`` do: see ``expiries``.
     """
     if not record.live or record.state is JobState.PAUSED:
         return ()
@@ -213,7 +213,7 @@ def jobs_of(
     staying = [w for w in held if not w.leaving]
     leaving = [w for w in held if w.leaving]
     size = _size(record, attempt, staying, leaving)
-    learned = ledger.learned.facts(record, ledger.attempts(record.id))
+    learned = ledger.runtime_estimator.facts(record, ledger.attempts(record.id))
     job = Job(
         id=JobId(record.id),
         project=home[record.project],
@@ -297,7 +297,7 @@ def barred_of(ledger: Ledger, record: JobRecord) -> Iterator[tuple[str, float]]:
                 yield place_of(worker.node, worker.gpus), worker.ended + BARRED_S
 
 
-def fadings(ledger: Ledger, record: JobRecord) -> Iterator[float]:
+def expiries(ledger: Ledger, record: JobRecord) -> Iterator[float]:
     """Yield the instants at which time alone makes another job of it to the core."""
     yield from hours_of(ledger, record.id)
     yield from (end for _, end in barred_of(ledger, record))

@@ -28,7 +28,7 @@ from benchpool_scheduler.core.model import (
 from benchpool_scheduler.core.plan import decide_on
 from benchpool_scheduler.core.whatif.preview import PreviewOutcome, preview_on
 from benchpool_scheduler.service.cluster_state import snapshots
-from benchpool_scheduler.service.cluster_state.snapshots import Ground
+from benchpool_scheduler.service.cluster_state.snapshots import NodeInputs
 from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.service.observed.site import Site
 from benchpool_scheduler.service.process import interpreter
@@ -39,19 +39,19 @@ log = logging.getLogger(__name__)
 MANY_NODES = 2
 """When more than one in so many nodes has changed, they are not renewed one by one."""
 
-MOST_ASIDE = 10
+MOST_QUARANTINED = 10
 """So many jobs are set aside in one pass; more means that the fault is not theirs."""
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class ClusterSpec:
     """All that a board is made of but its jobs; another frame needs another board.
 
     Attributes:
         homes: In which project of the core the jobs of each project are.
     """
 
-    ground: Ground
+    node_inputs: NodeInputs
     topology: tuple[str, ...]
     projects: tuple[Project, ...]
     users: tuple[UserUse, ...]
@@ -61,35 +61,35 @@ class Frame:
     @property
     def slices(self) -> frozenset[str]:
         """Places where the GPUs are slices."""
-        return self.ground.inventory.slices
+        return self.node_inputs.inventory.slices
 
-    def sees_jobs_as(self, other: Frame) -> bool:
+    def sees_jobs_as(self, other: ClusterSpec) -> bool:
         """Tell whether the jobs look the same in another frame."""
         return (self.homes, self.slices) == (other.homes, other.slices)
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class PassInput:
     """What a pass decides about, beside the ledger's records.
 
     Attributes:
         now: Epoch seconds. ``touched``: jobs that have changed since the look before.
     """
 
-    frame: Frame
+    spec: ClusterSpec
     now: float
     touched: Mapping[str, None]
 
 
 @dataclass(frozen=True, slots=True)
-class Aside:
+class Quarantined:
     """A job that the core could not take: its state then, and why in a sentence."""
 
     state: JobState
     text: str
 
 
-class KeptBoard:
+class StateCache:
     """The board with the jobs of the ledger.
 
     Attributes:
@@ -104,13 +104,13 @@ class KeptBoard:
         self._site = site
         self._decide = decide
         self._touched: dict[str, None] = {}
-        self._board: Board | None = None
-        self._frame: Frame | None = None
+        self._state: Board | None = None
+        self._spec: ClusterSpec | None = None
         self._jobs: dict[JobId, Job] = {}
-        self._fading: list[tuple[float, str]] = []
-        self._fades: dict[str, float] = {}
+        self._expiring: list[tuple[float, str]] = []
+        self._expiry_of: dict[str, float] = {}
         self._anew = False
-        self.aside: dict[str, Aside] = {}
+        self.quarantined: dict[str, Quarantined] = {}
         self.rebuilt = self.rehoused = 0
 
     # ------------------------------------------------------------------ on the loop
@@ -123,207 +123,207 @@ class KeptBoard:
         """Have the next look make the board from nothing, and try again what is aside."""
         self._anew = True
 
-    def look(self) -> Look:
-        """Return what the next ``decide`` must know; with the ledger's turn."""
+    def pass_input(self) -> PassInput:
+        """Return what the next ``decide`` must know; with the ledger's lock."""
         site = self._site
         if self._anew:
-            self._anew, self._frame = False, None
-            self.aside.clear()
-        homes = snapshots.homes(site, self._ledger.census.projects())
+            self._anew, self._spec = False, None
+            self.quarantined.clear()
+        homes = snapshots.homes(site, self._ledger.counters.projects())
         touched, self._touched = self._touched, {}
-        frame = Frame(
-            ground=snapshots.ground(self._ledger, site, self._blocked(self.aside)),
+        spec = ClusterSpec(
+            node_inputs=snapshots.node_inputs(self._ledger, site, self._blocked(self.quarantined)),
             topology=snapshots.levels(site),
             projects=snapshots.projects(site, homes.values()),
-            users=self._site.past.users,
+            users=self._site.usage.users,
             policy=site.configuration.policy,
             homes=homes,
         )
-        return Look(frame, site.clock.now(), touched)
+        return PassInput(spec, site.clock.now(), touched)
 
-    def next_fading(self) -> float | None:
+    def next_expiry(self) -> float | None:
         """Return when time alone next makes another job of one to the core (R19)."""
-        return self._fading[0][0] if self._fading else None
+        return self._expiring[0][0] if self._expiring else None
 
     # ------------------------------------------------------------------ in the thread of passes
 
-    def decide(self, look: Look) -> Plan:
-        """Take over what has changed and decide. The caller holds the ledger's turn.
+    def decide(self, given: PassInput) -> Plan:
+        """Take over what has changed and decide. The caller holds the ledger's lock.
 
         Errors: whatever the core raises when no single job is the cause.
         """
-        for _ in range(MOST_ASIDE):
+        for _ in range(MOST_QUARANTINED):
             try:
-                return self._decide(self._followed(look), look.now)
+                return self._decide(self._followed(given), given.now)
             except Exception as error:
-                self._board = self._frame = None
-                culprit = self._culprit(look)
+                self._state = self._spec = None
+                culprit = self._culprit(given)
                 if culprit is None:
                     raise
-                self._set_aside(culprit, error)
-                look = _without(look, self._blocked([culprit]))
-        raise RuntimeError(f"the core failed on more than {MOST_ASIDE} jobs in one pass")
+                self._quarantine(culprit, error)
+                given = _without(given, self._blocked([culprit]))
+        raise RuntimeError(f"the core failed on more than {MOST_QUARANTINED} jobs in one pass")
 
-    def _followed(self, look: Look) -> Board:
+    def _followed(self, given: PassInput) -> Board:
         """Return the board as the ledger is now."""
-        frame, changed = look.frame, [*look.touched, *self._faded(look.now)]
-        if self._board is not None and self._frame == frame:
+        spec, changed = given.spec, [*given.touched, *self._expired(given.now)]
+        if self._state is not None and self._spec == spec:
             for name in changed:
-                self._put(self._board, name, look)
-            return self._board
-        if self._board is not None and self._renewed(self._board, frame):
-            self._frame = frame
+                self._put(self._state, name, given)
+            return self._state
+        if self._state is not None and self._renewed(self._state, spec):
+            self._spec = spec
             for name in changed:
-                self._put(self._board, name, look)
-            return self._board
-        if self._frame is None or not self._frame.sees_jobs_as(frame):
-            changed = [*self._ledger.catalogue.live, *changed]
+                self._put(self._state, name, given)
+            return self._state
+        if self._spec is None or not self._spec.sees_jobs_as(spec):
+            changed = [*self._ledger.job_index.live, *changed]
             self._jobs.clear()
-        self._convert(changed, look)
-        self._board = self._made(frame, self._jobs.values())
-        self._frame = frame
+        self._convert(changed, given)
+        self._state = self._made(spec, self._jobs.values())
+        self._spec = spec
         self.rebuilt += 1
         interpreter.settle(len(self._jobs))
-        return self._board
+        return self._state
 
-    def _renewed(self, board: Board, frame: Frame) -> bool:
+    def _renewed(self, state: Board, spec: ClusterSpec) -> bool:
         """Let the board's nodes be those of another frame, where that is all that differs."""
-        if self._frame is None or replace(self._frame, ground=frame.ground) != frame:
+        if self._spec is None or replace(self._spec, node_inputs=spec.node_inputs) != spec:
             return False
-        if not self._frame.sees_jobs_as(frame):
+        if not self._spec.sees_jobs_as(spec):
             return False
-        nodes = snapshots.nodes(frame.ground)
-        if [node.name for node in nodes] == [node.name for node in board.nodes]:
-            changed = [now for now, was in zip(nodes, board.nodes, strict=True) if now != was]
-            if len(changed) <= max(1, len(nodes) // MANY_NODES) and board.renew(changed):
+        nodes = snapshots.nodes(spec.node_inputs)
+        if [node.name for node in nodes] == [node.name for node in state.nodes]:
+            changed = [now for now, was in zip(nodes, state.nodes, strict=True) if now != was]
+            if len(changed) <= max(1, len(nodes) // MANY_NODES) and state.renew(changed):
                 return True
-        board.rehouse(nodes)
+        state.rehouse(nodes)
         self.rehoused += 1
         return True
 
-    def _convert(self, changed: Iterable[str], look: Look) -> None:
+    def _convert(self, changed: Iterable[str], given: PassInput) -> None:
         for name in changed:
             self._jobs.pop(JobId(name), None)
             self._jobs.pop(snapshots.leaving_id(name), None)
-            for job in self._seen(name, look):
+            for job in self._seen(name, given):
                 self._jobs[job.id] = job
 
-    def _put(self, board: Board, name: str, look: Look) -> None:
+    def _put(self, state: Board, name: str, given: PassInput) -> None:
         """Let the board know of one job what it does not know yet."""
-        jobs = {job.id: job for job in self._seen(name, look)}
+        jobs = {job.id: job for job in self._seen(name, given)}
         for job_id in (JobId(name), snapshots.leaving_id(name)):
             job, before = jobs.get(job_id), self._jobs.get(job_id)
             if job == before:
                 continue
             if job is None:
                 del self._jobs[job_id]
-                board.drop(job_id)
+                state.drop(job_id)
             else:
                 self._jobs[job_id] = job
-                board.put(job, self._age(job_id))
+                state.put(job, self._age(job_id))
 
-    def _seen(self, name: str, look: Look) -> tuple[Job, ...]:
+    def _seen(self, name: str, given: PassInput) -> tuple[Job, ...]:
         record = self._ledger.job(name)
-        if record is None or self._stays_aside(record):
+        if record is None or self._stays_quarantined(record):
             return ()
-        if record.project not in look.frame.homes:
+        if record.project not in given.spec.homes:
             # It came while this pass was on its way; the next one looks at it.
             return ()
-        slices = look.frame.slices
-        found = snapshots.jobs_of(self._ledger, record, look.frame.homes, look.now, slices)
+        slices = given.spec.slices
+        found = snapshots.jobs_of(self._ledger, record, given.spec.homes, given.now, slices)
         for job in found[:1]:
             if job.preemptions_last_hour or job.barred:
-                self._watch_fading(record, look.now)
+                self._watch_expiry(record, given.now)
         return found
 
-    def _made(self, frame: Frame, jobs: Iterable[Job]) -> Board:
-        nodes = snapshots.nodes(frame.ground)
-        board = Board(nodes, frame.projects, frame.policy, frame.users, frame.topology)
+    def _made(self, spec: ClusterSpec, jobs: Iterable[Job]) -> Board:
+        nodes = snapshots.nodes(spec.node_inputs)
+        state = Board(nodes, spec.projects, spec.policy, spec.users, spec.topology)
         for job in jobs:
-            board.put(job, self._age(job.id))
-        return board
+            state.put(job, self._age(job.id))
+        return state
 
     def _age(self, job: JobId) -> int:
         """Return the place of a job among all; its workers that leave come right after it."""
-        number = self._ledger.catalogue.numbers.get(job)
+        number = self._ledger.job_index.numbers.get(job)
         if number is not None:
             return 2 * number
-        return 2 * self._ledger.catalogue.numbers[snapshots.job_of_leaving(job)] + 1
+        return 2 * self._ledger.job_index.numbers[snapshots.job_of_leaving(job)] + 1
 
-    def preview(self, look: Look, job: Job) -> PreviewOutcome:
+    def preview(self, given: PassInput, job: Job) -> PreviewOutcome:
         """Say what would come of a job that was not accepted yet: as ``decide``, in the thread.
 
         Errors: whatever the core raises.
         """
         try:
-            return preview_on(self._followed(look), job, look.now)
+            return preview_on(self._followed(given), job, given.now)
         except Exception:
-            self._board = self._frame = None
+            self._state = self._spec = None
             raise
 
     async def follow(self) -> None:
         """Take over what has come about since the newest pass saw the pool, e.g. its own starts.
 
-        The caller holds the ledger's turn. What the core cannot take is left to the next pass,
+        The caller holds the ledger's lock. What the core cannot take is left to the next pass,
         which sets it aside.
         """
-        look = self.look()
+        given = self.pass_input()
         try:
-            await asyncio.to_thread(self._followed, look)
+            await asyncio.to_thread(self._followed, given)
         except Exception:
             log.exception("the board could not follow; the next pass makes it anew")
-            self._board = self._frame = None
+            self._state = self._spec = None
 
     async def snapshot(self, now: float) -> Snapshot | None:
         """Return the pool as it was last followed; None where it was not.
 
-        The caller holds the ledger's turn: then no pass is under way.
+        The caller holds the ledger's lock: then no pass is under way.
         """
-        frame = self._frame
-        if self._board is None or frame is None:
+        spec = self._spec
+        if self._state is None or spec is None:
             return None
         jobs = await asyncio.to_thread(sorted, self._jobs.values(), key=lambda it: self._age(it.id))
         return Snapshot(
-            nodes=self._board.nodes,
-            projects=frame.projects,
+            nodes=self._state.nodes,
+            projects=spec.projects,
             jobs=tuple(jobs),
-            policy=frame.policy,
-            users=frame.users,
-            topology=frame.topology,
+            policy=spec.policy,
+            users=spec.users,
+            topology=spec.topology,
             now_s=now,
         )
 
     # ------------------------------------------------------------------ what time alone changes
 
-    def _watch_fading(self, record: JobRecord, now: float) -> None:
+    def _watch_expiry(self, record: JobRecord, now: float) -> None:
         name = record.id
-        ends = (end for end in snapshots.fadings(self._ledger, record) if end > now)
+        ends = (end for end in snapshots.expiries(self._ledger, record) if end > now)
         end = min(ends, default=None)
-        if end is not None and self._fades.get(name) != end:
-            self._fades[name] = end
-            heapq.heappush(self._fading, (end, name))
+        if end is not None and self._expiry_of.get(name) != end:
+            self._expiry_of[name] = end
+            heapq.heappush(self._expiring, (end, name))
 
-    def _faded(self, now: float) -> list[str]:
+    def _expired(self, now: float) -> list[str]:
         found: dict[str, None] = {}
-        while self._fading and self._fading[0][0] <= now:
-            name = heapq.heappop(self._fading)[1]
-            self._fades.pop(name, None)
+        while self._expiring and self._expiring[0][0] <= now:
+            name = heapq.heappop(self._expiring)[1]
+            self._expiry_of.pop(name, None)
             found[name] = None
         return list(found)
 
     # ------------------------------------------------------------------ setting aside
 
-    def _stays_aside(self, record: JobRecord) -> bool:
+    def _stays_quarantined(self, record: JobRecord) -> bool:
         """Tell whether a job is kept off the board; one that got on in its life is tried again."""
-        aside = self.aside.get(record.id)
-        if aside is None:
+        quarantined = self.quarantined.get(record.id)
+        if quarantined is None:
             return False
-        if record.live and aside.state is record.state:
+        if record.live and quarantined.state is record.state:
             return True
-        del self.aside[record.id]
+        del self.quarantined[record.id]
         return False
 
-    def _set_aside(self, name: str, error: Exception) -> None:
+    def _quarantine(self, name: str, error: Exception) -> None:
         record = self._ledger.job(name)
         if record is None:
             return
@@ -332,49 +332,49 @@ class KeptBoard:
             f"The pool cannot decide about job {name[:8]} ({record.name}) and goes on without it: "
             f"{str(error).rstrip('.') or type(error).__name__}."
         )
-        self.aside[name] = Aside(record.state, text)
+        self.quarantined[name] = Quarantined(record.state, text)
         self._jobs.pop(JobId(name), None)
         self._jobs.pop(snapshots.leaving_id(name), None)
 
     def _blocked(self, jobs: Iterable[str]) -> frozenset[str]:
         """Return the GPUs that these jobs hold: nobody else may be given them (R1)."""
-        entries = (self._ledger.census.entry(job) for job in jobs)
+        entries = (self._ledger.counters.entry(job) for job in jobs)
         return frozenset(gpu for entry in entries if entry is not None for gpu in entry.gpus)
 
-    def _culprit(self, look: Look) -> str | None:
+    def _culprit(self, given: PassInput) -> str | None:
         """Return the job without which the core does not fail, None when there is none.
 
         Jobs that have not changed are beyond suspicion while the core takes them alone; among the
         others the first one is found after which it fails, by halving.
         """
-        names = [name for name in list(self._ledger.catalogue.live) if name not in self.aside]
-        suspects = [name for name in names if name in look.touched]
-        innocent = [name for name in names if name not in look.touched]
-        if not suspects or self._fails(look, innocent):
+        names = [name for name in list(self._ledger.job_index.live) if name not in self.quarantined]
+        suspects = [name for name in names if name in given.touched]
+        innocent = [name for name in names if name not in given.touched]
+        if not suspects or self._fails(given, innocent):
             innocent, suspects = [], names
-            if self._fails(look, []):
+            if self._fails(given, []):
                 return None
-        if not self._fails(look, [*innocent, *suspects]):
+        if not self._fails(given, [*innocent, *suspects]):
             return None
         good, bad = 0, len(suspects)
         while bad - good > 1:
             middle = (good + bad) // 2
-            if self._fails(look, [*innocent, *suspects[:middle]]):
+            if self._fails(given, [*innocent, *suspects[:middle]]):
                 bad = middle
             else:
                 good = middle
         return suspects[good]
 
-    def _fails(self, look: Look, names: Sequence[str]) -> bool:
+    def _fails(self, given: PassInput, names: Sequence[str]) -> bool:
         try:
-            jobs = [job for name in names for job in self._seen(name, look)]
-            self._decide(self._made(look.frame, jobs), look.now)
+            jobs = [job for name in names for job in self._seen(name, given)]
+            self._decide(self._made(given.spec, jobs), given.now)
         except Exception:
             return True
         return False
 
 
-def _without(look: Look, gpus: frozenset[str]) -> Look:
+def _without(given: PassInput, gpus: frozenset[str]) -> PassInput:
     """Return a look at a pool without these GPUs."""
-    ground = replace(look.frame.ground, blocked=look.frame.ground.blocked | gpus)
-    return replace(look, frame=replace(look.frame, ground=ground))
+    node_inputs = replace(given.spec.node_inputs, blocked=given.spec.node_inputs.blocked | gpus)
+    return replace(given, spec=replace(given.spec, node_inputs=node_inputs))

@@ -15,7 +15,7 @@ from functools import partial
 from benchpool_scheduler.errors import BenchpoolError
 from benchpool_scheduler.runtime import EndedBy, Notice, Runtime, WorkerEnded, WorkerEvent, WorkerId
 from benchpool_scheduler.service.execution.launching import Launcher, NoAccount
-from benchpool_scheduler.service.ledger.ledger import Draft, Ledger
+from benchpool_scheduler.service.ledger.ledger import Ledger, UnitOfWork
 from benchpool_scheduler.service.observed.site import Site
 
 log = logging.getLogger(__name__)
@@ -52,30 +52,30 @@ class Actions:
         """Whether something is left to carry out."""
         return bool(self._waiting or self._tails)
 
-    def carry_out(self, draft: Draft) -> None:
-        """Start and stop what a committed draft says; returns at once."""
-        for worker in draft.launches:
+    def carry_out(self, work: UnitOfWork) -> None:
+        """Start and stop what a committed unit of work says; returns at once."""
+        for worker in work.launches:
             self._waiting.append((worker.job, partial(self._start, worker)))
-        for worker, notice in draft.stops:
-            if worker not in draft.stopped:
+        for worker, notice in work.stops:
+            if worker not in work.stopped:
                 self._waiting.append((worker.job, partial(self._stop, worker, notice)))
         self._go_on()
 
-    def stopping(self, draft: Draft) -> Callable[[str], None]:
+    def stopping(self, work: UnitOfWork) -> Callable[[str], None]:
         """Return what gives a job's workers their notice as soon as it is written.
 
         Of thousands that are paused, the first need not wait for the last to be written;
         ``carry_out`` does the rest.
         """
-        launched = {worker.job for worker in draft.launches}
+        launched = {worker.job for worker in work.launches}
         early: dict[str, list[tuple[WorkerId, Notice]]] = {}
-        for worker, notice in draft.stops:
+        for worker, notice in work.stops:
             if worker.job not in launched:
                 early.setdefault(worker.job, []).append((worker, notice))
 
         def written(job: str) -> None:
             for worker, notice in early.pop(job, ()):
-                draft.stopped.add(worker)
+                work.stopped.add(worker)
                 self._waiting.append((job, partial(self._stop, worker, notice)))
             self._go_on()
 

@@ -1,11 +1,11 @@
 """Runs passes: look, decide, commit, act.
 
 A pass follows every event that may change the answer; a burst of events is one pass. The facts do
-not change between the look and the commit (``Ledger.turn``), and nothing is done before it is
+not change between the look and the commit (``Ledger.lock``), and nothing is done before it is
 written.
 
-Deciding and drafting are done in one thread of their own, so that reads and submissions are
-answered meanwhile; what is decided is taken over on the loop, a part at a time.
+A thread of its own decides and collects the changes, so that reads and submissions are answered
+meanwhile; what is decided is taken over on the loop, a part at a time.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from benchpool_scheduler.core.lifecycle.states import HOLDS_GPUS, Intent, JobSta
 from benchpool_scheduler.core.model import JobId, Plan, Preempt, Reason, Start
 from benchpool_scheduler.errors import Unavailable
 from benchpool_scheduler.service.cluster_state import snapshots
-from benchpool_scheduler.service.cluster_state.state_cache import KeptBoard, Look
+from benchpool_scheduler.service.cluster_state.state_cache import PassInput, StateCache
 from benchpool_scheduler.service.execution.actions import Actions
-from benchpool_scheduler.service.ledger.ledger import Draft, Ledger
+from benchpool_scheduler.service.ledger.ledger import Ledger, UnitOfWork
 from benchpool_scheduler.service.lifecycle import transitions
-from benchpool_scheduler.service.observed.latest_pass import Outcome
+from benchpool_scheduler.service.observed.latest_pass import LatestPass
 from benchpool_scheduler.service.observed.site import Site
 from benchpool_scheduler.store.records import Change, JobRecord, PreemptionRecord, Wish
 
@@ -44,7 +44,7 @@ RETRY_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Decided:
+class PassOutput:
     """What the thread of passes hands back.
 
     Attributes:
@@ -54,7 +54,7 @@ class Decided:
     """
 
     plan: Plan
-    draft: Draft
+    work: UnitOfWork
     changes: tuple[Change, ...]
     news: Collection[str]
     shifts: Collection[str]
@@ -66,7 +66,7 @@ class Passes:
     Args:
         decided: Called after each pass with the ids of jobs whose reason changed, and of those
             where only its numbers did.
-        before: Called at the begin of each pass, with the ledger's turn: benches come first (R3).
+        before: Called at the begin of each pass, with the ledger's lock: benches come first (R3).
     """
 
     def __init__(
@@ -74,16 +74,16 @@ class Passes:
         ledger: Ledger,
         site: Site,
         actions: Actions,
-        outcome: Outcome,
-        board: KeptBoard,
+        latest_pass: LatestPass,
+        state_cache: StateCache,
         decided: Callable[[Collection[str], Collection[str]], None],
         before: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         self._ledger = ledger
         self._site = site
         self._actions = actions
-        self._outcome = outcome
-        self._board = board
+        self._latest_pass = latest_pass
+        self._state_cache = state_cache
         self._decided = decided
         self._before = before
         self._wanted = asyncio.Event()
@@ -107,17 +107,17 @@ class Passes:
             await asyncio.sleep(DEBOUNCE_S)
             self._wanted.clear()
             await self._guarded_pass()
-            await asyncio.sleep(min(MOST_REST_S, REST * self._outcome.last_pass_s))
+            await asyncio.sleep(min(MOST_REST_S, REST * self._latest_pass.last_pass_s))
 
     def _patience_s(self) -> float | None:
         """Return in how many seconds there is a pass without an event, None for never.
 
         Protections end (R19), reservations come due (R14), an hour's preemptions grow old (R19).
         """
-        if not self._ledger.census.states[JobState.QUEUED]:
+        if not self._ledger.counters.states[JobState.QUEUED]:
             return None
         now = self._site.clock.now()
-        known = (self._wake, self._board.next_fading())
+        known = (self._wake, self._state_cache.next_expiry())
         left = min((at - now for at in known if at is not None and at > now), default=LONGEST_S)
         return min(max(left, SHORTEST_S), LONGEST_S)
 
@@ -139,38 +139,40 @@ class Passes:
     async def make(self) -> None:
         """Make one pass. Errors: Unavailable, and nothing has changed."""
         begun = time.perf_counter()
-        async with self._ledger.turn:
+        async with self._ledger.lock:
             if self._before is not None:
                 await self._before()
-            look = self._board.look()
+            given = self._state_cache.pass_input()
             loop = asyncio.get_running_loop()
-            found = await loop.run_in_executor(self._thread, self._decide, look)
-            stopping = self._actions.stopping(found.draft)
+            found = await loop.run_in_executor(self._thread, self._decide, given)
+            stopping = self._actions.stopping(found.work)
             await self._ledger.commit(*found.changes, as_written=stopping)
-            self._actions.carry_out(found.draft)
+            self._actions.carry_out(found.work)
             self._remember(found.plan)
-        self._outcome.passes += 1
-        self._outcome.last_pass_s = time.perf_counter() - begun
-        self._outcome.pass_s += self._outcome.last_pass_s
+        self._latest_pass.passes += 1
+        self._latest_pass.last_pass_s = time.perf_counter() - begun
+        self._latest_pass.pass_s += self._latest_pass.last_pass_s
         self._decided(found.news, found.shifts)
 
-    def _decide(self, look: Look) -> Decided:
-        """Decide and draft: in the thread of passes, with the ledger's turn."""
-        plan = self._board.decide(look)
-        draft = Draft(self._ledger)
-        apply(draft, self._site, plan, look.now)
-        news, shifts = changed_reasons(self._outcome.reasons, plan.reasons)
-        over = plan.over_quota ^ self._outcome.over_quota
+    def _decide(self, given: PassInput) -> PassOutput:
+        """Decide and collect the changes: in the thread of passes, with the ledger's lock."""
+        plan = self._state_cache.decide(given)
+        work = UnitOfWork(self._ledger)
+        apply(work, self._site, plan, given.now)
+        news, shifts = changed_reasons(self._latest_pass.reasons, plan.reasons)
+        over = plan.over_quota ^ self._latest_pass.over_quota
         news += [job for job in over if job not in plan.reasons]
-        return Decided(plan, draft, draft.changes(), news, shifts)
+        return PassOutput(plan, work, work.changes(), news, shifts)
 
     def _remember(self, plan: Plan) -> None:
         self._wake = plan.wake_s
-        self._outcome.reasons = plan.reasons
-        self._outcome.over_quota = plan.over_quota
-        self._outcome.shares = {str(name): share for name, share in plan.shares.items()}
-        self._outcome.aside = {job: it.text for job, it in self._board.aside.items()}
-        self._site.report("aside", " ".join(self._outcome.aside.values()) or None)
+        self._latest_pass.reasons = plan.reasons
+        self._latest_pass.over_quota = plan.over_quota
+        self._latest_pass.shares = {str(name): share for name, share in plan.shares.items()}
+        self._latest_pass.quarantined = {
+            job: it.text for job, it in self._state_cache.quarantined.items()
+        }
+        self._site.report("aside", " ".join(self._latest_pass.quarantined.values()) or None)
 
 
 def changed_reasons(
@@ -200,41 +202,41 @@ def changed_reasons(
 # --------------------------------------------------------------------------- applying a plan
 
 
-def apply(draft: Draft, site: Site, plan: Plan, now: float) -> None:
-    """Put a plan into the draft."""
+def apply(work: UnitOfWork, site: Site, plan: Plan, now: float) -> None:
+    """Put a plan into the unit of work."""
     promised: set[JobId] = set()
     for command in plan.commands:
         match command:
             case Start(after=()):
-                _start(draft, command, now)
+                _start(work, command, now)
             case Start(job=job, workers=workers):
-                transitions.promise(draft, job, snapshots.places_of(workers))
+                transitions.promise(work, job, snapshots.places_of(workers))
                 promised.add(job)
             case Preempt():
-                _preempt(draft, site, command, now)
-    for job_id in tuple(draft.ledger.census.promised):
+                _preempt(work, site, command, now)
+    for job_id in tuple(work.ledger.counters.nominated):
         if job_id not in promised:
-            transitions.promise(draft, job_id, ())
+            transitions.promise(work, job_id, ())
 
 
-def _start(draft: Draft, command: Start, now: float) -> None:
+def _start(work: UnitOfWork, command: Start, now: float) -> None:
     places = snapshots.places_of(command.workers)
-    if draft.job(command.job).state is JobState.QUEUED:
-        transitions.start(draft, command.job, places, draft.take_port(places[0].node), now)
+    if work.job(command.job).state is JobState.QUEUED:
+        transitions.start(work, command.job, places, work.take_port(places[0].node), now)
     else:
-        transitions.add_workers(draft, command.job, places)
+        transitions.add_workers(work, command.job, places)
 
 
-def _preempt(draft: Draft, site: Site, command: Preempt, now: float) -> None:
-    victim = draft.job(command.job)
-    attempt = draft.attempt(victim)
+def _preempt(work: UnitOfWork, site: Site, command: Preempt, now: float) -> None:
+    victim = work.job(command.job)
+    attempt = work.attempt(victim)
     if victim.state not in HOLDS_GPUS or attempt is None:
         return
-    wish = _wish(draft, site, command, victim, now)
+    wish = _wish(work, site, command, victim, now)
     gone = frozenset(str(gpu) for worker in command.workers for gpu in worker.gpus)
     staying = [w for w in attempt.live_workers if not w.leaving and not gone & set(w.gpus)]
     if staying:
-        transitions.shrink(draft, victim.id, gone, wish)
+        transitions.shrink(work, victim.id, gone, wish)
         return
     record = PreemptionRecord(
         job=victim.id,
@@ -246,13 +248,13 @@ def _preempt(draft: Draft, site: Site, command: Preempt, now: float) -> None:
         lost_gpu_s=command.lost_gpu_s,
         gpus=len(gone),
     )
-    transitions.preempt(draft, victim.id, wish, record)
+    transitions.preempt(work, victim.id, wish, record)
 
 
-def _wish(draft: Draft, site: Site, command: Preempt, victim: JobRecord, now: float) -> Wish:
+def _wish(work: UnitOfWork, site: Site, command: Preempt, victim: JobRecord, now: float) -> Wish:
     grace_s = site.configuration.policy.grace_s
     gpus = sum(len(worker.gpus) for worker in command.workers)
-    claimant = None if command.claimant is None else draft.job(command.claimant)
+    claimant = None if command.claimant is None else work.job(command.claimant)
     if claimant is None:
         for_ = "benches"
         lent = site.configuration.build.lend_idle

@@ -15,7 +15,7 @@ from benchpool_scheduler.runtime import (
     WorkerStarted,
 )
 from benchpool_scheduler.service.execution.actions import Actions
-from benchpool_scheduler.service.ledger.ledger import Draft, Ledger
+from benchpool_scheduler.service.ledger.ledger import Ledger, UnitOfWork
 from benchpool_scheduler.service.lifecycle import transitions
 from benchpool_scheduler.service.observed.site import Site
 from benchpool_scheduler.store.records import JobProgress
@@ -82,26 +82,26 @@ class Watcher:
 
     async def take(self, batch: list[WorkerEvent]) -> None:
         """Take these events in one commit. Errors: Unavailable, and nothing has changed."""
-        async with self._ledger.turn:
-            draft = Draft(self._ledger)
+        async with self._ledger.lock:
+            work = UnitOfWork(self._ledger)
             for event in batch:
-                self._put(draft, event)
-            await self._ledger.commit(*draft.changes())
+                self._put(work, event)
+            await self._ledger.commit(*work.changes())
             if self.actions is not None:
-                self.actions.carry_out(draft)
+                self.actions.carry_out(work)
         for event in batch:
             if isinstance(event, WorkerProgress):
                 self._remember(event)
         if any(isinstance(event, WorkerEnded) for event in batch):
             self._want_pass()
 
-    def _put(self, draft: Draft, event: WorkerEvent) -> None:
+    def _put(self, work: UnitOfWork, event: WorkerEvent) -> None:
         match event:
             case WorkerStarted():
-                transitions.worker_started(draft, event)
+                transitions.worker_started(work, event)
             case WorkerEnded():
                 grace_s = self._site.configuration.policy.grace_s
-                transitions.worker_ended(draft, event, grace_s, self._site.clock.now())
+                transitions.worker_ended(work, event, grace_s, self._site.clock.now())
             case WorkerProgress():
                 pass
 

@@ -1,4 +1,4 @@
 """What is done every few seconds or after each pass: looks at machines and Hub, cleaning, audits.
 
-Doors: ``slow_timer.Upkeep``, ``auditor.Auditor``.
+Doors: ``slow_timer.Housekeeping``, ``auditor.Auditor``.
 """

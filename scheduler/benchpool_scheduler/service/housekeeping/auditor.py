@@ -40,8 +40,8 @@ class Auditor:
         return sentences
 
     def _devices(self) -> Iterator[tuple[str, str]]:
-        holders, leased = self._ledger.census.holders, self._ledger.leased
-        for gpu, jobs in self._ledger.census.doubled.items():
+        holders, leased = self._ledger.counters.holders, self._ledger.leased
+        for gpu, jobs in self._ledger.counters.doubled.items():
             yield "I1", f"GPU {gpu} has {len(jobs)} holders"
         for gpu in leased:
             if gpu in holders:
@@ -65,14 +65,14 @@ class Auditor:
 
     def _stuck(self) -> Iterator[tuple[str, str]]:
         now = self._site.clock.now()
-        for job in map(self._job, self._ledger.census.wishing):
+        for job in map(self._job, self._ledger.counters.stopping):
             if job.wish is not None and now - job.wish.at > job.wish.grace_s + SLACK_S:
                 waited = now - job.wish.at
                 yield "I4", f"Job {job.id[:8]} was told to stop {waited:.0f} s ago and still runs"
 
     def _lives(self) -> Iterator[tuple[str, str]]:
-        for job in map(self._job, self._ledger.census.odd):
-            entry = self._ledger.census.entry(job.id)
+        for job in map(self._job, self._ledger.counters.inconsistent):
+            entry = self._ledger.counters.entry(job.id)
             holds = entry is not None and bool(entry.gpus)
             if holds != (job.state in states.HOLDS_GPUS):
                 word = "holds GPUs" if holds else "holds none"
@@ -81,4 +81,4 @@ class Auditor:
                 yield "I6", f"Job {job.id[:8]} is {job.state} and has no end"
 
     def _job(self, job: str) -> JobRecord:
-        return self._ledger.catalogue.jobs[job]
+        return self._ledger.job_index.jobs[job]

@@ -11,7 +11,7 @@ from benchpool_scheduler.errors import BenchpoolError, InvalidInput
 from benchpool_scheduler.runtime import DeviceState, Hearing, Runtime
 from benchpool_scheduler.service.benches import bench_reserve
 from benchpool_scheduler.service.benches.reservations import Leases
-from benchpool_scheduler.service.jobs.uploads import Objects
+from benchpool_scheduler.service.jobs.uploads import UploadedContents
 from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.service.ledger.usage_decay import HOUR_S, rates
 from benchpool_scheduler.service.observed.site import Site
@@ -30,7 +30,7 @@ MOST_ENDED = 20_000
 """Ended jobs are kept for a month, and at most so many."""
 
 
-class Upkeep:
+class Housekeeping:
     """The slow timer.
 
     Args:
@@ -43,7 +43,7 @@ class Upkeep:
         site: Site,
         runtime: Runtime,
         leases: Leases,
-        objects: Objects,
+        objects: UploadedContents,
         want_pass: Callable[[], None],
     ) -> None:
         self._ledger = ledger
@@ -88,7 +88,7 @@ class Upkeep:
         notes = "; ".join(f"GPU {d.index} of {d.node}: {d.note or 'broken'}" for d in broken)
         self._site.report("devices", f"{notes}." if notes else None)
         self.count_use()
-        told = self._site.past.tell(self._site.configuration)
+        told = self._site.usage.tell(self._site.configuration)
         if told or self._site.inventory is not before:
             self._want_pass()
 
@@ -97,11 +97,11 @@ class Upkeep:
         configuration = self._site.configuration
         half_life_s = configuration.policy.usage_half_life_h * HOUR_S
         now = self._site.clock.now()
-        self._site.past.sample(now, rates(self._ledger.census, configuration), half_life_s)
+        self._site.usage.sample(now, rates(self._ledger.counters, configuration), half_life_s)
 
     async def save_use(self) -> None:
         """Keep the past use for the next start (R7)."""
-        use = self._site.past.records()
+        use = self._site.usage.records()
         if use or self._ledger.saved_use:
             await self._ledger.commit(SaveUse(use))
 
@@ -151,7 +151,7 @@ class Upkeep:
         ]
         for job in old:
             await self._runtime.forget(job.id)
-            async with self._ledger.turn:
+            async with self._ledger.lock:
                 await self._ledger.commit(DropJob(job.id))
         await self._objects.collect()
 

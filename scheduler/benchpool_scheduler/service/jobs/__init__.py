@@ -1,4 +1,5 @@
 """What users do with jobs: upload, preview, submit, pause, resume, cancel, change.
 
-Doors: ``admission.Intake``, ``commands.Commands``, ``previews.Previews``, ``uploads.Objects``.
+Doors: ``admission.Admission``, ``commands.Commands``, ``previews.Previews``,
+``uploads.UploadedContents``.
 """

@@ -17,13 +17,13 @@ from benchpool_scheduler.service.access.caller import Caller
 from benchpool_scheduler.service.benches.bench_reserve import capacity
 from benchpool_scheduler.service.execution import containers
 from benchpool_scheduler.service.jobs import feasibility, submission_checks
-from benchpool_scheduler.service.jobs.uploads import Objects
+from benchpool_scheduler.service.jobs.uploads import UploadedContents
 from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.service.observed.site import Site
 from benchpool_scheduler.store.records import AddJob, JobRecord, Note
 
 
-class Intake:
+class Admission:
     """Where submissions come in.
 
     Several may be on their way at once; the store writes them together.
@@ -33,7 +33,7 @@ class Intake:
     """
 
     def __init__(
-        self, ledger: Ledger, site: Site, objects: Objects, want_pass: Callable[[], None]
+        self, ledger: Ledger, site: Site, objects: UploadedContents, want_pass: Callable[[], None]
     ) -> None:
         self._ledger = ledger
         self._site = site
@@ -113,7 +113,7 @@ class Intake:
             await self._ledger.commit(AddJob(record, body, needed))
         finally:
             self._coming[caller.name] -= 1
-        self._ledger.submissions.put(record.id, submission)
+        self._ledger.submission_cache.put(record.id, submission)
         self.accepted += 1
         self._want_pass()
         return record

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from benchpool_scheduler.core.lifecycle.states import Intent
 from benchpool_scheduler.service.access.caller import Caller
 from benchpool_scheduler.service.execution.actions import Actions
-from benchpool_scheduler.service.ledger.ledger import Draft, Ledger
+from benchpool_scheduler.service.ledger.ledger import Ledger, UnitOfWork
 from benchpool_scheduler.service.lifecycle import transitions
 from benchpool_scheduler.service.observed.site import Site
 from benchpool_scheduler.store.records import Wish
@@ -29,17 +29,17 @@ class Commands:
     async def pause(self, caller: Caller, job: str, reason: str | None) -> None:
         """Pause a job until it is resumed. Errors: Refused, Unavailable."""
         wish = self._wish(Intent.PAUSE, "Paused", caller, reason)
-        await self._do(lambda draft: transitions.pause(draft, job, wish))
+        await self._do(lambda work: transitions.pause(work, job, wish))
 
     async def resume(self, caller: Caller, job: str, reason: str | None) -> None:
         """Let a paused job queue again. Errors: Refused, Unavailable."""
         wish = self._wish(Intent.PREEMPT, "Told to stop and then to go on", caller, reason)
-        await self._do(lambda draft: transitions.resume(draft, job, wish, wish.at))
+        await self._do(lambda work: transitions.resume(work, job, wish, wish.at))
 
     async def cancel(self, caller: Caller, job: str, reason: str | None) -> None:
         """End a job for good. Errors: Refused, Unavailable."""
         wish = self._wish(Intent.CANCEL, "Cancelled", caller, reason)
-        await self._do(lambda draft: transitions.cancel(draft, job, wish, wish.at))
+        await self._do(lambda work: transitions.cancel(work, job, wish, wish.at))
 
     async def change(
         self, caller: Caller, job: str, *, workers: int | None, priority: int | None
@@ -51,30 +51,30 @@ class Commands:
 
         asked = {"workers": workers, "priority": priority}
 
-        def command(draft: Draft) -> None:
+        def command(work: UnitOfWork) -> None:
             if workers is not None:
-                transitions.scale(draft, job, workers, self._fewer(caller, workers))
+                transitions.scale(work, job, workers, self._fewer(caller, workers))
             if priority is not None:
-                transitions.prioritise(draft, job, priority)
-            draft.save_asked(job, *(name for name, value in asked.items() if value is not None))
+                transitions.prioritise(work, job, priority)
+            work.save_asked(job, *(name for name, value in asked.items() if value is not None))
 
         await self._do(command)
 
     async def scale(self, caller: Caller, job: str, workers: int) -> None:
         """Let a job have so many workers from now on. Errors: Refused, Unavailable."""
         wish = self._fewer(caller, workers)
-        await self._do(lambda draft: transitions.scale(draft, job, workers, wish))
+        await self._do(lambda work: transitions.scale(work, job, workers, wish))
 
     async def prioritise(self, job: str, priority: int) -> None:
         """Let a job have this priority from now on. Errors: Refused, Unavailable."""
-        await self._do(lambda draft: transitions.prioritise(draft, job, priority))
+        await self._do(lambda work: transitions.prioritise(work, job, priority))
 
-    async def _do(self, command: Callable[[Draft], None]) -> None:
-        async with self._ledger.turn:
-            draft = Draft(self._ledger)
-            command(draft)
-            await self._ledger.commit(*draft.changes())
-            self._actions.carry_out(draft)
+    async def _do(self, command: Callable[[UnitOfWork], None]) -> None:
+        async with self._ledger.lock:
+            work = UnitOfWork(self._ledger)
+            command(work)
+            await self._ledger.commit(*work.changes())
+            self._actions.carry_out(work)
         self._want_pass()
 
     def _fewer(self, caller: Caller, workers: int) -> Wish:

@@ -7,16 +7,16 @@ from collections.abc import AsyncIterator
 
 from benchpool_scheduler.contract import JobSubmission, NotebookEntry
 from benchpool_scheduler.errors import NotFound
-from benchpool_scheduler.service.jobs.uploads import Objects
+from benchpool_scheduler.service.jobs.uploads import UploadedContents
 from benchpool_scheduler.service.ledger.ledger import Ledger
 
 PIECE = 1024 * 1024
 
 
-class Contents:
+class JobContents:
     """Reads the contents that a job names."""
 
-    def __init__(self, ledger: Ledger, objects: Objects) -> None:
+    def __init__(self, ledger: Ledger, objects: UploadedContents) -> None:
         self._ledger = ledger
         self._objects = objects
 

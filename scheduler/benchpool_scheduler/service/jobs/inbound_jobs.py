@@ -18,10 +18,10 @@ from benchpool_scheduler.errors import BenchpoolError, InvalidInput, Unavailable
 from benchpool_scheduler.runtime import Runtime
 from benchpool_scheduler.service.access.caller import Caller
 from benchpool_scheduler.service.benches.reservations import Leases
-from benchpool_scheduler.service.jobs.admission import Intake
+from benchpool_scheduler.service.jobs.admission import Admission
 from benchpool_scheduler.service.jobs.commands import Commands
 from benchpool_scheduler.service.ledger.ledger import Ledger
-from benchpool_scheduler.service.lifecycle.job_reasons import ReasonCode
+from benchpool_scheduler.service.lifecycle.job_reasons import StateReason
 from benchpool_scheduler.service.observed.site import Site
 from benchpool_scheduler.store.inbound import (
     Inbound,
@@ -42,7 +42,7 @@ SOMEBODY = Caller("kubectl", kind="service")
 """Whoever may write the object: the API server has checked that, and does not tell us who."""
 
 SUSPENDED = Note(
-    ReasonCode.PAUSED_BY_USER,
+    StateReason.PAUSED_BY_USER,
     "It was written with suspend: true.",
     "Set spec.suspend to false, or resume it, to let it queue.",
 )
@@ -56,14 +56,14 @@ class InboundJobs:
         ledger: Ledger,
         site: Site,
         runtime: Runtime,
-        intake: Intake,
+        admission: Admission,
         commands: Commands,
         leases: Leases,
     ) -> None:
         self._ledger = ledger
         self._site = site
         self._runtime = runtime
-        self._intake = intake
+        self._admission = admission
         self._commands = commands
         self._leases = leases
         self._gone: set[str] = set()
@@ -131,7 +131,7 @@ class InboundJobs:
         if record is None or record.workers == workers:
             return
         try:
-            self._intake.check_workers(record, workers)
+            self._admission.check_workers(record, workers)
             await self._commands.scale(SOMEBODY, job, workers)
         except Unavailable:
             raise
@@ -150,7 +150,7 @@ class InboundJobs:
                     field="user",
                 )
             paused = SUSPENDED if one.suspended else None
-            await self._intake.take_in(self._caller(one.user), submission, one.id, paused=paused)
+            await self._admission.take_in(self._caller(one.user), submission, one.id, paused=paused)
         except Unavailable:
             raise
         except msgspec.ValidationError as error:
@@ -190,7 +190,7 @@ class InboundJobs:
             job = await self._ended.get()
             try:
                 await self._runtime.forget(job)
-                async with self._ledger.turn:
+                async with self._ledger.lock:
                     if self._ledger.job(job) is not None:
                         await self._ledger.commit(DropJob(job))
             except Unavailable as error:

@@ -9,9 +9,9 @@ from benchpool_scheduler.core.forecast.forecast import Estimate
 from benchpool_scheduler.core.whatif.preview import Starts
 from benchpool_scheduler.service.access.caller import Caller
 from benchpool_scheduler.service.cluster_state import snapshots
-from benchpool_scheduler.service.cluster_state.state_cache import KeptBoard
+from benchpool_scheduler.service.cluster_state.state_cache import StateCache
 from benchpool_scheduler.service.execution import containers
-from benchpool_scheduler.service.jobs.admission import Intake
+from benchpool_scheduler.service.jobs.admission import Admission
 from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.service.lifecycle import job_reasons
 from benchpool_scheduler.service.observed.site import Site
@@ -22,25 +22,32 @@ class Previews:
     """Answers the dialog before anything is sent."""
 
     def __init__(
-        self, ledger: Ledger, site: Site, board: KeptBoard, intake: Intake, estimates: Estimates
+        self,
+        ledger: Ledger,
+        site: Site,
+        state_cache: StateCache,
+        admission: Admission,
+        estimates: Estimates,
     ) -> None:
         self._ledger = ledger
-        self._board = board
+        self._state_cache = state_cache
         self._site = site
-        self._intake = intake
+        self._admission = admission
         self._estimates = estimates
 
     async def preview(self, caller: Caller, submission: contract.JobSubmission) -> contract.Preview:
         """Say what would happen. Errors: those of a submission, except missing contents."""
-        record = self._intake.checked(caller, submission)
+        record = self._admission.checked(caller, submission)
         now, asked = (
             self._site.clock.now(),
             snapshots.candidate(record, self._site.inventory.slices),
         )
-        async with self._ledger.turn:
-            found = await asyncio.to_thread(self._board.preview, self._board.look(), asked)
+        async with self._ledger.lock:
+            found = await asyncio.to_thread(
+                self._state_cache.preview, self._state_cache.pass_input(), asked
+            )
             wanted = found.starts == "waits" and self._estimates.quick
-            pool = await self._board.snapshot(now) if wanted else None
+            pool = await self._state_cache.snapshot(now) if wanted else None
         starts = {
             "now": Estimate(0.0, 0.0, 0.0),
             "after-reclaim": Estimate(0.0, 0.0, self._site.configuration.policy.grace_s),

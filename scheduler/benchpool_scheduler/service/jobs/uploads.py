@@ -25,7 +25,7 @@ KEPT_S = 24 * 3600.0
 """An object that no job names is kept so long after its last upload."""
 
 
-class Place(Protocol):
+class ContentStore(Protocol):
     """Where contents lie; both verbs may block."""
 
     def put(self, sha256: str, file: Path) -> None:
@@ -38,7 +38,7 @@ class Place(Protocol):
         """Delete a content; one that is not there is no error."""
 
 
-class Folder:
+class ContentFolder:
     """Contents in a folder of this machine."""
 
     def __init__(self, folder: Path) -> None:
@@ -69,18 +69,18 @@ class Folder:
         self.path(sha256).unlink(missing_ok=True)
 
 
-class Objects:
+class UploadedContents:
     """All uploaded contents.
 
     Args:
         place: Where they lie; by default in the state folder.
     """
 
-    def __init__(self, ledger: Ledger, site: Site, place: Place | None = None) -> None:
+    def __init__(self, ledger: Ledger, site: Site, place: ContentStore | None = None) -> None:
         self._ledger = ledger
         self._site = site
         self._incoming = site.state / "objects" / "incoming"
-        self.place = place or Folder(site.state / "objects")
+        self.place = place or ContentFolder(site.state / "objects")
 
     def prepare(self) -> None:
         """Make the folder of uploads and drop what unfinished ones left."""
@@ -128,7 +128,7 @@ class Objects:
 class ObjectWriter:
     """Receives one object; it exists only after ``close`` has verified length and hash."""
 
-    def __init__(self, objects: Objects, user: str, sha256: str, size: int) -> None:
+    def __init__(self, objects: UploadedContents, user: str, sha256: str, size: int) -> None:
         self._objects = objects
         self._user = user
         self._sha256 = sha256
@@ -187,7 +187,7 @@ def _write_all(file: int, data: bytes) -> None:
             view = view[os.write(file, view) :]
 
 
-def _settle(file: int, temporary: Path, sha256: str, place: Place) -> None:
+def _settle(file: int, temporary: Path, sha256: str, place: ContentStore) -> None:
     try:
         with _disk():
             os.fsync(file)

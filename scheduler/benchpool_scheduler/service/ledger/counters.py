@@ -17,7 +17,7 @@ Key = TypeVar("Key")
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class CountedJob:
     """What counts about one live job.
 
     Attributes:
@@ -31,26 +31,26 @@ class Entry:
     submitted: float
     gpus: tuple[str, ...] = ()
     holds: bool = False
-    desk: tuple[str, int] | None = None
+    rendezvous: tuple[str, int] | None = None
 
 
-def entry_of(job: JobRecord, attempt: AttemptRecord | None) -> Entry:
+def counted(job: JobRecord, attempt: AttemptRecord | None) -> CountedJob:
     """Return what counts about a live job with its newest attempt."""
     live = () if attempt is None else attempt.live_workers
-    desk = None if attempt is None or not live else (attempt.workers[0].node, attempt.port)
-    return Entry(
+    rendezvous = None if attempt is None or not live else (attempt.workers[0].node, attempt.port)
+    return CountedJob(
         project=job.project,
         user=job.user,
         state=job.state,
         submitted=job.submitted,
         gpus=tuple(gpu for worker in live for gpu in worker.gpus),
         holds=job.state in states.HOLDS_GPUS,
-        desk=desk,
+        rendezvous=rendezvous,
     )
 
 
 @dataclass(slots=True)
-class Census:
+class JobCounters:
     """Counts over the jobs that have not ended.
 
     Attributes:
@@ -58,7 +58,7 @@ class Census:
         held: GPUs that jobs in a state that holds GPUs hold, by project; ``held_of`` by project
             and user.
         holders: The job that holds a GPU, by UUID. ``doubled``: GPUs with several (R1, a breach).
-        promised: Jobs that are promised GPUs (R20). ``wishing``: jobs that were told to stop.
+        nominated: Jobs that are promised GPUs (R20). ``stopping``: jobs that were told to stop.
         odd: Jobs that hold GPUs in a state that holds none, or the other way round (a breach).
         ports: Rendezvous ports in use, by node.
         moved: GPUs whose holder may have changed since somebody last cleared this.
@@ -70,25 +70,25 @@ class Census:
     held_of: Counter[tuple[str, str]] = field(default_factory=Counter)
     holders: dict[str, str] = field(default_factory=dict)
     doubled: dict[str, set[str]] = field(default_factory=dict)
-    promised: dict[str, None] = field(default_factory=dict)
-    wishing: dict[str, None] = field(default_factory=dict)
-    odd: dict[str, None] = field(default_factory=dict)
+    nominated: dict[str, None] = field(default_factory=dict)
+    stopping: dict[str, None] = field(default_factory=dict)
+    inconsistent: dict[str, None] = field(default_factory=dict)
     ports: dict[str, Counter[int]] = field(default_factory=dict)
     moved: set[str] = field(default_factory=set)
-    _entries: dict[str, Entry] = field(default_factory=dict)
+    _entries: dict[str, CountedJob] = field(default_factory=dict)
 
     def see(self, job: JobRecord, attempt: AttemptRecord | None) -> None:
         """Count a job as it is now, with its newest attempt."""
         before = self._entries.pop(job.id, None)
-        now = entry_of(job, attempt) if job.live else None
-        _mark(self.promised, job.id, job.live and bool(job.promised))
-        _mark(self.wishing, job.id, job.live and job.wish is not None)
+        now = counted(job, attempt) if job.live else None
+        _mark(self.nominated, job.id, job.live and bool(job.promised))
+        _mark(self.stopping, job.id, job.live and job.wish is not None)
         if now is not None:
-            odd = bool(now.gpus) != now.holds or machine.is_over(now.state)
-            _mark(self.odd, job.id, odd)
+            inconsistent = bool(now.gpus) != now.holds or machine.is_over(now.state)
+            _mark(self.inconsistent, job.id, inconsistent)
             self._entries[job.id] = now
         else:
-            self.odd.pop(job.id, None)
+            self.inconsistent.pop(job.id, None)
         if now == before:
             return
         if before is not None:
@@ -98,7 +98,7 @@ class Census:
             self._count(now, 1)
             self._take(job.id, now.gpus)
 
-    def entry(self, job: str) -> Entry | None:
+    def entry(self, job: str) -> CountedJob | None:
         """Return what counts about a job that has not ended."""
         return self._entries.get(job)
 
@@ -120,14 +120,14 @@ class Census:
 
     # ------------------------------------------------------------------ inside
 
-    def _count(self, entry: Entry, step: int) -> None:
+    def _count(self, entry: CountedJob, step: int) -> None:
         _add(self.states, entry.state, step)
         _add(self.by_state, (entry.project, entry.state), step)
         if entry.holds and entry.gpus:
             _add(self.held, entry.project, step * len(entry.gpus))
             _add(self.held_of, (entry.project, entry.user), step * len(entry.gpus))
-        if entry.desk is not None:
-            node, port = entry.desk
+        if entry.rendezvous is not None:
+            node, port = entry.rendezvous
             _add(self.ports.setdefault(node, Counter()), port, step)
 
     def _let_go(self, job: str, gpus: Iterable[str]) -> None:

@@ -13,7 +13,7 @@ PREFIX = 4
 """So many signs of an id at least are needed to find a job by them."""
 
 
-class Catalogue:
+class JobIndex:
     """The jobs that are known, live and ended.
 
     Attributes:

@@ -1,9 +1,9 @@
 """What the service knows of jobs and leases: in memory for reading, in the store for ever.
 
-Memory never knows more than the store: a ``Draft`` collects changes, ``commit`` writes them and
-only then applies them in memory. Who changes something that exists holds ``turn`` from the look
-at the facts to the commit, so that no two decisions rest on the same state; accepting a new job
-needs no turn. Progress is the exception: it is only remembered, and saved with the next change.
+Memory never knows more than the store: a ``UnitOfWork`` collects changes, ``commit`` writes them
+and only then applies them in memory. Who changes something that exists holds ``lock`` from reading
+the facts to the commit, so that no two decisions rest on the same state; accepting a new job needs
+no lock. Progress is the exception: it is only remembered, and saved with the next change.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ import msgspec
 
 from benchpool_scheduler.contract import JobSubmission
 from benchpool_scheduler.runtime import Notice, WorkerId
-from benchpool_scheduler.service.ledger.counters import Census
-from benchpool_scheduler.service.ledger.job_index import Catalogue
-from benchpool_scheduler.service.ledger.runtime_estimator import Learned
-from benchpool_scheduler.service.ledger.submission_cache import Recent
+from benchpool_scheduler.service.ledger.counters import JobCounters
+from benchpool_scheduler.service.ledger.job_index import JobIndex
+from benchpool_scheduler.service.ledger.runtime_estimator import RuntimeEstimator
+from benchpool_scheduler.service.ledger.submission_cache import SubmissionCache
 from benchpool_scheduler.store import Store
 from benchpool_scheduler.store.records import (
     AddJob,
@@ -51,8 +51,8 @@ class Ledger:
     """All jobs, attempts, preemptions and leases.
 
     Attributes:
-        turn: Held by whoever changes something that exists.
-        catalogue: The jobs; ``census``: what the live ones do and hold, as counts.
+        lock: Held by whoever changes something that exists.
+        job_index: The jobs; ``counters``: what the live ones do and hold, as counts.
         learned: The run times of those that have ended, by kind of job.
         leased: The lease that holds a GPU, by UUID. ``saved_use``: past use as last saved (R7).
         changed: Called after each commit with the ids of the jobs that changed.
@@ -62,16 +62,16 @@ class Ledger:
 
     def __init__(self, store: Store) -> None:
         self.store = store
-        self.turn = asyncio.Lock()
+        self.lock = asyncio.Lock()
         self.changed: Callable[[Collection[str]], None] = lambda ids: None
         self.dropped: Callable[[JobRecord], None] = lambda job: None
         self.lease_changed: Callable[[LeaseRecord, bool], None] = lambda lease, held: None
-        self.catalogue = Catalogue()
-        self.census = Census()
-        self.learned = Learned()
+        self.job_index = JobIndex()
+        self.counters = JobCounters()
+        self.runtime_estimator = RuntimeEstimator()
         self.leased: dict[str, LeaseRecord] = {}
         self.saved_use: tuple[UseRecord, ...] = ()
-        self.submissions = Recent()
+        self.submission_cache = SubmissionCache()
         self._attempts: dict[str, dict[int, AttemptRecord]] = {}
         self._preemptions: dict[str, dict[tuple[int, float], PreemptionRecord]] = {}
         self._leases: dict[str, LeaseRecord] = {}
@@ -92,27 +92,27 @@ class Ledger:
             self._put_lease(lease)
         for job in contents.jobs:
             self._put_job(job)
-            self.census.see(job, self.attempt(job.id, job.attempt))
-        self.learned.fill(contents.jobs, self._attempts)
+            self.counters.see(job, self.attempt(job.id, job.attempt))
+        self.runtime_estimator.fill(contents.jobs, self._attempts)
 
     # ------------------------------------------------------------------ reading
 
     def job(self, job: str) -> JobRecord | None:
         """Return one job."""
-        return self.catalogue.jobs.get(job)
+        return self.job_index.jobs.get(job)
 
     def jobs(self) -> Iterator[JobRecord]:
         """Yield all jobs, newest first."""
-        return reversed(self.catalogue.jobs.values())
+        return reversed(self.job_index.jobs.values())
 
     def live(self) -> list[JobRecord]:
         """Return the jobs that have not ended, oldest first."""
         # Copied at once: another thread may ask while jobs come.
-        return [self.catalogue.jobs[job] for job in list(self.catalogue.live)]
+        return [self.job_index.jobs[job] for job in list(self.job_index.live)]
 
     def live_of(self, user: str) -> int:
         """Return how many jobs of a user have not ended."""
-        return self.catalogue.live_of(user)
+        return self.job_index.live_of(user)
 
     def attempts(self, job: str) -> tuple[AttemptRecord, ...]:
         """Return the attempts of a job, oldest first."""
@@ -136,7 +136,7 @@ class Ledger:
 
     def submission(self, job: str) -> JobSubmission:
         """Return what was submitted. Errors: msgspec's, for one that cannot be read."""
-        known = self.submissions.get(job)
+        known = self.submission_cache.get(job)
         if known is not None:
             return known
         stored = self.store.submission(job) or b""
@@ -145,7 +145,7 @@ class Ledger:
     def by_key(self, user: str, key: str) -> JobRecord | None:
         """Return the job that a user submitted with an idempotency key."""
         job = self._keys.get((user, key))
-        return None if job is None else self.catalogue.jobs[job]
+        return None if job is None else self.job_index.jobs[job]
 
     # ------------------------------------------------------------------ changing
 
@@ -157,7 +157,7 @@ class Ledger:
         ``as_written`` is told of jobs before they are known here (``Store.commit``).
 
         Of many changes memory learns a part at a time, each job whole, and others have their turn
-        in between: who may not see one without the other holds ``turn``.
+        in between: who may not see one without the other holds ``lock``.
         """
         if not changes:
             return
@@ -171,7 +171,7 @@ class Ledger:
         """Know the progress of a live job; the next change of the job saves it."""
         record = self.job(job)
         if record is not None and record.live:
-            self.catalogue.put(msgspec.structs.replace(record, progress=progress))
+            self.job_index.put(msgspec.structs.replace(record, progress=progress))
             self.changed([job])
 
     def _learn(self, part: Sequence[Change]) -> None:
@@ -179,9 +179,9 @@ class Ledger:
             self._apply(change)
         known = [job for job in dict.fromkeys(map(_job_of, part)) if self.job(job) is not None]
         for job_id in known:
-            job = self.catalogue.jobs[job_id]
-            self.census.see(job, self.attempt(job_id, job.attempt))
-            self.learned.see(job, self.attempts(job_id))
+            job = self.job_index.jobs[job_id]
+            self.counters.see(job, self.attempt(job_id, job.attempt))
+            self.runtime_estimator.see(job, self.attempts(job_id))
         if known:
             self.changed(known)
 
@@ -213,7 +213,7 @@ class Ledger:
         # What the job said of itself while this change was on its way is not forgotten.
         if before is not None and _newer(before.progress, job.progress):
             job = msgspec.structs.replace(job, progress=before.progress)
-        self.catalogue.put(job)
+        self.job_index.put(job)
         if job.key is not None:
             self._keys[job.user, job.key] = job.id
 
@@ -223,21 +223,21 @@ class Ledger:
     def _put_lease(self, lease: LeaseRecord) -> None:
         self._leases[lease.id] = lease
         self.leased.update(dict.fromkeys(lease.gpus, lease))
-        self.census.moved.update(lease.gpus)
+        self.counters.moved.update(lease.gpus)
 
     def _drop_lease(self, lease_id: str) -> None:
         lease = self._leases.pop(lease_id, None)
         for gpu in () if lease is None else lease.gpus:
             del self.leased[gpu]
-            self.census.moved.add(gpu)
+            self.counters.moved.add(gpu)
 
     def _drop_job(self, job_id: str) -> None:
-        job = self.catalogue.drop(job_id)
+        job = self.job_index.drop(job_id)
         self._attempts.pop(job_id, None)
         self._preemptions.pop(job_id, None)
         if job is None:
             return
-        self.learned.forget(job_id)
+        self.runtime_estimator.forget(job_id)
         if job.key is not None:
             self._keys.pop((job.user, job.key), None)
         self.dropped(job)
@@ -279,11 +279,11 @@ def _job_of(change: Change) -> str:
 
 
 @dataclass
-class Draft:
+class UnitOfWork:
     """Changes that will be committed together, and what the runtime is to do afterwards.
 
-    Reads see the draft's own changes. ``launches`` are attempts whose workers are to be started,
-    ``stops`` workers to be told to stop, ``stopped`` those of them that have been told.
+    Reads see its own changes. ``launches`` are attempts whose workers are to be started, ``stops``
+    workers to be told to stop, ``stopped`` those of them that have been told.
     """
 
     ledger: Ledger
@@ -297,19 +297,19 @@ class Draft:
     _ports: dict[str, set[int]] = field(default_factory=dict)
 
     def job(self, job: str) -> JobRecord:
-        """Return a job that exists as it is in the draft."""
+        """Return a job that exists as it is in the unit of work."""
         found = self._jobs.get(job) or self.ledger.job(job)
         if found is None:
             raise KeyError(job)
         return found
 
     def attempt(self, job: JobRecord) -> AttemptRecord | None:
-        """Return the newest attempt of a job as it is in the draft."""
+        """Return the newest attempt of a job as it is in the unit of work."""
         key = (job.id, job.attempt)
         return self._attempts.get(key) or self.ledger.attempt(*key)
 
     def preemptions(self, job: str) -> tuple[PreemptionRecord, ...]:
-        """Return the preemptions of a job as they are in the draft."""
+        """Return the preemptions of a job as they are in the unit of work."""
         known = {(it.attempt, it.at): it for it in self.ledger.preemptions(job)}
         known.update(self._preemptions.get(job, {}))
         return tuple(known.values())
@@ -317,7 +317,7 @@ class Draft:
     def take_port(self, node: str) -> int:
         """Return a rendezvous port for a gang whose first worker is on this node."""
         taken = self._ports.setdefault(node, set())
-        port = self.ledger.census.free_port(node, FIRST_PORT, taken)
+        port = self.ledger.counters.free_port(node, FIRST_PORT, taken)
         taken.add(port)
         return port
 

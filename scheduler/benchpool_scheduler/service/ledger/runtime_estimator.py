@@ -17,20 +17,20 @@ MOST_READ = 5_000
 """At a start the run times of so many jobs, those that ended last, are learned again."""
 
 
-class Facts(NamedTuple):
+class RunTimeFacts(NamedTuple):
     """What the core is told: how long a job runs in all, and what earlier attempts have done."""
 
     expected_run_s: float | None
     done_s: float
 
 
-class Learned:
+class RuntimeEstimator:
     """Run times by kind of job, and what they say of jobs that have not ended."""
 
     def __init__(self) -> None:
         self.run_times = RunTimes()
         self._live: set[str] = set()
-        self._facts: dict[str, tuple[tuple[int, float | None], Facts]] = {}
+        self._facts: dict[str, tuple[tuple[int, float | None], RunTimeFacts]] = {}
 
     def fill(
         self, jobs: Iterable[JobRecord], attempts: Mapping[str, Mapping[int, AttemptRecord]]
@@ -60,7 +60,7 @@ class Learned:
         self._live.discard(job)
         self._facts.pop(job, None)
 
-    def facts(self, job: JobRecord, attempts: Sequence[AttemptRecord]) -> Facts:
+    def facts(self, job: JobRecord, attempts: Sequence[AttemptRecord]) -> RunTimeFacts:
         """Return what the core is told of a job. It changes with its attempts and by ``renew``."""
         known = self._facts.get(job.id)
         if known is None or known[0] != (job.attempt, _last_end(attempts)):
@@ -76,9 +76,9 @@ class Learned:
 
     def _remember(
         self, job: JobRecord, attempts: Sequence[AttemptRecord], now: float | None
-    ) -> Facts:
+    ) -> RunTimeFacts:
         found = self.expectation(job, attempts, now)
-        facts = Facts(None if found is None else found.likely_s, ran_s(attempts, None))
+        facts = RunTimeFacts(None if found is None else found.likely_s, ran_s(attempts, None))
         self._facts[job.id] = (job.attempt, _last_end(attempts)), facts
         return facts
 

@@ -11,7 +11,7 @@ MOST_FILES = 100
 """A submission with more files is read from the store again."""
 
 
-class Recent:
+class SubmissionCache:
     """Submissions by job, the newest ``MOST`` of them."""
 
     def __init__(self, most: int = MOST) -> None:

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from benchpool_scheduler.configuration import Configuration
 from benchpool_scheduler.core.model import ProjectName, UserUse
-from benchpool_scheduler.service.ledger.counters import Census
+from benchpool_scheduler.service.ledger.counters import JobCounters
 from benchpool_scheduler.store.records import UseRecord
 
 HOUR_S = 3600.0
@@ -48,7 +48,7 @@ def accrued(gpus: float, seconds: float, half_life_s: float) -> float:
     return gpus * half_life_s / math.log(2) * worth
 
 
-class PastUse:
+class UsageDecay:
     """Past use by project and user.
 
     Attributes:
@@ -122,13 +122,13 @@ class PastUse:
         return (self.projects, self.users) != before
 
 
-def rates(census: Census, configuration: Configuration) -> dict[Key, float]:
+def rates(counters: JobCounters, configuration: Configuration) -> dict[Key, float]:
     """Return the GPUs that projects hold above their quotas, at every level of the tree.
 
     The users of a project that is above its quota share in that as they share in what it holds.
     """
     held: dict[str, int] = {}
-    for project, gpus in census.held.items():
+    for project, gpus in counters.held.items():
         for name in _upwards(project, configuration):
             held[name] = held.get(name, 0) + gpus
     found: dict[Key, float] = {}
@@ -137,9 +137,9 @@ def rates(census: Census, configuration: Configuration) -> dict[Key, float]:
         quota = 0 if settings is None else settings.project.quota
         if quota is not None and gpus > quota:
             found[name, ""] = float(gpus - quota)
-    for (project, user), gpus in census.held_of.items():
+    for (project, user), gpus in counters.held_of.items():
         if (over := found.get((project, ""))) is not None:
-            found[project, user] = over * gpus / census.held[project]
+            found[project, user] = over * gpus / counters.held[project]
     return found
 
 

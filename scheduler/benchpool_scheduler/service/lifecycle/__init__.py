@@ -1,4 +1,4 @@
-"""What can happen to a job, as changes in a draft, and in which words it is told.
+"""What can happen to a job, as changes in a unit of work, and in which words it is told.
 
 Door: the functions in ``transitions``. Nothing here waits or acts.
 """

@@ -10,7 +10,7 @@ from benchpool_scheduler.core.lifecycle.states import Intent, JobState
 from benchpool_scheduler.store.records import JobRecord, Note
 
 
-class ReasonCode(StrEnum):
+class StateReason(StrEnum):
     """Reasons that the service gives beside those of the core; together they are a closed list."""
 
     NEXT_PASS = "next-pass"  # noqa: S105
@@ -42,7 +42,7 @@ class ReasonCode(StrEnum):
 
 
 NEXT_PASS = contract.Reason(
-    code=ReasonCode.NEXT_PASS.value,
+    code=StateReason.NEXT_PASS.value,
     text="It has just come into the queue; the pass that decides about it begins at once.",
     numbers={},
     remedy="Nothing to do.",
@@ -53,7 +53,7 @@ NEXT_PASS = contract.Reason(
 def set_aside(text: str) -> contract.Reason:
     """Return the reason of a job that the core cannot take."""
     return contract.Reason(
-        code=ReasonCode.SET_ASIDE.value,
+        code=StateReason.SET_ASIDE.value,
         text=text,
         numbers={},
         remedy="Cancel it and send it again in another size; tell an administrator of it.",
@@ -93,9 +93,9 @@ def _leaving(job: JobRecord) -> contract.Reason | None:
     if wish is None:
         return None
     code, remedy = {
-        Intent.PREEMPT: (ReasonCode.PREEMPTED, "Nothing to do: it resumes by itself."),
-        Intent.PAUSE: (ReasonCode.PAUSING_FOR_USER, "Resume it to let it go on."),
-        Intent.CANCEL: (ReasonCode.CANCELLING, "Nothing to do."),
+        Intent.PREEMPT: (StateReason.PREEMPTED, "Nothing to do: it resumes by itself."),
+        Intent.PAUSE: (StateReason.PAUSING_FOR_USER, "Resume it to let it go on."),
+        Intent.CANCEL: (StateReason.CANCELLING, "Nothing to do."),
     }[wish.kind]
     return contract.Reason(
         code=code.value, text=wish.text, numbers={"grace_s": wish.grace_s}, remedy=remedy

@@ -1,8 +1,8 @@
-"""What happens to jobs, as changes in a draft: the state machine's shell.
+"""What happens to jobs, as changes in a unit of work: the state machine's shell.
 
-Nothing here waits or acts. Each function takes a ``Draft``, reads the job as it is there, lets
+Nothing here waits or acts. Each function takes a ``UnitOfWork``, reads the job as it is there, lets
 ``core.lifecycle.machine`` decide the next state, and leaves changes, launches and stops in the
-draft.
+unit of work.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from benchpool_scheduler.core.lifecycle import machine, states
 from benchpool_scheduler.core.lifecycle.states import Intent, JobState
 from benchpool_scheduler.errors import Refused
 from benchpool_scheduler.runtime import EndedBy, Notice, WorkerEnded, WorkerId, WorkerStarted
-from benchpool_scheduler.service.ledger.ledger import Draft
+from benchpool_scheduler.service.ledger.ledger import UnitOfWork
 from benchpool_scheduler.service.lifecycle import endings
-from benchpool_scheduler.service.lifecycle.job_reasons import ReasonCode
+from benchpool_scheduler.service.lifecycle.job_reasons import StateReason
 from benchpool_scheduler.store.records import (
     AttemptRecord,
     JobRecord,
@@ -31,26 +31,26 @@ from benchpool_scheduler.store.records import (
 # --------------------------------------------------------------------------- starts
 
 
-def start(draft: Draft, job_id: str, places: Sequence[Place], port: int, now: float) -> None:
+def start(work: UnitOfWork, job_id: str, places: Sequence[Place], port: int, now: float) -> None:
     """Begin the next attempt of a queued job at these places."""
-    job = draft.job(job_id)
+    job = work.job(job_id)
     state = machine.apply(job.state, states.StartChosen())
     number = job.attempt + 1
     workers = tuple(
         WorkerRecord(index=index, node=place.node, gpus=place.gpus)
         for index, place in enumerate(places)
     )
-    draft.save_attempt(
+    work.save_attempt(
         AttemptRecord(job=job.id, attempt=number, decided=now, workers=workers, port=port)
     )
-    draft.save_job(replace(job, state=state, attempt=number, note=None, promised=()))
-    draft.launches.extend(WorkerId(job.id, number, worker.index) for worker in workers)
+    work.save_job(replace(job, state=state, attempt=number, note=None, promised=()))
+    work.launches.extend(WorkerId(job.id, number, worker.index) for worker in workers)
 
 
-def add_workers(draft: Draft, job_id: str, places: Sequence[Place]) -> None:
+def add_workers(work: UnitOfWork, job_id: str, places: Sequence[Place]) -> None:
     """Let a running job have more workers (R10)."""
-    job = draft.job(job_id)
-    attempt = draft.attempt(job)
+    job = work.job(job_id)
+    attempt = work.attempt(job)
     if attempt is None or job.wish is not None:
         return
     first = len(attempt.workers)
@@ -58,50 +58,50 @@ def add_workers(draft: Draft, job_id: str, places: Sequence[Place]) -> None:
         WorkerRecord(index=first + number, node=place.node, gpus=place.gpus)
         for number, place in enumerate(places)
     )
-    draft.save_attempt(replace(attempt, workers=attempt.workers + more))
-    draft.launches.extend(WorkerId(job.id, attempt.attempt, worker.index) for worker in more)
+    work.save_attempt(replace(attempt, workers=attempt.workers + more))
+    work.launches.extend(WorkerId(job.id, attempt.attempt, worker.index) for worker in more)
 
 
-def promise(draft: Draft, job_id: str, places: tuple[Place, ...]) -> None:
+def promise(work: UnitOfWork, job_id: str, places: tuple[Place, ...]) -> None:
     """Keep for a queued job what others are leaving; an empty promise lapses (R20)."""
-    job = draft.job(job_id)
+    job = work.job(job_id)
     if job.promised != places:
-        draft.save_job(replace(job, promised=places))
+        work.save_job(replace(job, promised=places))
 
 
 # --------------------------------------------------------------------------- wishes
 
 
-def preempt(draft: Draft, job_id: str, wish: Wish, preemption: PreemptionRecord) -> None:
+def preempt(work: UnitOfWork, job_id: str, wish: Wish, preemption: PreemptionRecord) -> None:
     """Tell a job to make room; it queues again by itself (R15-R17)."""
-    if draft.job(job_id).wish is None:
-        _wish(draft, job_id, states.PreemptAsked(), wish)
-        draft.save_preemption(preemption)
+    if work.job(job_id).wish is None:
+        _wish(work, job_id, states.PreemptAsked(), wish)
+        work.save_preemption(preemption)
 
 
-def shrink(draft: Draft, job_id: str, gone: frozenset[str], wish: Wish) -> None:
+def shrink(work: UnitOfWork, job_id: str, gone: frozenset[str], wish: Wish) -> None:
     """Take the workers that hold these GPUs from a running job (R18)."""
-    job = draft.job(job_id)
-    attempt = draft.attempt(job)
+    job = work.job(job_id)
+    attempt = work.attempt(job)
     if attempt is None:
         return
     leaving = [w for w in attempt.live_workers if gone & set(w.gpus) and not w.leaving]
     for worker in leaving:
         attempt = _with_worker(attempt, replace(worker, leaving=True))
-        _stop(draft, job, worker, wish)
-    draft.save_attempt(attempt)
+        _stop(work, job, worker, wish)
+    work.save_attempt(attempt)
 
 
-def scale(draft: Draft, job_id: str, workers: int, wish: Wish) -> None:
+def scale(work: UnitOfWork, job_id: str, workers: int, wish: Wish) -> None:
     """Let a job have so many workers: more come when there is room, the last ones go at once.
 
     Errors: Refused for a job that has ended, and for a gang that runs with all workers or none.
     """
-    job = draft.job(job_id)
+    job = work.job(job_id)
     if job.workers == workers:
         return
     _require(job, states.CancelAsked, "scaled")
-    asked = draft.ledger.submission(job_id).min_workers
+    asked = work.ledger.submission(job_id).min_workers
     if asked is None and job.state in states.HOLDS_GPUS:
         whole = f"all of its {job.workers} workers or none" if job.workers > 1 else "its one worker"
         raise Refused(
@@ -111,63 +111,63 @@ def scale(draft: Draft, job_id: str, workers: int, wish: Wish) -> None:
             numbers={"workers": job.workers, "asked": workers},
         )
     least = workers if asked is None else min(asked, workers)
-    draft.save_job(replace(job, workers=workers, min_workers=least, promised=()))
-    attempt = draft.attempt(job)
+    work.save_job(replace(job, workers=workers, min_workers=least, promised=()))
+    attempt = work.attempt(job)
     if job.state not in states.HOLDS_GPUS or attempt is None or job.wish is not None:
         return
     staying = [worker for worker in attempt.live_workers if not worker.leaving]
     gone = frozenset(gpu for worker in staying[workers:] for gpu in worker.gpus)
     if gone:
-        shrink(draft, job_id, gone, wish)
+        shrink(work, job_id, gone, wish)
 
 
-def prioritise(draft: Draft, job_id: str, priority: int) -> None:
+def prioritise(work: UnitOfWork, job_id: str, priority: int) -> None:
     """Give a job another turn inside its project (R11). Errors: Refused when it has ended."""
-    job = draft.job(job_id)
+    job = work.job(job_id)
     if job.priority == priority:
         return
     _require(job, states.CancelAsked, "given another priority")
-    draft.save_job(replace(job, priority=priority))
+    work.save_job(replace(job, priority=priority))
 
 
-def pause(draft: Draft, job_id: str, wish: Wish) -> None:
+def pause(work: UnitOfWork, job_id: str, wish: Wish) -> None:
     """Pause a job for its user. Errors: Refused when it has ended."""
-    job = draft.job(job_id)
+    job = work.job(job_id)
     if job.state is JobState.PAUSED:
         return
     _require(job, states.PauseAsked, "paused")
     if job.state in states.HOLDS_GPUS:
-        _wish(draft, job_id, states.PauseAsked(), wish)
+        _wish(work, job_id, states.PauseAsked(), wish)
         return
     state = machine.apply(job.state, states.PauseAsked())
-    draft.save_job(replace(job, state=state, note=_paused(wish), promised=()))
+    work.save_job(replace(job, state=state, note=_paused(wish), promised=()))
 
 
-def resume(draft: Draft, job_id: str, wish: Wish, now: float) -> None:
+def resume(work: UnitOfWork, job_id: str, wish: Wish, now: float) -> None:
     """Let a paused or pausing job go on. Errors: Refused when it has ended."""
-    job = draft.job(job_id)
+    job = work.job(job_id)
     if job.state is JobState.PAUSING:
-        _wish(draft, job_id, states.ResumeAsked(), wish)
+        _wish(work, job_id, states.ResumeAsked(), wish)
         return
     if not job.live:
         _require(job, states.ResumeAsked, "resumed")
     if machine.can(job.state, states.ResumeAsked):
         state = machine.apply(job.state, states.ResumeAsked())
-        draft.save_job(replace(job, state=state, note=None, queued_since=now))
+        work.save_job(replace(job, state=state, note=None, queued_since=now))
 
 
-def cancel(draft: Draft, job_id: str, wish: Wish, now: float) -> None:
+def cancel(work: UnitOfWork, job_id: str, wish: Wish, now: float) -> None:
     """End a job for good. Errors: Refused when it ended otherwise."""
-    job = draft.job(job_id)
+    job = work.job(job_id)
     if job.state is JobState.CANCELLED:
         return
     _require(job, states.CancelAsked, "cancelled")
     if job.state in states.HOLDS_GPUS:
-        _wish(draft, job_id, states.CancelAsked(), wish)
+        _wish(work, job_id, states.CancelAsked(), wish)
         return
     state = machine.apply(job.state, states.CancelAsked())
-    note = Note(code=ReasonCode.CANCELLED_BY_USER, text=wish.text)
-    draft.save_job(replace(job, state=state, note=note, ended=now, promised=()))
+    note = Note(code=StateReason.CANCELLED_BY_USER, text=wish.text)
+    work.save_job(replace(job, state=state, note=note, ended=now, promised=()))
 
 
 def _require(job: JobRecord, event: type[states.Event], verb: str) -> None:
@@ -180,25 +180,25 @@ def _require(job: JobRecord, event: type[states.Event], verb: str) -> None:
         )
 
 
-def _wish(draft: Draft, job_id: str, event: states.Event, wish: Wish) -> None:
+def _wish(work: UnitOfWork, job_id: str, event: states.Event, wish: Wish) -> None:
     """Put a wish to a job that holds GPUs; a weaker one than it has changes nothing."""
-    job = draft.job(job_id)
+    job = work.job(job_id)
     before = None if job.wish is None else job.wish.kind
     after = machine.intend(before, event)
     state = machine.apply(job.state, event)
     if after is None or after == before:
         return
     wish = replace(wish, kind=after)
-    draft.save_job(replace(job, state=state, wish=wish))
-    attempt = draft.attempt(job)
+    work.save_job(replace(job, state=state, wish=wish))
+    attempt = work.attempt(job)
     for worker in attempt.live_workers if attempt is not None else ():
-        _stop(draft, job, worker, wish)
+        _stop(work, job, worker, wish)
 
 
-def _stop(draft: Draft, job: JobRecord, worker: WorkerRecord, wish: Wish) -> None:
+def _stop(work: UnitOfWork, job: JobRecord, worker: WorkerRecord, wish: Wish) -> None:
     kind = notice_kind(wish.kind)
     notice = Notice(kind=kind, grace_s=wish.grace_s, for_=wish.for_, text=wish.text)
-    draft.stops.append((WorkerId(job.id, job.attempt, worker.index), notice))
+    work.stops.append((WorkerId(job.id, job.attempt, worker.index), notice))
 
 
 def notice_kind(intent: Intent) -> endings.NoticeKind:
@@ -208,16 +208,16 @@ def notice_kind(intent: Intent) -> endings.NoticeKind:
 
 def _paused(wish: Wish) -> Note:
     return Note(
-        code=ReasonCode.PAUSED_BY_USER, text=wish.text, remedy="Resume it to let it queue again."
+        code=StateReason.PAUSED_BY_USER, text=wish.text, remedy="Resume it to let it queue again."
     )
 
 
 # --------------------------------------------------------------------------- workers
 
 
-def worker_started(draft: Draft, event: WorkerStarted) -> None:
+def worker_started(work: UnitOfWork, event: WorkerStarted) -> None:
     """Note that a worker runs; when all do, the job is running."""
-    found = _find(draft, event.worker)
+    found = _find(work, event.worker)
     if found is None:
         return
     job, attempt, worker = found
@@ -228,21 +228,21 @@ def worker_started(draft: Draft, event: WorkerStarted) -> None:
         if machine.can(job.state, states.Started):
             state = machine.apply(job.state, states.Started())
             first = event.at if job.started is None else job.started
-            draft.save_job(replace(job, state=state, started=first))
-            _note_resumption(draft, job, attempt, event.at)
-    draft.save_attempt(attempt)
+            work.save_job(replace(job, state=state, started=first))
+            _note_resumption(work, job, attempt, event.at)
+    work.save_attempt(attempt)
 
 
-def _note_resumption(draft: Draft, job: JobRecord, attempt: AttemptRecord, at: float) -> None:
-    for it in draft.preemptions(job.id):
+def _note_resumption(work: UnitOfWork, job: JobRecord, attempt: AttemptRecord, at: float) -> None:
+    for it in work.preemptions(job.id):
         if it.resumed_at is None and it.attempt < attempt.attempt:
             where = ", ".join(sorted({w.node for w in attempt.workers}))
-            draft.save_preemption(replace(it, resumed_at=at, resumed_on=where))
+            work.save_preemption(replace(it, resumed_at=at, resumed_on=where))
 
 
-def worker_ended(draft: Draft, event: WorkerEnded, grace_s: float, now: float) -> None:
+def worker_ended(work: UnitOfWork, event: WorkerEnded, grace_s: float, now: float) -> None:
     """Note that a worker is gone; with the last one the attempt is over."""
-    found = _find(draft, event.worker)
+    found = _find(work, event.worker)
     if found is None or found[2].ended is not None:
         return
     job, attempt, worker = found
@@ -255,13 +255,13 @@ def worker_ended(draft: Draft, event: WorkerEnded, grace_s: float, now: float) -
         text=event.text,
     )
     attempt = _with_worker(attempt, ended)
-    draft.save_attempt(attempt)
+    work.save_attempt(attempt)
     if not attempt.live_workers:
-        _attempt_over(draft, job, attempt, event.at, now)
+        _attempt_over(work, job, attempt, event.at, now)
     elif job.wish is None and winding_down(attempt) and endings.bad(ended):
         wish = endings.sibling_wish(ended, grace_s, now)
         for other in attempt.live_workers:
-            _stop(draft, job, other, wish)
+            _stop(work, job, other, wish)
 
 
 def winding_down(attempt: AttemptRecord) -> bool:
@@ -270,7 +270,7 @@ def winding_down(attempt: AttemptRecord) -> bool:
 
 
 def _attempt_over(
-    draft: Draft, job: JobRecord, attempt: AttemptRecord, at: float, now: float
+    work: UnitOfWork, job: JobRecord, attempt: AttemptRecord, at: float, now: float
 ) -> None:
     intent = None if job.wish is None else job.wish.kind
     outcome = endings.outcome(attempt)
@@ -281,30 +281,30 @@ def _attempt_over(
         exit_code=0 if culprit is None else culprit.exit_code,
         ended_by=endings.ended_by(intent, outcome, culprit),
     )
-    draft.save_attempt(attempt)
+    work.save_attempt(attempt)
     event = machine.all_gone(intent, outcome)
     state = machine.apply(job.state, event)
     job = replace(job, state=state, wish=None)
     if machine.is_over(state):
-        note = endings.note(job.name, state, attempt, culprit, found_wish(draft, job))
+        note = endings.note(job.name, state, attempt, culprit, found_wish(work, job))
         job = replace(job, ended=at, exit_code=attempt.exit_code, note=note)
     elif state is JobState.PAUSED:
-        wish = found_wish(draft, job)
+        wish = found_wish(work, job)
         job = replace(job, note=None if wish is None else _paused(wish))
     else:
         job = replace(job, queued_since=now, note=endings.requeue_note(attempt, culprit))
-        job = _give_up_when_always_lost(draft, job)
-    draft.save_job(job)
+        job = _give_up_when_always_lost(work, job)
+    work.save_job(job)
 
 
-def found_wish(draft: Draft, job: JobRecord) -> Wish | None:
+def found_wish(work: UnitOfWork, job: JobRecord) -> Wish | None:
     """Return the wish that the job had before the change at hand."""
-    return draft.job(job.id).wish
+    return work.job(job.id).wish
 
 
-def _give_up_when_always_lost(draft: Draft, job: JobRecord) -> JobRecord:
-    attempts = [*draft.ledger.attempts(job.id)][:-1]
-    newest = draft.attempt(job)
+def _give_up_when_always_lost(work: UnitOfWork, job: JobRecord) -> JobRecord:
+    attempts = [*work.ledger.attempts(job.id)][:-1]
+    newest = work.attempt(job)
     if newest is not None:
         attempts.append(newest)
     lost = endings.lost_in_a_row(attempts)
@@ -321,7 +321,7 @@ def _give_up_when_always_lost(draft: Draft, job: JobRecord) -> JobRecord:
         job,
         state=machine.apply(job.state, states.PauseAsked()),
         note=Note(
-            code=ReasonCode.LOST_REPEATEDLY,
+            code=StateReason.LOST_REPEATEDLY,
             text=text,
             remedy="Look at its log and at `benchpool doctor`, then resume it.",
             numbers={"lost": lost, "limit": endings.MOST_LOST},
@@ -329,13 +329,15 @@ def _give_up_when_always_lost(draft: Draft, job: JobRecord) -> JobRecord:
     )
 
 
-def _find(draft: Draft, worker: WorkerId) -> tuple[JobRecord, AttemptRecord, WorkerRecord] | None:
+def _find(
+    work: UnitOfWork, worker: WorkerId
+) -> tuple[JobRecord, AttemptRecord, WorkerRecord] | None:
     """Return what an event is about; None when it is about something that is over."""
     try:
-        job = draft.job(worker.job)
+        job = work.job(worker.job)
     except KeyError:
         return None
-    attempt = draft.attempt(job)
+    attempt = work.attempt(job)
     if not job.live or attempt is None or attempt.attempt != worker.attempt:
         return None
     known = next((w for w in attempt.workers if w.index == worker.worker), None)

@@ -9,7 +9,7 @@ from benchpool_scheduler.core.model import JobId, Reason, Share
 
 
 @dataclass
-class Outcome:
+class LatestPass:
     """Reasons, shares and jobs over quota as of the newest pass.
 
     Attributes:
@@ -19,7 +19,7 @@ class Outcome:
     reasons: Mapping[JobId, Reason] = field(default_factory=dict)
     shares: Mapping[str, Share] = field(default_factory=dict)
     over_quota: frozenset[JobId] = frozenset()
-    aside: Mapping[str, str] = field(default_factory=dict)
+    quarantined: Mapping[str, str] = field(default_factory=dict)
     passes: int = 0
     last_pass_s: float = 0.0
     pass_s: float = 0.0

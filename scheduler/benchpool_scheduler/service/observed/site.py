@@ -10,9 +10,9 @@ from typing import Literal
 from benchpool_scheduler.configuration import Configuration
 from benchpool_scheduler.hub import Directory, HubUser
 from benchpool_scheduler.runtime import Device, NodeFacts, Pinned
-from benchpool_scheduler.service.ledger.usage_decay import PastUse
+from benchpool_scheduler.service.ledger.usage_decay import UsageDecay
 from benchpool_scheduler.service.observed.inventory import Inventory
-from benchpool_scheduler.service.observed.users import People
+from benchpool_scheduler.service.observed.users import Users
 from benchpool_scheduler.service.process.clock import Clock
 
 
@@ -70,9 +70,9 @@ class Site:
     called: Mapping[str, int] = field(default_factory=dict)
     bench_line: int = 0
     problems: dict[str, str] = field(default_factory=dict)
-    past: PastUse = field(default_factory=PastUse)
+    usage: UsageDecay = field(default_factory=UsageDecay)
     _inventory: Inventory | None = field(default=None, init=False, repr=False)
-    _people: People | None = field(default=None, init=False, repr=False)
+    _users: Users | None = field(default=None, init=False, repr=False)
 
     @property
     def inventory(self) -> Inventory:
@@ -89,15 +89,15 @@ class Site:
         return known
 
     @property
-    def people(self) -> People:
+    def users(self) -> Users:
         """The Hub's users; made again when the Hub's answer or the configuration has changed."""
-        known, users = self._people, self.directory.users()
+        known, users = self._users, self.directory.users()
         if (
             known is None
             or known.users is not users
             or known.configuration is not self.configuration
         ):
-            known = self._people = People.of(users, self.configuration)
+            known = self._users = Users.of(users, self.configuration)
         return known
 
     def job_folder(self, job: str) -> Path:
@@ -106,7 +106,7 @@ class Site:
 
     def hub_user(self, name: str) -> HubUser | None:
         """Return a user as the Hub last knew it."""
-        return self.people.by_name.get(name)
+        return self.users.by_name.get(name)
 
     def report(self, topic: str, sentence: str | None) -> None:
         """Set or, with None, clear a sentence of health."""

@@ -14,7 +14,7 @@ from benchpool_scheduler.hub import HubUser
 
 
 @dataclass(frozen=True, slots=True)
-class People:
+class Users:
     """The users of a pool.
 
     Attributes:
@@ -27,10 +27,10 @@ class People:
     users: tuple[HubUser, ...]
     configuration: Configuration
     by_name: Mapping[str, HubUser]
-    promised: int
+    quota_sum: int
 
     @classmethod
-    def of(cls, users: tuple[HubUser, ...], configuration: Configuration) -> People:
+    def of(cls, users: tuple[HubUser, ...], configuration: Configuration) -> Users:
         """Look up everybody's build quota."""
         by_name = {user.name: user for user in users}
         groups = {name: user.groups for name, user in by_name.items() if user.may_start_servers}

@@ -8,7 +8,7 @@ from benchpool_scheduler.service.access.caller import Caller
 from benchpool_scheduler.service.administration import history
 from benchpool_scheduler.service.observed.site import Site
 from benchpool_scheduler.service.pool.engine import Engine
-from benchpool_scheduler.service.process.shielded import whole
+from benchpool_scheduler.service.process.shielded import shielded
 
 
 class Administration:
@@ -28,18 +28,18 @@ class Administration:
     async def apply_configuration(self, caller: Caller, text: str) -> contract.ConfigurationChange:
         """Put a configuration in force, all or nothing. Errors: as ``check_configuration``."""
         rights.require_admin(caller, "change the configuration")
-        return await whole(self._engine.reconfiguration.apply(text))
+        return await shielded(self._engine.reconfiguration.apply(text))
 
     async def use_configuration(self, text: str, source: str) -> contract.ConfigurationChange:
         """Put a configuration in force that is kept elsewhere: all or nothing.
 
         Errors: InvalidInput; the old one stays.
         """
-        return await whole(self._engine.reconfiguration.use(text, source))
+        return await shielded(self._engine.reconfiguration.use(text, source))
 
     async def reload_configuration(self) -> contract.ConfigurationChange:
         """Read the configuration file again (SIGHUP). Errors: InvalidInput; the old one stays."""
-        return await whole(self._engine.reconfiguration.reload())
+        return await shielded(self._engine.reconfiguration.reload())
 
     async def whatif(self, caller: Caller, question: contract.WhatIfQuestion) -> contract.WhatIf:
         """Say who would run, wait and pay with another configuration or more GPUs.

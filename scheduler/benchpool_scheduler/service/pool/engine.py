@@ -16,21 +16,21 @@ from benchpool_scheduler.service.administration.reconfiguration import Keep, Rec
 from benchpool_scheduler.service.administration.whatifs import WhatIfs
 from benchpool_scheduler.service.benches.gates import BenchGates
 from benchpool_scheduler.service.benches.reservations import Leases
-from benchpool_scheduler.service.cluster_state.state_cache import KeptBoard
+from benchpool_scheduler.service.cluster_state.state_cache import StateCache
 from benchpool_scheduler.service.execution import recovery
 from benchpool_scheduler.service.execution.actions import Actions
 from benchpool_scheduler.service.execution.passes import Passes
 from benchpool_scheduler.service.execution.watching import Watcher
 from benchpool_scheduler.service.housekeeping.auditor import Auditor
-from benchpool_scheduler.service.housekeeping.slow_timer import Upkeep
-from benchpool_scheduler.service.jobs.admission import Intake
+from benchpool_scheduler.service.housekeeping.slow_timer import Housekeeping
+from benchpool_scheduler.service.jobs.admission import Admission
 from benchpool_scheduler.service.jobs.commands import Commands
 from benchpool_scheduler.service.jobs.inbound_jobs import InboundJobs
 from benchpool_scheduler.service.jobs.previews import Previews
-from benchpool_scheduler.service.jobs.uploads import Objects, Place
+from benchpool_scheduler.service.jobs.uploads import ContentStore, UploadedContents
 from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.service.ledger.usage_decay import HOUR_S
-from benchpool_scheduler.service.observed.latest_pass import Outcome
+from benchpool_scheduler.service.observed.latest_pass import LatestPass
 from benchpool_scheduler.service.observed.site import Site
 from benchpool_scheduler.service.process import interpreter
 from benchpool_scheduler.service.views.announcing import Announce, Announcer
@@ -39,7 +39,7 @@ from benchpool_scheduler.service.views.events import Feed
 from benchpool_scheduler.service.views.figures import Metrics
 from benchpool_scheduler.service.views.job_views import JobViews
 from benchpool_scheduler.service.views.pool_views import PoolViews, sentence
-from benchpool_scheduler.service.views.prometheus_counters import Tally
+from benchpool_scheduler.service.views.prometheus_counters import PrometheusCounters
 from benchpool_scheduler.store import Store
 from benchpool_scheduler.store.records import JobRecord
 
@@ -64,45 +64,55 @@ class Engine:
         site: Site,
         configuration_file: Path | None,
         announce: Announce | None = None,
-        place: Place | None = None,
+        place: ContentStore | None = None,
         keep: Keep | None = None,
     ) -> None:
         self.site = site
         self.runtime = runtime
         self.ledger = Ledger(store)
-        self.outcome = Outcome()
+        self.latest_pass = LatestPass()
         self.feed = Feed(int(site.clock.now() * 1_000_000))
-        self.objects = Objects(self.ledger, site, place)
-        self.board = KeptBoard(self.ledger, site)
-        self.estimates = Estimates(self.ledger, site, self.board, self._tell)
-        self.jobs = JobViews(self.ledger, site, self.outcome, self.estimates)
+        self.objects = UploadedContents(self.ledger, site, place)
+        self.state_cache = StateCache(self.ledger, site)
+        self.estimates = Estimates(self.ledger, site, self.state_cache, self._tell)
+        self.jobs = JobViews(self.ledger, site, self.latest_pass, self.estimates)
         self.announcer = Announcer(self.ledger, self.jobs, announce)
-        self.pool = PoolViews(self.ledger, site, self.outcome)
+        self.pool = PoolViews(self.ledger, site, self.latest_pass)
         self.auditor = Auditor(self.ledger, site)
-        self.tally = Tally(self.ledger)
+        self.tally = PrometheusCounters(self.ledger)
         watcher = Watcher(self.ledger, site, runtime, self.want_pass)
         actions = Actions(self.ledger, site, runtime, watcher.tell)
         watcher.actions = actions
         self.watcher, self.actions = watcher, actions
         self.leases = Leases(
-            self.ledger, site, self.outcome, runtime.nodes_for_claim, self.want_pass
+            self.ledger, site, self.latest_pass, runtime.nodes_for_claim, self.want_pass
         )
         self.passes = Passes(
-            self.ledger, site, actions, self.outcome, self.board, self._decided, self.leases.serve
+            self.ledger,
+            site,
+            actions,
+            self.latest_pass,
+            self.state_cache,
+            self._decided,
+            self.leases.serve,
         )
-        self.intake = Intake(self.ledger, site, self.objects, self.want_pass)
-        self.previews = Previews(self.ledger, site, self.board, self.intake, self.estimates)
+        self.admission = Admission(self.ledger, site, self.objects, self.want_pass)
+        self.previews = Previews(
+            self.ledger, site, self.state_cache, self.admission, self.estimates
+        )
         self.commands = Commands(self.ledger, site, actions, self.want_pass)
         self.gates = BenchGates(self.ledger, runtime)
         self.ledger.lease_changed = self.gates.see
         self.inbound = InboundJobs(
-            self.ledger, site, runtime, self.intake, self.commands, self.leases
+            self.ledger, site, runtime, self.admission, self.commands, self.leases
         )
         self.reconfiguration = Reconfiguration(
             self.ledger, site, configuration_file, self._reconfigured, keep
         )
-        self.whatifs = WhatIfs(self.ledger, site, self.board, self.reconfiguration)
-        self.upkeep = Upkeep(self.ledger, site, runtime, self.leases, self.objects, self.want_pass)
+        self.whatifs = WhatIfs(self.ledger, site, self.state_cache, self.reconfiguration)
+        self.housekeeping = Housekeeping(
+            self.ledger, site, runtime, self.leases, self.objects, self.want_pass
+        )
         self.ledger.changed = self._jobs_changed
         self.ledger.dropped = self._job_dropped
         self._tasks: list[asyncio.Task[None]] = []
@@ -118,16 +128,16 @@ class Engine:
         interpreter.prepare()
         await self.ledger.open()
         half_life_s = self.site.configuration.policy.usage_half_life_h * HOUR_S
-        self.site.past.restore(self.ledger.saved_use, self.site.clock.now(), half_life_s)
+        self.site.usage.restore(self.ledger.saved_use, self.site.clock.now(), half_life_s)
         try:
             self.objects.prepare()
             self.site.devices = await self.runtime.devices()
             self.site.nodes = await self.runtime.nodes()
-            await self.upkeep.ask_hub()
+            await self.housekeeping.ask_hub()
             self._refuse_benches_that_do_not_fit()
             await recovery.recover(self.ledger, self.site, self.runtime)
             await self.gates.hold_all()
-            self.upkeep.count_use()
+            self.housekeeping.count_use()
         except BaseException:
             await self.runtime.close()
             await self.ledger.store.close()
@@ -137,7 +147,7 @@ class Engine:
             self._begin(self.watcher.listen()),
             self._begin(self.watcher.run()),
             self._begin(self.passes.run()),
-            self._begin(self.upkeep.run()),
+            self._begin(self.housekeeping.run()),
             self._begin(self.estimates.run()),
             self._begin(self.inbound.run()),
             self._begin(self.announcer.run()),
@@ -154,14 +164,14 @@ class Engine:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(CLOSE_S):
                 await self.actions.finish()
-        async with self.ledger.turn:
+        async with self.ledger.lock:
             for task in self._tasks:
                 task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         self.passes.close()
         with contextlib.suppress(BenchpoolError):
-            self.upkeep.count_use()
-            await self.upkeep.save_use()
+            self.housekeeping.count_use()
+            await self.housekeeping.save_use()
         await self.runtime.close()
         await self.ledger.store.close()
 
@@ -170,7 +180,7 @@ class Engine:
         self.passes.want()
 
     def _reconfigured(self) -> None:
-        self.board.renew()
+        self.state_cache.renew()
         self.want_pass()
 
     def _begin(self, work: Coroutine[None, None, None]) -> asyncio.Task[None]:
@@ -180,18 +190,18 @@ class Engine:
 
     def _refuse_benches_that_do_not_fit(self) -> None:
         """Refuse to start with what R3 forbids, unless there is work that must be watched over."""
-        fault = self.upkeep.check_reserve()
+        fault = self.housekeeping.check_reserve()
         if self.site.containers is not None:
             # Nodes of a cluster come and go; it is said, and looked at again with each change.
             return
-        busy = bool(self.ledger.catalogue.live) or bool(self.ledger.leased)
+        busy = bool(self.ledger.job_index.live) or bool(self.ledger.leased)
         if fault is not None and not busy:
             raise fault
 
     # ------------------------------------------------------------------ news
 
     def _jobs_changed(self, jobs: Collection[str]) -> None:
-        self.board.touch(jobs)
+        self.state_cache.touch(jobs)
         self.inbound.see(jobs)
         for job in jobs:
             record = self.ledger.job(job)
@@ -261,23 +271,23 @@ class Engine:
 
     def metrics(self) -> Metrics:
         """Return figures for Prometheus."""
-        live = self.ledger.census.by_state
+        live = self.ledger.counters.by_state
         return Metrics(
             jobs={(project, state.value): count for (project, state), count in live.items()},
             jobs_ended=self.tally.ended,
             gpus={state.value: count for state, count in self.pool.counts().items()},
             queue_length=self.pool.waiting(),
-            submissions=self.intake.accepted,
-            refusals=self.intake.refused,
+            submissions=self.admission.accepted,
+            refusals=self.admission.refused,
             preemptions=self.tally.preemptions,
             lost_gpu_s=self.tally.lost_gpu_s,
-            passes=self.outcome.passes,
-            pass_s=self.outcome.pass_s,
-            last_pass_s=self.outcome.last_pass_s,
+            passes=self.latest_pass.passes,
+            pass_s=self.latest_pass.pass_s,
+            last_pass_s=self.latest_pass.last_pass_s,
             store_bytes=self.ledger.store.size(),
             breaches=self.auditor.breaches,
             problems=tuple(self.site.problems.values()),
-            past_use_gpu_s=self.site.past.by_project(),
+            past_use_gpu_s=self.site.usage.by_project(),
         )
 
 

@@ -25,18 +25,18 @@ from benchpool_scheduler.runtime import LogChunk, Results, Runtime, WorkerId
 from benchpool_scheduler.service.access import rights
 from benchpool_scheduler.service.access.caller import Caller
 from benchpool_scheduler.service.administration.reconfiguration import Keep
-from benchpool_scheduler.service.jobs.contents import Contents
-from benchpool_scheduler.service.jobs.uploads import ObjectWriter, Place
+from benchpool_scheduler.service.jobs.contents import JobContents
+from benchpool_scheduler.service.jobs.uploads import ContentStore, ObjectWriter
 from benchpool_scheduler.service.ledger.job_index import PREFIX
 from benchpool_scheduler.service.observed.site import Containers, Site
 from benchpool_scheduler.service.pool.administration import Administration
 from benchpool_scheduler.service.pool.engine import Engine
 from benchpool_scheduler.service.process.clock import Clock, SystemClock
 from benchpool_scheduler.service.process.identifiers import new_job_id
-from benchpool_scheduler.service.process.shielded import whole
+from benchpool_scheduler.service.process.shielded import shielded
 from benchpool_scheduler.service.views import job_views
 from benchpool_scheduler.service.views.announcing import Announce
-from benchpool_scheduler.service.views.events import Entry, Event
+from benchpool_scheduler.service.views.events import FeedEntry, FeedEvent
 from benchpool_scheduler.service.views.figures import Metrics
 from benchpool_scheduler.store import Store
 from benchpool_scheduler.store.records import JobRecord
@@ -82,7 +82,7 @@ class Pool(Administration):
         images: bool = False,
         containers: Containers | None = None,
         announce: Announce | None = None,
-        contents: Place | None = None,
+        contents: ContentStore | None = None,
         keep_configuration: Keep | None = None,
     ) -> None:
         self._site = Site(
@@ -133,7 +133,7 @@ class Pool(Administration):
         self, caller: Caller, submission: contract.JobSubmission
     ) -> tuple[contract.Job, bool]:
         """Do as ``submit`` and tell whether the job is new (HTTP 201) or a repeat (200)."""
-        record, new = await whole(self._engine.intake.submit(caller, submission))
+        record, new = await shielded(self._engine.admission.submit(caller, submission))
         return self._engine.jobs.job(self._now(record)), new
 
     async def preview(self, caller: Caller, submission: contract.JobSubmission) -> contract.Preview:
@@ -156,7 +156,7 @@ class Pool(Administration):
         users, projects = self._visible(caller, all=all, project=project)
         chosen = (
             record
-            for record in self._engine.ledger.catalogue.newest(
+            for record in self._engine.ledger.job_index.newest(
                 users=users,
                 projects=projects,
                 state=None if state is None else JobState(state.value),
@@ -206,7 +206,7 @@ class Pool(Administration):
         Errors: NotFound, Refused when it has ended.
         """
         record = self._find(caller, job)
-        await whole(self._engine.commands.pause(caller, record.id, reason))
+        await shielded(self._engine.commands.pause(caller, record.id, reason))
         return self._engine.jobs.job(self._now(record))
 
     async def resume(self, caller: Caller, job: str, reason: str | None = None) -> contract.Job:
@@ -215,7 +215,7 @@ class Pool(Administration):
         Errors: NotFound, Refused when it has ended.
         """
         record = self._find(caller, job)
-        await whole(self._engine.commands.resume(caller, record.id, reason))
+        await shielded(self._engine.commands.resume(caller, record.id, reason))
         return self._engine.jobs.job(self._now(record))
 
     async def cancel(self, caller: Caller, job: str, reason: str | None = None) -> contract.Job:
@@ -224,7 +224,7 @@ class Pool(Administration):
         Errors: NotFound, Refused when it ended otherwise. Repeating it does nothing.
         """
         record = self._find(caller, job)
-        await whole(self._engine.commands.cancel(caller, record.id, reason))
+        await shielded(self._engine.commands.cancel(caller, record.id, reason))
         return self._engine.jobs.job(self._now(record))
 
     async def change(self, caller: Caller, job: str, change: contract.JobChange) -> contract.Job:
@@ -238,9 +238,9 @@ class Pool(Administration):
         if workers is None and priority is None:
             raise InvalidInput("Say what is to change: priority, workers, or both.", field="body")
         if workers is not None:
-            self._engine.intake.check_workers(record, workers)
+            self._engine.admission.check_workers(record, workers)
         commands = self._engine.commands
-        await whole(commands.change(caller, record.id, workers=workers, priority=priority))
+        await shielded(commands.change(caller, record.id, workers=workers, priority=priority))
         return self._engine.jobs.job(self._now(record))
 
     # ------------------------------------------------------------------ logs
@@ -326,7 +326,7 @@ class Pool(Administration):
 
     # ------------------------------------------------------------------ events
 
-    def events(self, caller: Caller, after: int | None = None) -> AsyncGenerator[Event, None]:
+    def events(self, caller: Caller, after: int | None = None) -> AsyncGenerator[FeedEvent, None]:
         """Yield what the caller may see of what happens, from after ``after``; None from now.
 
         Starts with an event ``reset`` when the events after ``after`` are no longer known: the
@@ -362,7 +362,7 @@ class Pool(Administration):
         Unavailable ``build-capacity``.
         """
         rights.require_admin(caller, "reserve GPUs for a server")
-        return job_views.lease(await whole(self._engine.leases.reserve(request)))
+        return job_views.lease(await shielded(self._engine.leases.reserve(request)))
 
     async def wait_in_line(
         self, caller: Caller, request: contract.LineRequest
@@ -381,7 +381,7 @@ class Pool(Administration):
     async def release(self, caller: Caller, lease: str) -> None:
         """Give a lease back. Repeating it does nothing. Errors: Forbidden."""
         rights.require_admin(caller, "give back the GPUs of a server")
-        await whole(self._engine.leases.release(lease))
+        await shielded(self._engine.leases.release(lease))
 
     def leases(self, caller: Caller, user: str | None = None) -> list[contract.Lease]:
         """Return the leases that the caller may see, of one user or of all."""
@@ -413,9 +413,9 @@ class Pool(Administration):
         return self._engine.objects.writer(caller.name, sha256, size)
 
     @property
-    def contents(self) -> Contents:
+    def contents(self) -> JobContents:
         """What jobs were submitted with, for the agents of their workers."""
-        return Contents(self._engine.ledger, self._engine.objects)
+        return JobContents(self._engine.ledger, self._engine.objects)
 
     # ------------------------------------------------------------------ operation
 
@@ -436,7 +436,7 @@ class Pool(Administration):
         if exact is not None:
             found = [exact] if self._may_use(caller, exact) else []
         elif len(job) >= PREFIX:
-            matching = ledger.catalogue.beginning(job)
+            matching = ledger.job_index.beginning(job)
             found = [it for it in matching if self._may_use(caller, it)]
         else:
             found = []
@@ -464,7 +464,7 @@ class Pool(Administration):
             groups = {**dict.fromkeys(caller.groups), **groups}
         return groups
 
-    def _render(self, caller: Caller, entry: Entry) -> bytes | None:
+    def _render(self, caller: Caller, entry: FeedEntry) -> bytes | None:
         if entry.kind == "pool":
             return self._engine.pool_event()
         record = self._engine.ledger.job(entry.job)

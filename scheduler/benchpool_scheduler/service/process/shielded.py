@@ -9,6 +9,6 @@ from typing import TypeVar
 Answer = TypeVar("Answer")
 
 
-async def whole(command: Coroutine[None, None, Answer]) -> Answer:
+async def shielded(command: Coroutine[None, None, Answer]) -> Answer:
     """Carry a command to its end even when whoever asked no longer waits for the answer."""
     return await asyncio.shield(asyncio.ensure_future(command))

@@ -18,7 +18,7 @@ from benchpool_scheduler.core.forecast.forecast import MOST_PASSES, Estimate, fo
 from benchpool_scheduler.core.forecast.run_times import Expectation
 from benchpool_scheduler.core.lifecycle.states import Intent, JobState
 from benchpool_scheduler.core.model import Activity, Job, JobId, Snapshot
-from benchpool_scheduler.service.cluster_state.state_cache import KeptBoard
+from benchpool_scheduler.service.cluster_state.state_cache import StateCache
 from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.service.observed.site import Site
 from benchpool_scheduler.store.records import JobRecord
@@ -55,12 +55,12 @@ class Estimates:
         self,
         ledger: Ledger,
         site: Site,
-        board: KeptBoard,
+        state_cache: StateCache,
         changed: Callable[[Collection[str]], None],
     ) -> None:
         self._ledger = ledger
         self._site = site
-        self._board = board
+        self._state_cache = state_cache
         self._changed = changed
         self._wanted = asyncio.Event()
         self._most_passes = MOST_PASSES
@@ -100,10 +100,10 @@ class Estimates:
         """Make one forecast of all that wait."""
         now = self._site.clock.now()
         found: Mapping[str, Estimate] = {}
-        async with self._ledger.turn:
+        async with self._ledger.lock:
             await asyncio.to_thread(self._renew, now)
-            pool = await self._board.snapshot(now)
-        if pool is not None and self._ledger.census.states[JobState.QUEUED]:
+            pool = await self._state_cache.snapshot(now)
+        if pool is not None and self._ledger.counters.states[JobState.QUEUED]:
             begun = time.perf_counter()
             found = await asyncio.to_thread(self._forecast, pool, now)
             self.took_s = time.perf_counter() - begun
@@ -121,10 +121,10 @@ class Estimates:
             job.id
             for job in ledger.live()
             if job.state is JobState.RUNNING
-            and ledger.learned.renew(job, ledger.attempts(job.id), now)
+            and ledger.runtime_estimator.renew(job, ledger.attempts(job.id), now)
         ]
         if late:
-            self._board.touch(late)
+            self._state_cache.touch(late)
 
     def _adapt(self, took_s: float) -> None:
         part = BUDGET_S / max(took_s, 1e-3)
@@ -146,7 +146,7 @@ class Estimates:
     def _expected(self, live: Iterable[JobRecord], now: float) -> dict[JobId, Expectation]:
         ledger = self._ledger
         known = {
-            JobId(job.id): ledger.learned.expectation(job, ledger.attempts(job.id), now)
+            JobId(job.id): ledger.runtime_estimator.expectation(job, ledger.attempts(job.id), now)
             for job in live
         }
         return {job: expectation for job, expectation in known.items() if expectation is not None}
@@ -179,7 +179,7 @@ class Estimates:
     def preview(self, pool: Snapshot, job: Job, record: JobRecord) -> Estimate | None:
         """Return when a job would start that is not submitted yet."""
         expected = self._expected(self._ledger.live(), pool.now_s)
-        found = self._ledger.learned.expectation(record, (), None)
+        found = self._ledger.runtime_estimator.expectation(record, (), None)
         if found is not None:
             expected[job.id] = found
         queued = replace(job, activity=Activity.QUEUED)

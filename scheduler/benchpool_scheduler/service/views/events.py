@@ -21,7 +21,7 @@ TURN = 50
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class FeedEvent:
     """One event: ``data`` is JSON, ``seq`` grows over restarts of the service.
 
     ``job``: data is a ``contract.Job``. ``pool``: the pool changed; data has ``text``, ``counts``,
@@ -35,7 +35,7 @@ class Event:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class FeedEntry:
     """That something changed: for ``job`` and ``deleted`` which job, and whose it is."""
 
     seq: int
@@ -45,7 +45,7 @@ class Entry:
     project: str = ""
 
 
-Render = Callable[[Entry], bytes | None]
+Render = Callable[[FeedEntry], bytes | None]
 """Returns the JSON of an entry for one reader, None when the reader may not see it."""
 
 
@@ -60,7 +60,7 @@ class Feed:
         self._seq = first
         self._forgotten = first
         self._most = most
-        self._entries: OrderedDict[tuple[str, str], Entry] = OrderedDict()
+        self._entries: OrderedDict[tuple[str, str], FeedEntry] = OrderedDict()
         self._news = asyncio.Event()
         self._closed = False
         self._readers = 0
@@ -80,7 +80,7 @@ class Feed:
         self._seq += 1
         key = ("pool", "") if kind == "pool" else ("job", job)
         self._entries.pop(key, None)
-        self._entries[key] = Entry(self._seq, kind, job, user, project)
+        self._entries[key] = FeedEntry(self._seq, kind, job, user, project)
         while len(self._entries) > self._most:
             self._forgotten = self._entries.popitem(last=False)[1].seq
         self._news.set()
@@ -101,16 +101,16 @@ class Feed:
         """Tell whether nothing after this number was forgotten."""
         return self._forgotten <= after <= self._seq
 
-    def since(self, after: int) -> list[Entry]:
+    def since(self, after: int) -> list[FeedEntry]:
         """Return the entries after a number, oldest first."""
-        found: list[Entry] = []
+        found: list[FeedEntry] = []
         for entry in reversed(self._entries.values()):
             if entry.seq <= after:
                 break
             found.append(entry)
         return found[::-1]
 
-    async def follow(self, after: int | None, render: Render) -> AsyncGenerator[Event, None]:
+    async def follow(self, after: int | None, render: Render) -> AsyncGenerator[FeedEvent, None]:
         """Yield what a reader may see, for ever or until the feed is closed."""
         self._readers += 1
         try:
@@ -119,12 +119,12 @@ class Feed:
         finally:
             self._readers -= 1
 
-    async def _follow(self, after: int | None, render: Render) -> AsyncGenerator[Event, None]:
+    async def _follow(self, after: int | None, render: Render) -> AsyncGenerator[FeedEvent, None]:
         cursor = self._seq if after is None else after
         while not self._closed:
             if not self.knows(cursor):
                 cursor = self._seq
-                yield Event(cursor, "reset", b"{}")
+                yield FeedEvent(cursor, "reset", b"{}")
             if self._news.is_set():
                 self._news = asyncio.Event()
             news = self._news
@@ -134,6 +134,6 @@ class Feed:
                 data = render(entry)
                 cursor = entry.seq
                 if data is not None:
-                    yield Event(entry.seq, entry.kind, data)
+                    yield FeedEvent(entry.seq, entry.kind, data)
             if self._seq == cursor and not self._closed:
                 await news.wait()

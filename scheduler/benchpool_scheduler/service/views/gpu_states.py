@@ -16,13 +16,13 @@ from benchpool_scheduler.service.benches import bench_reserve
 from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.service.observed.inventory import WHOLE, Inventory
 from benchpool_scheduler.service.observed.site import Site
-from benchpool_scheduler.service.observed.users import People
+from benchpool_scheduler.service.observed.users import Users
 
 Held = tuple[float, str]
 """When the job that holds a GPU was submitted, and the GPU: a project's GPUs in this order."""
 
 
-class Floor:
+class GpuStates:
     """The states of all GPUs. Call ``refresh`` before a look.
 
     Attributes:
@@ -37,7 +37,7 @@ class Floor:
         self.counts: Counter[GpuState] = Counter()
         self.seen_anew: set[str] = set()
         self._inventory: Inventory | None = None
-        self._people: People | None = None
+        self._users: Users | None = None
         self._kept: Mapping[str, int] = {}
         self._called: Mapping[str, int] = {}
         self._held: dict[str, list[Held]] = {}
@@ -45,14 +45,14 @@ class Floor:
 
     def refresh(self) -> None:
         """Take over what has changed since the last look."""
-        moved, self._ledger.census.moved = self._ledger.census.moved, set()
+        moved, self._ledger.counters.moved = self._ledger.counters.moved, set()
         inventory, before = self._site.inventory, self._inventory
-        people = self._site.people
+        users = self._site.users
         called = self._site.called
-        same = people is self._people and called == self._called
+        same = users is self._users and called == self._called
         if not moved and inventory is before and same:
             return
-        self._people, self._called = people, called
+        self._users, self._called = users, called
         if before is None or before.configuration is not inventory.configuration:
             self._begin_again()
             moved = set(inventory.by_uuid)
@@ -110,8 +110,8 @@ class Floor:
             yield from self._at_border(project, position, 0)
 
     def _place_of(self, gpu: str) -> tuple[str, Held] | None:
-        job = self._ledger.census.holders.get(gpu)
-        entry = None if job is None else self._ledger.census.entry(job)
+        job = self._ledger.counters.holders.get(gpu)
+        entry = None if job is None else self._ledger.counters.entry(job)
         return None if entry is None else (entry.project, (entry.submitted, gpu))
 
     def _at_border(self, project: str, position: int, step: int) -> Iterator[str]:
@@ -145,7 +145,7 @@ class Floor:
             return GpuState.BROKEN
         if gpu in self._ledger.leased:
             return GpuState.BUILD_HELD
-        if gpu in self._ledger.census.holders:
+        if gpu in self._ledger.counters.holders:
             over = self._is_over(gpu)
             return GpuState.TRAIN_OVER_QUOTA if over else GpuState.TRAIN_WITHIN_QUOTA
         return GpuState.FOREIGN if device.state is DeviceState.FOREIGN else GpuState.FREE

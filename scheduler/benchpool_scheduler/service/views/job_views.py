@@ -12,7 +12,7 @@ from benchpool_scheduler.core.model import JobId
 from benchpool_scheduler.service.execution import containers
 from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.service.lifecycle import job_reasons
-from benchpool_scheduler.service.observed.latest_pass import Outcome
+from benchpool_scheduler.service.observed.latest_pass import LatestPass
 from benchpool_scheduler.service.observed.site import Site
 from benchpool_scheduler.service.process.clock import moment
 from benchpool_scheduler.service.views.estimates import Estimates
@@ -31,15 +31,17 @@ def _moment(at: float | None) -> datetime | None:
 class JobViews:
     """Jobs as callers see them."""
 
-    def __init__(self, ledger: Ledger, site: Site, outcome: Outcome, estimates: Estimates) -> None:
+    def __init__(
+        self, ledger: Ledger, site: Site, latest_pass: LatestPass, estimates: Estimates
+    ) -> None:
         self._ledger = ledger
         self._site = site
-        self._outcome = outcome
+        self._latest_pass = latest_pass
         self._estimates = estimates
 
     def job(self, record: JobRecord) -> contract.Job:
         """Return a job."""
-        over = JobId(record.id) in self._outcome.over_quota and record.state in HOLDS_GPUS
+        over = JobId(record.id) in self._latest_pass.over_quota and record.state in HOLDS_GPUS
         return contract.Job(
             id=record.id,
             name=record.name,
@@ -96,10 +98,10 @@ class JobViews:
         )
 
     def _reason(self, record: JobRecord) -> contract.Reason | None:
-        aside = self._outcome.aside.get(record.id)
-        if aside is not None and record.state is JobState.QUEUED:
-            return job_reasons.set_aside(aside)
-        reason = job_reasons.of_job(record, self._outcome.reasons.get(JobId(record.id)))
+        quarantined = self._latest_pass.quarantined.get(record.id)
+        if quarantined is not None and record.state is JobState.QUEUED:
+            return job_reasons.set_aside(quarantined)
+        reason = job_reasons.of_job(record, self._latest_pass.reasons.get(JobId(record.id)))
         awaited = self._estimates.waits_for(record)
         if reason is None or awaited is None:
             return reason

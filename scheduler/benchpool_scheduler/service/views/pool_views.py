@@ -19,19 +19,19 @@ from benchpool_scheduler.service.access.caller import Caller
 from benchpool_scheduler.service.access.membership import usable_projects
 from benchpool_scheduler.service.benches import bench_reserve
 from benchpool_scheduler.service.ledger.ledger import Ledger
-from benchpool_scheduler.service.observed.latest_pass import Outcome
+from benchpool_scheduler.service.observed.latest_pass import LatestPass
 from benchpool_scheduler.service.observed.site import Site
-from benchpool_scheduler.service.views.gpu_states import Floor
+from benchpool_scheduler.service.views.gpu_states import GpuStates
 
 
 class PoolViews:
     """The pool as callers see it."""
 
-    def __init__(self, ledger: Ledger, site: Site, outcome: Outcome) -> None:
+    def __init__(self, ledger: Ledger, site: Site, latest_pass: LatestPass) -> None:
         self._ledger = ledger
         self._site = site
-        self._outcome = outcome
-        self._floor = Floor(ledger, site)
+        self._latest_pass = latest_pass
+        self._gpu_states = GpuStates(ledger, site)
         self._rows: dict[str, list[_Row]] = {}
 
     # ------------------------------------------------------------------ status
@@ -54,8 +54,8 @@ class PoolViews:
             running=self.running(),
             health=contract.Health(
                 ok=not problems,
-                passes=self._outcome.passes,
-                last_pass_ms=round(self._outcome.last_pass_s * 1000, 3),
+                passes=self._latest_pass.passes,
+                last_pass_ms=round(self._latest_pass.last_pass_s * 1000, 3),
                 problems=problems,
             ),
             bench_line=self._site.bench_line,
@@ -63,21 +63,21 @@ class PoolViews:
 
     def waiting(self) -> int:
         """Return the number of waiting jobs."""
-        return self._ledger.census.states[JobState.QUEUED]
+        return self._ledger.counters.states[JobState.QUEUED]
 
     def running(self) -> int:
         """Return the number of running jobs."""
-        return self._ledger.census.states[JobState.RUNNING]
+        return self._ledger.counters.states[JobState.RUNNING]
 
     def counts(self) -> Mapping[GpuState, int]:
         """Return the GPUs by state."""
-        self._floor.refresh()
-        return self._floor.counts
+        self._gpu_states.refresh()
+        return self._gpu_states.counts
 
     def node_pools(self) -> Mapping[str, Mapping[str, int]]:
         """Return of each pool of nodes how many nodes, GPUs and free GPUs it has."""
         free = (GpuState.FREE, GpuState.BUILD_FREE)
-        self._floor.refresh()
+        self._gpu_states.refresh()
         inventory = self._site.inventory
         found = {
             pool.name: {"nodes": 0, "gpus": 0, "free": 0} for pool in self._site.configuration.pools
@@ -87,7 +87,7 @@ class PoolViews:
             counts = found[pool]
             counts["nodes"] += 1
             counts["gpus"] += len(devices)
-            counts["free"] += sum(self._floor.states.get(d.uuid) in free for d in devices)
+            counts["free"] += sum(self._gpu_states.states.get(d.uuid) in free for d in devices)
         return found
 
     def text(self) -> str:
@@ -97,7 +97,7 @@ class PoolViews:
     def _gpus(self, caller: Caller) -> list[contract.Gpu]:
         """Return the GPUs by node and index. Call ``counts`` before."""
         nodes = self._site.inventory.nodes
-        anew, self._floor.seen_anew = self._floor.seen_anew, set()
+        anew, self._gpu_states.seen_anew = self._gpu_states.seen_anew, set()
         for name in anew & nodes.keys():
             self._rows[name] = [self._row(device) for device in nodes[name]]
         rows = (row for name in nodes for row in self._rows[name])
@@ -110,7 +110,7 @@ class PoolViews:
 
     def _row(self, device: Device) -> _Row:
         gpu = self._gpu(device)
-        entry = None if gpu.job is None else self._ledger.census.entry(gpu.job)
+        entry = None if gpu.job is None else self._ledger.counters.entry(gpu.job)
         bare = gpu if gpu.user is None else _without_holder(gpu)
         return _Row(gpu, bare, gpu.user, "" if entry is None else entry.project)
 
@@ -118,8 +118,8 @@ class PoolViews:
         ledger, gpu = self._ledger, device.uuid
         lease = ledger.leased.get(gpu)
         # A bench and a job on one GPU is a breach that the auditor tells; here the bench is shown.
-        job = ledger.census.holders.get(gpu) if lease is None else None
-        entry = None if job is None else ledger.census.entry(job)
+        job = ledger.counters.holders.get(gpu) if lease is None else None
+        entry = None if job is None else ledger.counters.entry(job)
         holder = lease or entry
         return contract.Gpu(
             uuid=gpu,
@@ -127,7 +127,7 @@ class PoolViews:
             model=device.model,
             node=device.node,
             simulated=device.simulated,
-            state=self._floor.states[gpu],
+            state=self._gpu_states.states[gpu],
             memory_mib=device.memory_mib,
             user=None if holder is None else holder.user,
             job=job,
@@ -158,7 +158,7 @@ class PoolViews:
         allocated, waiting = self._usage()
         found: list[contract.ProjectQuota] = []
         for project in projects:
-            share = self._outcome.shares.get(project.name)
+            share = self._latest_pass.shares.get(project.name)
             found.append(
                 contract.ProjectQuota(
                     name=project.name,
@@ -174,11 +174,11 @@ class PoolViews:
     def _usage(self) -> tuple[Counter[str], Counter[str]]:
         """Return the GPUs held and the jobs waiting in each project and all below it."""
         above = {str(p.name): p.project.parent for p in self._site.configuration.projects}
-        census = self._ledger.census
+        counters = self._ledger.counters
         allocated: Counter[str] = Counter()
         waiting: Counter[str] = Counter()
-        for name in census.projects():
-            held, waits = census.held[name], census.by_state[name, JobState.QUEUED]
+        for name in counters.projects():
+            held, waits = counters.held[name], counters.by_state[name, JobState.QUEUED]
             project: str | None = name
             while project is not None:
                 allocated[project] += held

@@ -8,7 +8,7 @@ from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.store.records import JobRecord
 
 
-class Tally:
+class PrometheusCounters:
     """What has ended and what preemptions cost, by project."""
 
     def __init__(self, ledger: Ledger) -> None:
