@@ -2,7 +2,8 @@
 
 Command line and HTTP API come from their tables, states and reasons from the core, pictures and
 printed outcomes of the cases from running them, so that no page can drift from what the code does.
-The chart's custom resource definitions, and the policy beside them, are written here too.
+The chart's custom resource definitions, the policy beside them, and the front end's wire types are
+written here too.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ from benchpool_scheduler.resources import definitions, policies
 from benchpool_scheduler.resources import reference as resources
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
+import front_end_types
+import page_api
 import pictures
 import refusals
 import rights
@@ -109,6 +112,7 @@ def pages() -> Mapping[str, str]:
     """Return all generated files by their name, seen from the folder of the reference."""
     return {
         **reference.pages(),
+        "openapi-jupyter.json": page_api.text(),
         "states.md": states_page(),
         "reasons.md": reasons_page(),
         "refusals.md": refusals.page(),
@@ -135,6 +139,11 @@ def main(arguments: list[str]) -> int:
             if "--check" not in arguments:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_text(text)
+    # After the documents that they are made from.
+    if "--check" not in arguments:
+        front_end_types.write()
+    elif front_end_types.are_stale():
+        stale.append("types of the front end")
     if stale and "--check" in arguments:
         print(f"stale: {', '.join(stale)}; run `make docs`", file=sys.stderr)
         return 1

@@ -4,7 +4,17 @@ import hooks from 'eslint-plugin-react-hooks';
 import tseslint from 'typescript-eslint';
 
 export default tseslint.config(
-  { ignores: ['node_modules', 'lib', 'coverage', 'benchpool', 'jest.*.js', 'style/index.js'] },
+  {
+    ignores: [
+      'node_modules',
+      'lib',
+      'coverage',
+      'benchpool',
+      'src/generated',
+      'jest.*.js',
+      'style/index.js'
+    ]
+  },
   {
     files: ['src/**/*.{ts,tsx}'],
     extends: [tseslint.configs.recommendedTypeChecked, tseslint.configs.stylisticTypeChecked],

@@ -2,6 +2,8 @@
  * Typed calls to the server extension. The transport is handed in (`connection.ts`), so that
  * this module knows neither widget nor JupyterLab.
  */
+import type * as Page from './generated/page';
+import type * as Pool from './generated/pool';
 import type {
   IChangeRequest,
   IJob,
@@ -17,6 +19,25 @@ import type {
 
 /** Send a request to a path below the server extension's prefix. */
 export type Transport = (path: string, init?: RequestInit) => Promise<Response>;
+
+/** What the server extension answers by itself, and what it passes on to the pool. */
+type Paths = Page.paths & Pool.paths;
+
+type Method = 'get' | 'post';
+
+/** The paths that know a method. */
+type PathWith<M extends Method> = {
+  [P in keyof Paths]: Paths[P][M] extends { responses: object } ? P : never;
+}[keyof Paths];
+
+type Good<R> = R[keyof R & (200 | 201)];
+
+/** What a good answer holds, by the documents. */
+type Answer<P extends keyof Paths, M extends Method> = Paths[P][M] extends { responses: infer R }
+  ? Good<R> extends { content: { 'application/json': infer T } }
+    ? T
+    : never
+  : never;
 
 /** Verbs on one job. */
 export type Verb = 'pause' | 'resume' | 'cancel';
@@ -55,59 +76,62 @@ export class Api {
   constructor(private readonly _transport: Transport) {}
 
   jobs(all: boolean): Promise<IJob[]> {
-    return this._json(`api/v1/jobs${all ? '?all=true' : ''}`);
+    return this._get('/jobs', '', all ? '?all=true' : '');
   }
 
   job(id: string): Promise<IJobDetail> {
-    return this._json(`api/v1/jobs/${segment(id)}`);
+    return this._get('/jobs/{job}', id);
   }
 
   act(id: string, verb: Verb): Promise<IJob> {
-    return this._json(`api/v1/jobs/${segment(id)}/${verb}`, post({}));
+    return this._post(`/jobs/{job}/${verb}`, {}, id);
   }
 
   change(id: string, wanted: IChangeRequest): Promise<IJob> {
-    return this._json(`api/v1/jobs/${segment(id)}/change`, post(wanted));
+    return this._post('/jobs/{job}/change', wanted, id);
   }
 
   submission(id: string): Promise<ISubmission> {
-    return this._json(`api/v1/jobs/${segment(id)}/submission`);
+    return this._get('/jobs/{job}/submission', id);
   }
 
   /** Send once more what a job was sent with; `key` makes a repeat harmless. */
   async again(id: string, key: string): Promise<IJob> {
-    return this._json('api/v1/jobs', post({ ...(await this.submission(id)), key }));
+    return this._post('/jobs', { ...(await this.submission(id)), key });
   }
 
   quota(): Promise<IQuota> {
-    return this._json('api/v1/quota');
+    return this._get('/quota');
   }
 
   status(): Promise<IStatus> {
-    return this._json('api/v1/status');
+    return this._get('/status');
   }
 
   prepare(request: ISendRequest, signal?: AbortSignal): Promise<IPreparation> {
-    return this._json('prepare', { ...post(request), signal: signal ?? null });
+    return this._post('/prepare', request, '', signal);
   }
 
   send(request: ISendRequest, key: string): Promise<IJob> {
-    return this._json('send', post({ ...request, key }));
+    return this._post('/send', { ...request, key });
   }
 
   result(id: string): Promise<IResult> {
-    return this._json(`result?job=${segment(id)}`);
+    return this._get('/result', '', `?job=${segment(id)}`);
   }
 
   /** Open the stream of changes from after event `after`. */
   events(after: string | null, signal: AbortSignal): Promise<Response> {
     const query = after === null ? '' : `?after=${segment(after)}`;
-    return this._ok(`api/v1/events${query}`, streaming(signal));
+    return this._ok(`${pathOf('/events')}${query}`, streaming(signal));
   }
 
   /** Open the live log of one worker of one attempt from a byte offset. */
   logStream(place: ILogPlace, offset: string | number, signal: AbortSignal): Promise<Response> {
-    return this._ok(`${logPath(place, 'logs/stream')}&offset=${offset}`, streaming(signal));
+    return this._ok(
+      `${logPath(place, '/jobs/{job}/logs/stream')}&offset=${offset}`,
+      streaming(signal)
+    );
   }
 
   /** A log's whole text, read piece by piece; for download and copy. */
@@ -115,7 +139,7 @@ export class Api {
     const pieces: Blob[] = [];
     let offset = 0;
     for (;;) {
-      const response = await this._ok(`${logPath(place, 'logs')}&offset=${offset}`);
+      const response = await this._ok(`${logPath(place, '/jobs/{job}/logs')}&offset=${offset}`);
       const piece = await response.blob();
       pieces.push(piece);
       const next = Number(response.headers.get('Benchpool-Log-Next') ?? offset + piece.size);
@@ -126,9 +150,23 @@ export class Api {
     }
   }
 
-  private async _json<T>(path: string, init?: RequestInit): Promise<T> {
-    const response = await this._ok(path, init);
-    return (await response.json()) as T;
+  private async _get<P extends PathWith<'get'>>(
+    path: P,
+    job = '',
+    query = ''
+  ): Promise<Answer<P, 'get'>> {
+    const response = await this._ok(`${pathOf(path, job)}${query}`);
+    return (await response.json()) as Answer<P, 'get'>;
+  }
+
+  private async _post<P extends PathWith<'post'>>(
+    path: P,
+    body: object,
+    job = '',
+    signal: AbortSignal | null = null
+  ): Promise<Answer<P, 'post'>> {
+    const response = await this._ok(pathOf(path, job), { ...post(body), signal });
+    return (await response.json()) as Answer<P, 'post'>;
   }
 
   private async _ok(path: string, init?: RequestInit): Promise<Response> {
@@ -158,8 +196,16 @@ export interface ILogPlace {
   worker: number;
 }
 
-function logPath(place: ILogPlace, end: string): string {
-  return `api/v1/jobs/${segment(place.job)}/${end}?attempt=${place.attempt}&worker=${place.worker}`;
+function logPath(place: ILogPlace, path: '/jobs/{job}/logs' | '/jobs/{job}/logs/stream'): string {
+  return `${pathOf(path, place.job)}?attempt=${place.attempt}&worker=${place.worker}`;
+}
+
+const OWN: ReadonlySet<string> = new Set<keyof Page.paths>(['/prepare', '/send', '/result']);
+
+/** The address of a path below the server extension's prefix. */
+function pathOf(path: keyof Paths, job = ''): string {
+  const filled = path.slice(1).replace('{job}', segment(job));
+  return OWN.has(path) ? filled : `api/v1/${filled}`;
 }
 
 function segment(text: string): string {
@@ -195,18 +241,13 @@ async function errorOf(response: Response): Promise<ApiError> {
   return new ApiError(response.status, code, sentence(response.status));
 }
 
-interface IErrorObject {
-  code: string;
-  message: string;
-  field?: string | null;
-  numbers?: Numbers;
-}
+/** An error whose field and numbers a server in between may have left out. */
+type SomeError = Pick<Pool.ErrorBody, 'code' | 'message'> & Partial<Pool.ErrorBody>;
 
-function errorObject(body: unknown): IErrorObject | null {
-  const error = (body as { error?: unknown } | null)?.error;
-  const shape = error as Partial<IErrorObject> | null | undefined;
+function errorObject(body: unknown): SomeError | null {
+  const shape = (body as { error?: Partial<Pool.ErrorBody> | null } | null)?.error;
   return typeof shape?.message === 'string' && typeof shape.code === 'string'
-    ? (shape as IErrorObject)
+    ? (shape as SomeError)
     : null;
 }
 

@@ -278,8 +278,7 @@ function plural(noun: string, numbers: readonly number[]): string {
 
 /** A problem with the place it is about in words, e.g. `cell 3, line 2: …`. */
 export function problemLine(problem: IProblem, cells: readonly IListedCell[]): string {
-  const listed = cells.find(cell => cell.id === problem.cell);
-  const number = listed?.number ?? (typeof problem.cell === 'number' ? problem.cell + 1 : null);
+  const number = cells.find(cell => cell.id === problem.cell)?.number ?? null;
   const place = [
     number === null ? '' : `cell ${number}`,
     problem.line === null ? '' : `line ${problem.line}`

@@ -3,18 +3,13 @@
  */
 import { ISignal, Signal } from '@lumino/signaling';
 import { Api, ApiError, ILogPlace } from './api';
+import type { LogText as LogPiece } from './generated/pool';
 import { LogText } from './logText';
 import type { IServerEvent } from './sse';
 import { followWhileVisible } from './visible';
 
 /** How much of a long log is shown from before its present end. */
 const TAIL_BYTES = 256 * 1024;
-
-interface ILogEvent {
-  offset: number;
-  text: string;
-  skipped: number | null;
-}
 
 export class LogFollower {
   constructor(
@@ -68,7 +63,7 @@ export class LogFollower {
     if (event.type === 'end') {
       this._ended = true;
     } else if (event.type === 'log') {
-      const piece = JSON.parse(event.data) as ILogEvent;
+      const piece = JSON.parse(event.data) as LogPiece;
       if (this._before === null) {
         this._before = piece.offset;
       } else if (piece.skipped) {

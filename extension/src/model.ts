@@ -4,6 +4,7 @@
  */
 import { ISignal, Signal } from '@lumino/signaling';
 import { Api, ApiError, NO_EXTENSION, Verb } from './api';
+import type { JobDeleted, PoolNow } from './generated/pool';
 import type { IServerEvent } from './sse';
 import { followWhileVisible } from './visible';
 import type {
@@ -203,16 +204,16 @@ export class JobsModel implements IBenchpool {
       this.accept(JSON.parse(event.data) as IJob);
       this._wantFacts();
     } else if (event.type === 'deleted') {
-      this._forget((JSON.parse(event.data) as { id: string }).id);
+      this._forget((JSON.parse(event.data) as JobDeleted).id);
     } else if (event.type === 'reset') {
       void this.refresh();
     } else {
-      this._takePool(JSON.parse(event.data) as Partial<IStatus>);
+      this._takePool(JSON.parse(event.data) as PoolNow);
     }
   }
 
   /** A change of the pool carries the parts of its status that changed. */
-  private _takePool(part: Partial<IStatus>): void {
+  private _takePool(part: PoolNow): void {
     if (this._status) {
       this._status = { ...this._status, ...part };
     }

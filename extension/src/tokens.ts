@@ -1,225 +1,47 @@
 /**
- * The public token and the wire types of the front end.
+ * The public token, and the wire types under the names that the front end calls them.
  *
- * The types say what the server extension answers; field names, units and meanings are those of
- * the reference: times RFC 3339 with zone, durations in seconds, sizes in bytes.
+ * The wire types are generated from the OpenAPI documents of pool and server extension; field
+ * names, units and meanings are those of the reference: times RFC 3339 with zone, durations in
+ * seconds, sizes in bytes.
  */
 import { Token } from '@lumino/coreutils';
 import type { ISignal } from '@lumino/signaling';
-
-export const STATES = [
-  'queued',
-  'starting',
-  'running',
-  'pausing',
-  'paused',
-  'succeeded',
-  'failed',
-  'cancelled'
-] as const;
+import type * as Page from './generated/page';
+import type * as Pool from './generated/pool';
 
 /** The life of a job; the same eight words on every screen. */
-export type JobState = (typeof STATES)[number];
+export type JobState = Pool.State;
 
-export type Numbers = Record<string, number | string | null>;
-
-/** Why a job waits: a code of the closed list, a sentence, its numbers, the remedy. */
-export interface IReason {
-  code: string;
-  text: string;
-  numbers: Numbers;
-  remedy: string;
-}
-
-export interface IProgress {
-  fraction: number | null;
-  text: string | null;
-  updated: string;
-}
-
-/** A start as a range; a bound that is not known is null. */
-export interface IEstimatedStart {
-  earliest: string | null;
-  likely: string | null;
-  latest: string | null;
-}
-
-/** One pause for somebody else. */
-export interface IPreemption {
-  at: string;
-  for: string;
-  rule: string;
-  lost_gpu_s: number;
-  resumed_at: string | null;
-}
-
-export interface IJob {
-  id: string;
-  name: string;
-  project: string;
-  user: string;
-  state: JobState;
-  reason: IReason | null;
-  gpus: number;
-  workers: number;
-  min_workers: number;
-  priority: number;
-  preemptible: boolean;
-  over_quota: boolean;
-  attempt: number;
-  submitted: string;
-  started: string | null;
-  ended: string | null;
-  exit_code: number | null;
-  progress: IProgress | null;
-  estimated_start: IEstimatedStart | null;
-  preemptions: IPreemption[];
-  url: string;
-}
-
-/** One start of a job. */
-export interface IAttempt {
-  attempt: number;
-  started: string | null;
-  ended: string | null;
-  exit_code: number | null;
-  ended_by: string | null;
-  gpus: string[];
-  nodes: string[];
-}
-
-/** Of what a job was sent with, the part that the front end reads. */
-export interface ISubmission {
-  min_workers: number | null;
-}
-
-export interface IJobDetail {
-  job: IJob;
-  attempts: IAttempt[];
-}
-
-export interface IProjectQuota {
-  name: string;
-  quota: number | null;
-  fair_share: number;
-  allocated: number;
-  limit: number | null;
-  waiting: number;
-}
-
-export interface IQuota {
-  user: string;
-  build: {
-    quota: number;
-    rule: string;
-    held: { server: string; gpus: string[] }[];
-    free: number;
-  };
-  projects: IProjectQuota[];
-}
-
-/** The part of the pool's status that the front end shows. */
-export interface IStatus {
-  text: string;
-  simulated: boolean;
-  gpus: { uuid: string; model: string; node: string }[];
-  queue_length: number;
-  running: number;
-  health: { ok: boolean; problems: string[] };
-}
-
-/** What would happen if this were sent now. */
-export interface IPreview {
-  project: string;
-  gpus: number;
-  within_quota: number;
-  over_quota: number;
-  starts: 'now' | 'after-reclaim' | 'waits' | 'never';
-  text: string;
-  reason: IReason | null;
-  estimated_start: IEstimatedStart | null;
-  /** What the job finds on a cluster, also at the end of `text`; not on a workstation. */
-  container?: { image: string | null; home: boolean; text: string } | null;
-}
-
-export type SendKind = 'cells' | 'notebook' | 'script';
-
-/** A cell as the live notebook holds it. */
-export interface ILiveCell {
-  id: string;
-  cell_type: string;
-  source: string;
-  execution_count: number | null;
-  selected: boolean;
-}
-
-/** What is asked when the dialog prepares a submission, and again when it sends. */
-export interface ISendRequest {
-  kind: SendKind;
-  path: string;
-  cells: ILiveCell[] | null;
-  kernel_name: string | null;
-  args: string[];
-  gpus: number;
-  workers: number;
-  project: string | null;
-  name: string | null;
-  time_limit_s: number | null;
-  priority: number | null;
-  gpu_models: string[];
-  spread: boolean;
-}
+export type Numbers = Pool.ErrorBody['numbers'];
+export type IReason = Pool.Reason;
+export type IProgress = Pool.Progress;
+export type IEstimatedStart = Pool.EstimatedStart;
+export type IPreemption = Pool.Preemption;
+export type IJob = Pool.Job;
+export type IAttempt = Pool.Attempt;
+export type ISubmission = Pool.JobSubmission;
+export type IJobDetail = Pool.JobDetail;
+export type IProjectQuota = Pool.ProjectQuota;
+export type IQuota = Pool.Quota;
+export type IStatus = Pool.Status;
+export type IPreview = Pool.Preview;
 
 /** What an accepted job is to have from now on; what is left out stays as it is. */
-export interface IChangeRequest {
-  priority?: number;
-  workers?: number;
-}
+export type IChangeRequest = {
+  [Field in keyof Pool.JobChange]?: NonNullable<Pool.JobChange[Field]>;
+};
 
-export interface IPreparedCell {
-  id: string;
-  index: number;
-  included: boolean;
-  selected: boolean;
-  why: string | null;
-}
-
-export interface IProblem {
-  level: 'error' | 'warning';
-  text: string;
-  cell: string | number | null;
-  line: number | null;
-}
-
-export interface IRefusal {
-  code: string;
-  message: string;
-  field: string | null;
-  numbers: Numbers;
-}
-
-/** What the dialog shows before sending. */
-export interface IPreparation {
-  name: string;
-  cells: IPreparedCell[];
-  problems: IProblem[];
-  interpreter: string | null;
-  working_dir: string | null;
-  output_dir: string | null;
-  files: { count: number; bytes: number; left_out: { path: string; why: string }[] } | null;
-  command: string;
-  preview: IPreview | null;
-  refusal: IRefusal | null;
-  quota: IQuota | null;
-  checkpoint: { found: boolean; text: string } | null;
-}
-
+export type ILiveCell = Page.LiveCell;
+/** What is asked when the dialog prepares a submission, and again, with a key, when it sends. */
+export type ISendRequest = Omit<Page.SendRequest, 'key'>;
+export type SendKind = ISendRequest['kind'];
+export type IPreparedCell = Page.PreparedCell;
+export type IProblem = Page.SaidProblem;
+export type IRefusal = Page.Refusal;
+export type IPreparation = Page.Preparation;
 /** Where the results of a job are, relative to the notebook server's root. */
-export interface IResult {
-  notebook: string | null;
-  output_dir: string | null;
-  files: string[];
-}
+export type IResult = Page.ResultFiles;
 
 /** How the page stands with the scheduler. */
 export interface IConnection {

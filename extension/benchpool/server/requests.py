@@ -8,6 +8,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from benchpool.cells import NotebookCell
+from benchpool.cells.magics import Level
 from benchpool.drafts import JobOptions
 from benchpool_scheduler.contract import (
     Argument,
@@ -87,7 +88,7 @@ class PreparedCell(Struct, frozen=True):
 class SaidProblem(Struct, frozen=True):
     """Something that would fail, or may."""
 
-    level: str
+    level: Level
     text: str
     cell: str | None = None
     line: int | None = None

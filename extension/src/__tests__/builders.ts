@@ -46,10 +46,29 @@ export function status(): IStatus {
   return {
     text: '4 of 8 GPUs work.',
     simulated: true,
+    counts: {},
     gpus: [],
+    projects: [],
     queue_length: 0,
     running: 1,
-    health: { ok: true, problems: [] }
+    bench_line: 0,
+    health: { ok: true, problems: [], passes: 1, last_pass_ms: 1 }
+  };
+}
+
+export function gpu(model: string, node: string): IStatus['gpus'][number] {
+  return {
+    uuid: `${node}/${model}`,
+    index: 0,
+    model,
+    node,
+    memory_mib: null,
+    state: 'free',
+    job: null,
+    server: null,
+    user: null,
+    simulated: true,
+    note: null
   };
 }
 

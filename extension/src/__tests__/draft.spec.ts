@@ -1,5 +1,5 @@
 import * as draft from '../draft';
-import { preparation, status } from './builders';
+import { gpu, preparation, status } from './builders';
 
 const CELLS = ['# title', 'import numpy', 'x = 1', 'train(x)', 'plot(x)'].map((source, i) => ({
   id: `c${i}`,
@@ -78,7 +78,6 @@ describe('a request', () => {
 });
 
 describe('what the pool lets choose', () => {
-  const gpu = (model: string, node: string) => ({ uuid: `${node}/${model}`, model, node });
   const pool = { ...status(), gpus: [gpu('H100', 'n1'), gpu('A100', 'n1'), gpu('H100', 'n1')] };
 
   it('is each model once, and one chosen before', () => {

@@ -1,0 +1,69 @@
+"""The OpenAPI document of what the Jupyter server extension answers by itself.
+
+All else under its prefix it passes on to the pool, whose document is ``reference/openapi.json``.
+The front end's types are made from both.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import msgspec
+
+from benchpool.server.requests import Preparation, ResultFiles, SendRequest
+from benchpool_scheduler import __version__
+from benchpool_scheduler.contract import ErrorAnswer, Job
+
+_OPERATIONS: tuple[tuple[str, str, str, type | None, type, int], ...] = (
+    ("prepare", "post", "Say what would be sent and why", SendRequest, Preparation, 200),
+    ("send", "post", "Send it", SendRequest, Job, 201),
+    ("result", "get", "Say where the results of a job are", None, ResultFiles, 200),
+)
+"""Name and path, method, summary, body, answer, status of a good answer."""
+
+
+def text() -> str:
+    """Return the document: sorted, ending in a line feed."""
+    return json.dumps(document(), indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+
+
+def document() -> dict[str, Any]:
+    """Return the document as plain data."""
+    types = (SendRequest, Preparation, Job, ResultFiles, ErrorAnswer)
+    _, components = msgspec.json.schema_components(types, ref_template=_REF)
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "benchpool in the Jupyter server", "version": __version__},
+        "paths": {
+            f"/{name}": {method: _operation(name, summary, body, answer, status)}
+            for name, method, summary, body, answer, status in _OPERATIONS
+        },
+        "components": {"schemas": components},
+    }
+
+
+_REF = "#/components/schemas/{name}"
+
+
+def _operation(
+    name: str, summary: str, body: type | None, answer: type, status: int
+) -> dict[str, Any]:
+    operation: dict[str, Any] = {
+        "operationId": name,
+        "summary": summary,
+        "responses": {
+            str(status): {"description": summary, "content": _content(answer)},
+            "default": {"description": "A refusal or a failure", "content": _content(ErrorAnswer)},
+        },
+    }
+    if body is not None:
+        operation["requestBody"] = {"required": True, "content": _content(body)}
+    else:
+        job = {"name": "job", "in": "query", "required": True, "schema": {"type": "string"}}
+        operation["parameters"] = [job]
+    return operation
+
+
+def _content(type_: type) -> dict[str, Any]:
+    return {"application/json": {"schema": {"$ref": _REF.format(name=type_.__name__)}}}
