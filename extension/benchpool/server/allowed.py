@@ -1,18 +1,16 @@
-"""What is forwarded to the scheduler. Everything else does not exist here."""
+"""What is forwarded to the scheduler: what the table of operations offers to JupyterLab.
+
+Everything else does not exist here.
+"""
 
 from __future__ import annotations
 
 import re
 
-_JOB = r"jobs/[a-z0-9]{4,26}"
-FORWARDED: tuple[tuple[str, re.Pattern[str]], ...] = (
-    ("GET", re.compile(r"jobs")),
-    ("POST", re.compile(r"jobs")),
-    ("GET", re.compile(_JOB)),
-    ("GET", re.compile(rf"{_JOB}/(why|submission|logs|logs/stream)")),
-    ("POST", re.compile(rf"{_JOB}/(pause|resume|cancel|change)")),
-    ("POST", re.compile(r"preview")),
-    ("GET", re.compile(r"quota|status|events|health")),
+from benchpool_scheduler.contract.operations import OPERATIONS
+
+FORWARDED: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
+    (one.method, re.compile(one.pattern)) for one in OPERATIONS if one.lab
 )
 
 REQUEST_HEADERS = ("Accept", "Content-Type", "Last-Event-ID")

@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import ChainMap, defaultdict
 from typing import Any
 
 from tornado.web import url
 
-from benchpool_scheduler.api import openapi
+from benchpool_scheduler.api import (
+    configuration,
+    jobs,
+    leases,
+    logs,
+    objects,
+    openapi,
+    operation,
+    planning,
+    views,
+)
 from benchpool_scheduler.api.endpoint import Endpoint, Service
 from benchpool_scheduler.api.identity import HubIdentity, Identity
 from benchpool_scheduler.api.limits import Limits, Rate
 from benchpool_scheduler.api.metrics import Traffic
-from benchpool_scheduler.api.routing import Route, pattern
+from benchpool_scheduler.api.routing import Route, bound
 from benchpool_scheduler.api.stream import Timing
-from benchpool_scheduler.api.table import routes as table
 from benchpool_scheduler.contract import API_VERSION
 from benchpool_scheduler.service import Pool
 
@@ -39,7 +48,7 @@ class Api:
         timing: Timing | None = None,
     ) -> None:
         traffic = Traffic()
-        self.routes = table(traffic, timing or Timing(), openapi.text().encode())
+        self.routes = _routes(traffic, timing or Timing(), openapi.text().encode())
         self._service = Service(pool, identity, Limits(rate or Rate()), traffic)
 
     def rules(self, prefix: str) -> list[Any]:
@@ -47,10 +56,10 @@ class Api:
         root = f"{prefix}api/{API_VERSION}/"
         by_path: dict[str, dict[str, Route]] = defaultdict(dict)
         for route in self.routes:
-            by_path[route.path][route.method] = route
+            by_path[route.operation.pattern][route.operation.method] = route
         shared = {"service": self._service}
         rules = [
-            url(f"{root}{pattern(path)}", Endpoint, {"routes": methods, **shared})
+            url(f"{root}{path}", Endpoint, {"routes": methods, **shared})
             for path, methods in by_path.items()
         ]
         return [*rules, url(f"{prefix}api/.*", Endpoint, {"routes": {}, **shared})]
@@ -59,3 +68,17 @@ class Api:
         """End all event streams, so that the process can stop; readers connect again."""
         for gone in tuple(self._service.open_streams):
             gone.set()
+
+
+def _routes(traffic: Traffic, timing: Timing, document: bytes) -> tuple[Route, ...]:
+    handlers = (
+        jobs.HANDLERS,
+        logs.handlers(timing),
+        views.handlers(timing),
+        leases.HANDLERS,
+        objects.HANDLERS,
+        configuration.HANDLERS,
+        planning.HANDLERS,
+        operation.handlers(traffic, document),
+    )
+    return bound(dict(ChainMap(*map(dict, handlers))), objects.RECEIVERS)

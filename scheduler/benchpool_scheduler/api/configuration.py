@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from benchpool_scheduler.api.routing import Answer, Request
+from collections.abc import Mapping
+from typing import Any
+
+from benchpool_scheduler.api.routing import Answer, Handle, Request
+from benchpool_scheduler.contract.operation import Operation
+from benchpool_scheduler.contract.operations import Operations
 
 
 async def check(request: Request) -> Answer:
@@ -13,3 +18,9 @@ async def check(request: Request) -> Answer:
 async def apply(request: Request) -> Answer:
     """Put a configuration in force: all or nothing."""
     return Answer(await request.pool.apply_configuration(request.caller, request.body))
+
+
+HANDLERS: Mapping[Operation[Any], Handle] = {
+    Operations.check_config: check,
+    Operations.apply_config: apply,
+}

@@ -1,7 +1,7 @@
 """The one Tornado handler: identify, admit, decode, answer; every error as the one object.
 
 Bodies are streamed, so that nobody sends a large one before being identified, and uploads never
-lie in memory. What a route does is in ``api.table``.
+lie in memory. What an operation does is in ``api.jobs`` and its neighbours.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from benchpool_scheduler.api.decoding import Malformed
 from benchpool_scheduler.api.identity import Identity
 from benchpool_scheduler.api.limits import Limits
 from benchpool_scheduler.api.metrics import Traffic
-from benchpool_scheduler.api.routing import Answer, Kind, Request, Route, Sink, Transport, Who
+from benchpool_scheduler.api.routing import Answer, Request, Route, Sink, Transport
+from benchpool_scheduler.contract.operation import Media, Who
 from benchpool_scheduler.errors import (
     BenchpoolError,
     Forbidden,
@@ -123,14 +124,14 @@ class Endpoint(Transport):
         except Exception as failed:
             self._refuse(self._as_error(failed))
         else:
-            if self._route.gives is not Kind.EVENTS:
+            if self._route.operation.gives is not Media.EVENTS:
                 self._answer(self._route, answer)
 
     get = head = post = put = patch = delete = options = _serve
 
     async def _handle(self, route: Route, request: Request) -> Answer:
         request = self._with_body(route, request)
-        if route.gives is not Kind.EVENTS:
+        if route.operation.gives is not Media.EVENTS:
             return await route.handle(request)
         streams = self._service.open_streams
         with self._service.limits.stream(request.caller):
@@ -152,7 +153,7 @@ class Endpoint(Transport):
 
     async def _identify(self) -> Caller:
         route, service = self._require_route(), self._service
-        if route.who is Who.ANYBODY:
+        if route.operation.who is Who.ANYBODY:
             return NOBODY
         caller = await service.identity.authenticate(self)
         if caller is None:
@@ -161,18 +162,18 @@ class Endpoint(Transport):
                 "`Authorization: token …`."
             )
         service.limits.request(caller)
-        if not allowed(route.who, caller):
-            raise Forbidden(f"Only {_WHO[route.who]} may do this; {caller.name} is none.")
+        if not allowed(route.operation.who, caller):
+            raise Forbidden(f"Only {_WHO[route.operation.who]} may do this; {caller.name} is none.")
         return caller
 
     def _admit_body(self, size: int) -> None:
-        route = self._require_route()
-        if size > route.max_body:
-            raise _too_large(size, route.max_body)
+        wanted = self._require_route().operation
+        if size > wanted.max_body:
+            raise _too_large(size, wanted.max_body)
         kind = self.request.headers.get("Content-Type", "").split(";")[0].strip().lower()
-        if route.takes is not None and kind != route.takes.value:
+        if wanted.takes is not None and kind != wanted.takes.value:
             raise Malformed(
-                f"The body is {kind or 'of no declared type'}, it must be {route.takes}: set the "
+                f"The body is {kind or 'of no declared type'}, it must be {wanted.takes}: set the "
                 "header Content-Type.",
                 field="Content-Type",
             )
@@ -189,12 +190,12 @@ class Endpoint(Transport):
             pool=service.pool,
             identity=service.identity,
             path=self.path_kwargs,
-            query=decoding.query(pairs, route.query),
+            query=decoding.query(pairs, route.operation.query),
             body=None,
             transport=self,
         )
         if route.receive is not None:
-            self.request.connection.set_max_body_size(route.max_body)  # type: ignore[union-attr]
+            self.request.connection.set_max_body_size(route.operation.max_body)  # type: ignore[union-attr]
             self._sink = route.receive(request, size)
         self._request = request
 
@@ -208,7 +209,7 @@ class Endpoint(Transport):
         return int(text) if text.isdecimal() else 0
 
     def _collect(self, chunk: bytes) -> None:
-        limit = self._route.max_body if self._route else 0
+        limit = self._route.operation.max_body if self._route else 0
         if len(self._received) + len(chunk) > limit:
             raise _too_large(len(self._received) + len(chunk), limit)
         self._received += chunk
@@ -217,10 +218,10 @@ class Endpoint(Transport):
         if self._sink is not None:
             return dataclasses.replace(request, body=self._sink)
         data = bytes(self._received)
-        match route.takes:
-            case Kind.JSON:
-                body: Any = decoding.body(data, route.body or dict)
-            case Kind.YAML:
+        match route.operation.takes:
+            case Media.JSON:
+                body: Any = decoding.body(data, route.operation.body or dict)
+            case Media.YAML:
                 body = _text(data)
             case _:
                 body = None
@@ -237,12 +238,12 @@ class Endpoint(Transport):
             self.set_status(204)
             self.finish()
             return
-        if route.gives is Kind.JSON:
-            self._send(Kind.JSON, msgspec.json.encode(answer.value))
+        if route.operation.gives is Media.JSON:
+            self._send(Media.JSON, msgspec.json.encode(answer.value))
         elif isinstance(answer.value, bytes):
-            self._send(route.gives, answer.value, answer.headers.get("Content-Type"))
+            self._send(route.operation.gives, answer.value, answer.headers.get("Content-Type"))
 
-    def _send(self, kind: Kind, data: bytes, content_type: str | None = None) -> None:
+    def _send(self, kind: Media, data: bytes, content_type: str | None = None) -> None:
         self.set_header("Content-Type", content_type or f"{kind}; charset=utf-8")
         self.finish(data)
 
@@ -258,7 +259,7 @@ class Endpoint(Transport):
         self.set_status(error.http_status)
         if isinstance(error, TooMany | Unavailable):
             self.set_header("Retry-After", "1")
-        self._send(Kind.JSON, msgspec.json.encode(error.as_json()))
+        self._send(Media.JSON, msgspec.json.encode(error.as_json()))
 
     def _as_error(self, failed: Exception) -> BenchpoolError:
         if isinstance(failed, BenchpoolError):
@@ -286,7 +287,7 @@ class Endpoint(Transport):
             self._sink.abort()
 
     def on_finish(self) -> None:
-        name = self._route.name if self._route else "none"
+        name = self._route.operation.name if self._route else "none"
         self._service.traffic.count(name, self.get_status(), self.request.request_time())
 
 

@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Any
 
-from msgspec import Meta, Struct
-
-from benchpool_scheduler.api.routing import Answer, Request
-from benchpool_scheduler.contract import Name, State
-
-
-class JobsQuery(Struct, frozen=True, forbid_unknown_fields=True):
-    """Which jobs: the caller's own, or ``all`` that it may see; newest first."""
-
-    all: bool = False
-    project: Name | None = None
-    state: State | None = None
-    limit: Annotated[int, Meta(ge=1, le=10_000)] = 1000
+from benchpool_scheduler.api.routing import Answer, Handle, Request
+from benchpool_scheduler.contract import JobsQuery
+from benchpool_scheduler.contract.operation import Operation
+from benchpool_scheduler.contract.operations import Operations
 
 
 async def submit(request: Request) -> Answer:
@@ -83,3 +75,17 @@ async def cancel(request: Request) -> Answer:
     return Answer(
         await request.pool.cancel(request.caller, request.path["job"], request.body.reason)
     )
+
+
+HANDLERS: Mapping[Operation[Any], Handle] = {
+    Operations.submit: submit,
+    Operations.preview: preview,
+    Operations.jobs: list_jobs,
+    Operations.job: show,
+    Operations.why: why,
+    Operations.submission: submission,
+    Operations.pause: pause,
+    Operations.resume: resume,
+    Operations.cancel: cancel,
+    Operations.change: change,
+}

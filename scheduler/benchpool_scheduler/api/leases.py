@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from benchpool_scheduler.api.routing import Answer, Request
+from collections.abc import Mapping
+from typing import Any
+
+from benchpool_scheduler.api.routing import Answer, Handle, Request
+from benchpool_scheduler.contract.operation import Operation
+from benchpool_scheduler.contract.operations import Operations
 
 
 async def reserve(request: Request) -> Answer:
@@ -30,3 +35,12 @@ async def release(request: Request) -> Answer:
 async def list_leases(request: Request) -> Answer:
     """Answer the leases of one user, or all."""
     return Answer(request.pool.leases(request.caller, request.query.user))
+
+
+HANDLERS: Mapping[Operation[Any], Handle] = {
+    Operations.reserve: reserve,
+    Operations.wait_in_line: wait_in_line,
+    Operations.line: list_line,
+    Operations.leases: list_leases,
+    Operations.release: release,
+}

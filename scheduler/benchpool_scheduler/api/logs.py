@@ -5,47 +5,22 @@ A log is the user's own output: it is sent as plain text that no browser interpr
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from datetime import datetime
-from typing import Annotated
+from functools import partial
+from typing import Any
 
 import msgspec
-from msgspec import Meta, Struct
 
-from benchpool_scheduler.api.routing import MIB, Answer, Request
+from benchpool_scheduler.api.routing import Answer, Handle, Request
 from benchpool_scheduler.api.stream import Frame, Timing, relay, resume_from
-from benchpool_scheduler.contract import ENDED, LogEnd, LogText
+from benchpool_scheduler.contract import ENDED, FollowQuery, LogEnd, LogQuery, LogText, ResultsQuery
+from benchpool_scheduler.contract.operation import Operation
+from benchpool_scheduler.contract.operations import Operations
 from benchpool_scheduler.runtime import WorkerId
 
 PIECE = 64 * 1024
 LOOK_S = 3.0
-
-Attempt = Annotated[int, Meta(ge=1, le=1_000_000)]
-Since = Annotated[datetime, Meta(tz=True)]
-Worker = Annotated[int, Meta(ge=0, le=4096)]
-
-
-class LogQuery(Struct, frozen=True, forbid_unknown_fields=True):
-    """Which bytes of which log: the newest attempt and worker 0 unless said otherwise.
-
-    A negative ``offset`` counts from the log's present end; ``since`` begins where the log was at
-    that time, to a second, and goes before ``offset``.
-    """
-
-    attempt: Attempt | None = None
-    worker: Worker = 0
-    offset: Annotated[int, Meta(ge=-(2**40), le=2**40)] = 0
-    limit: Annotated[int, Meta(ge=1, le=MIB)] = MIB
-    since: Since | None = None
-
-
-class FollowQuery(Struct, frozen=True, forbid_unknown_fields=True):
-    """Which log to follow, and from which byte."""
-
-    attempt: Attempt | None = None
-    worker: Worker = 0
-    offset: Annotated[int, Meta(ge=-(2**40), le=2**40)] = 0
-    since: Since | None = None
 
 
 async def read(request: Request) -> Answer:
@@ -70,14 +45,6 @@ async def read(request: Request) -> Answer:
         "Benchpool-Log-Ended": "true" if chunk.ended else "false",
     }
     return Answer(chunk.data, headers=headers)
-
-
-class ResultsQuery(Struct, frozen=True, forbid_unknown_fields=True):
-    """Which bytes of the packed results of which worker."""
-
-    worker: Worker = 0
-    offset: Annotated[int, Meta(ge=0, le=2**40)] = 0
-    limit: Annotated[int, Meta(ge=1, le=8 * MIB)] = 8 * MIB
 
 
 async def results(request: Request) -> Answer:
@@ -167,3 +134,12 @@ def whole_characters(data: bytes) -> int:
         is_lead = lead >> 5 == 0b110 or lead >> 4 == 0b1110 or lead >> 3 == 0b11110
         return len(data) - back if is_lead and back < length else len(data)
     return len(data)
+
+
+def handlers(timing: Timing) -> Mapping[Operation[Any], Handle]:
+    """Return who answers; ``timing`` is that of event streams."""
+    return {
+        Operations.log: read,
+        Operations.results: results,
+        Operations.follow_log: partial(follow, timing=timing),
+    }

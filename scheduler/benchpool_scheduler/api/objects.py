@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from benchpool_scheduler.api.decoding import Malformed
-from benchpool_scheduler.api.routing import Answer, Request, Sink
+from benchpool_scheduler.api.routing import Answer, Handle, Receive, Request, Sink
 from benchpool_scheduler.contract import Missing
+from benchpool_scheduler.contract.operation import Operation
+from benchpool_scheduler.contract.operations import Operations
 
 
 async def missing(request: Request) -> Answer:
@@ -26,3 +31,11 @@ async def put(request: Request) -> Answer:
     """Keep an upload whose length and hash are what was announced."""
     await request.body.close()
     return Answer(status=204)
+
+
+HANDLERS: Mapping[Operation[Any], Handle] = {
+    Operations.missing_objects: missing,
+    Operations.put_object: put,
+}
+
+RECEIVERS: Mapping[Operation[Any], Receive] = {Operations.put_object: receive}

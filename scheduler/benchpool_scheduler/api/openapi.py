@@ -1,4 +1,4 @@
-"""The OpenAPI document, made from the table of routes and the declared types.
+"""The OpenAPI document, made from the table of operations and the declared types.
 
 ``GET /api/v1/openapi.json`` answers it; the reference pages are made from it.
 """
@@ -6,17 +6,15 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping, Sequence
+from types import NoneType
 from typing import Any
 
 import msgspec
 
 from benchpool_scheduler import __version__, contract
-from benchpool_scheduler.api.metrics import Traffic
-from benchpool_scheduler.api.routing import PARTS, Kind, NoQuery, Route, Who
-from benchpool_scheduler.api.stream import Timing
-from benchpool_scheduler.api.table import routes
+from benchpool_scheduler.contract.operation import PARTS, Media, NoQuery, Operation, Who
+from benchpool_scheduler.contract.operations import OPERATIONS
 from benchpool_scheduler.errors import BY_STATUS
 
 Document = dict[str, Any]
@@ -29,9 +27,8 @@ _DESCRIPTION = (
 )
 
 
-def document(table: Sequence[Route] | None = None) -> Document:
-    """Return the document for these routes, by default for all."""
-    known = routes(Traffic(), Timing()) if table is None else table
+def document(known: Sequence[Operation[Any]] = OPERATIONS) -> Document:
+    """Return the document for these operations, by default for all."""
     types = _types(known)
     schemas, components = msgspec.json.schema_components(types, ref_template=_REF)
     schema_of = dict(zip(map(repr, types), schemas, strict=True))
@@ -66,51 +63,50 @@ def text() -> str:
     return json.dumps(document(), indent=2, sort_keys=True, ensure_ascii=False) + "\n"
 
 
-def _types(known: Sequence[Route]) -> list[Any]:
+def _types(known: Sequence[Operation[Any]]) -> list[Any]:
     found: dict[str, Any] = {repr(contract.ErrorAnswer): contract.ErrorAnswer}
-    for route in known:
-        for type_ in (route.body, route.returns, *route.events.values()):
-            if type_ is not None:
+    for one in known:
+        answer = one.answer if one.gives is Media.JSON else None
+        for type_ in (one.body, answer, *one.events.values()):
+            if type_ not in (None, NoneType):
                 found[repr(type_)] = type_
     return list(found.values())
 
 
-def _paths(known: Sequence[Route], schema_of: Mapping[str, Any]) -> Document:
+def _paths(known: Sequence[Operation[Any]], schema_of: Mapping[str, Any]) -> Document:
     paths: Document = {}
-    for route in known:
-        paths.setdefault(f"/{route.path}", {})[route.method.lower()] = _operation(route, schema_of)
+    for one in known:
+        paths.setdefault(f"/{one.path}", {})[one.method.lower()] = _operation(one, schema_of)
     return paths
 
 
-def _operation(route: Route, schema_of: Mapping[str, Any]) -> Document:
+def _operation(one: Operation[Any], schema_of: Mapping[str, Any]) -> Document:
     operation: Document = {
-        "operationId": route.name,
-        "summary": route.summary,
-        "x-who": route.who.value,
-        "parameters": [*_path_parameters(route), *_query_parameters(route)],
-        "responses": _responses(route, schema_of),
-        "security": [] if route.who is Who.ANYBODY else [{"token": []}],
+        "operationId": one.name,
+        "summary": one.summary,
+        "x-who": one.who.value,
+        "parameters": [*_path_parameters(one), *_query_parameters(one)],
+        "responses": _responses(one, schema_of),
+        "security": [] if one.who is Who.ANYBODY else [{"token": []}],
     }
-    if route.events:
-        operation["x-events"] = {
-            name: schema_of[repr(type_)] for name, type_ in route.events.items()
-        }
-    if route.takes is not None:
-        schema = schema_of[repr(route.body)] if route.body is not None else _opaque(route.takes)
+    if one.events:
+        operation["x-events"] = {name: schema_of[repr(type_)] for name, type_ in one.events.items()}
+    if one.takes is not None:
+        schema = schema_of[repr(one.body)] if one.body is not None else _opaque(one.takes)
         operation["requestBody"] = {
             "required": True,
-            "content": {route.takes.value: {"schema": schema}},
+            "content": {one.takes.value: {"schema": schema}},
         }
     return operation
 
 
-def _responses(route: Route, schema_of: Mapping[str, Any]) -> Document:
-    schema = schema_of[repr(route.returns)] if route.returns is not None else _opaque(route.gives)
+def _responses(one: Operation[Any], schema_of: Mapping[str, Any]) -> Document:
+    schema = schema_of.get(repr(one.answer)) if one.gives is Media.JSON else _opaque(one.gives)
     good: Document = {}
-    for status, what in route.statuses.items():
+    for status, what in one.statuses.items():
         good[str(status)] = {"description": what}
         if status != 204:
-            good[str(status)]["content"] = {route.gives.value: {"schema": schema}}
+            good[str(status)]["content"] = {one.gives.value: {"schema": schema}}
     return {**good, "default": {"$ref": "#/components/responses/Error"}}
 
 
@@ -122,7 +118,7 @@ def _error_answer() -> Document:
     }
 
 
-def _path_parameters(route: Route) -> list[Document]:
+def _path_parameters(one: Operation[Any]) -> list[Document]:
     return [
         {
             "name": name,
@@ -130,15 +126,15 @@ def _path_parameters(route: Route) -> list[Document]:
             "required": True,
             "schema": {"type": "string", "pattern": f"^{PARTS[name]}$"},
         }
-        for name in re.findall(r"\{(\w+)\}", route.path)
+        for name in one.parts
     ]
 
 
-def _query_parameters(route: Route) -> list[Document]:
-    if route.query is NoQuery:
+def _query_parameters(one: Operation[Any]) -> list[Document]:
+    if one.query is NoQuery:
         return []
-    (_,), parts = msgspec.json.schema_components([route.query], ref_template="{name}")
-    properties = parts[route.query.__name__]["properties"]
+    (_,), parts = msgspec.json.schema_components([one.query], ref_template="{name}")
+    properties = parts[one.query.__name__]["properties"]
     return [
         {"name": name, "in": "query", "required": False, "schema": _inline(schema, parts)}
         for name, schema in properties.items()
@@ -154,5 +150,5 @@ def _inline(schema: Any, parts: Mapping[str, Any]) -> Any:
     return [_inline(each, parts) for each in schema] if isinstance(schema, list) else schema
 
 
-def _opaque(kind: Kind) -> Document:
-    return {} if kind is Kind.BYTES else {"type": "string"}
+def _opaque(kind: Media) -> Document:
+    return {} if kind is Media.BYTES else {"type": "string"}

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
 import msgspec
 
 from benchpool_scheduler.api.metrics import CONTENT_TYPE, Traffic
-from benchpool_scheduler.api.routing import Answer, Request
+from benchpool_scheduler.api.routing import Answer, Handle, Request
 from benchpool_scheduler.contract import Liveness
+from benchpool_scheduler.contract.operation import Operation
+from benchpool_scheduler.contract.operations import Operations
 
 
 async def health(request: Request) -> Answer:
@@ -22,3 +28,12 @@ async def describe(request: Request, document: bytes) -> Answer:
 async def figures(request: Request, traffic: Traffic) -> Answer:
     """Answer all figures in Prometheus' format."""
     return Answer(traffic.text(request.pool), headers={"Content-Type": CONTENT_TYPE})
+
+
+def handlers(traffic: Traffic, document: bytes) -> Mapping[Operation[Any], Handle]:
+    """Return who answers; ``document`` is the description of the API."""
+    return {
+        Operations.health: health,
+        Operations.openapi: partial(describe, document=document),
+        Operations.metrics: partial(figures, traffic=traffic),
+    }

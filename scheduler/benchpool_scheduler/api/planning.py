@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Any
 
-from msgspec import Meta, Struct
-
-from benchpool_scheduler.api.routing import Answer, Request
-
-
-class HistoryQuery(Struct, frozen=True, forbid_unknown_fields=True):
-    """How far back."""
-
-    days: Annotated[float, Meta(gt=0, le=3660)] = 30
+from benchpool_scheduler.api.routing import Answer, Handle, Request
+from benchpool_scheduler.contract.operation import Operation
+from benchpool_scheduler.contract.operations import Operations
 
 
 async def whatif(request: Request) -> Answer:
@@ -24,3 +19,9 @@ async def history(request: Request) -> Answer:
     """Answer what ran and ended, as a trace."""
     text = await request.pool.history(request.caller, request.query.days)
     return Answer(text.encode(), headers={"Content-Type": "text/csv; charset=utf-8"})
+
+
+HANDLERS: Mapping[Operation[Any], Handle] = {
+    Operations.whatif: whatif,
+    Operations.history: history,
+}

@@ -2,33 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from typing import Annotated
+from collections.abc import AsyncIterator, Mapping
+from functools import partial
+from typing import Any
 
-from msgspec import Meta, Struct
-
-from benchpool_scheduler.api.routing import Answer, Request
+from benchpool_scheduler.api.routing import Answer, Handle, Request
 from benchpool_scheduler.api.stream import Frame, Timing, relay, resume_from
-from benchpool_scheduler.contract import Name
+from benchpool_scheduler.contract.operation import Operation
+from benchpool_scheduler.contract.operations import Operations
 from benchpool_scheduler.service import FeedEvent
-
-
-class EventsQuery(Struct, frozen=True, forbid_unknown_fields=True):
-    """From where: after this sequence number, or from now."""
-
-    after: Annotated[int, Meta(ge=0, lt=2**60)] | None = None
-
-
-class UserQuery(Struct, frozen=True, forbid_unknown_fields=True):
-    """Whose: the caller's own unless said otherwise."""
-
-    user: Name | None = None
-
-
-class StatusQuery(Struct, frozen=True, forbid_unknown_fields=True):
-    """With every GPU, or without: in a large pool the list is longer than all the rest."""
-
-    gpus: bool = True
 
 
 async def events(request: Request, timing: Timing) -> Answer:
@@ -51,3 +33,12 @@ async def status(request: Request) -> Answer:
 async def _frames(events: AsyncIterator[FeedEvent]) -> AsyncIterator[Frame]:
     async for event in events:
         yield Frame(event.seq, event.kind, event.data)
+
+
+def handlers(timing: Timing) -> Mapping[Operation[Any], Handle]:
+    """Return who answers; ``timing`` is that of event streams."""
+    return {
+        Operations.events: partial(events, timing=timing),
+        Operations.quota: quota,
+        Operations.status: status,
+    }

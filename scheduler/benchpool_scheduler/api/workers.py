@@ -19,7 +19,7 @@ import msgspec
 from msgspec import Meta, Struct
 from tornado.web import RequestHandler, stream_request_body, url
 
-from benchpool_scheduler.api.routing import MIB
+from benchpool_scheduler.contract.operation import MIB
 from benchpool_scheduler.errors import (
     BenchpoolError,
     InvalidInput,

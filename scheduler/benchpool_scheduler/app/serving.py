@@ -23,8 +23,8 @@ from tornado.web import Application, RequestHandler
 
 from benchpool_scheduler import web
 from benchpool_scheduler.api import Api, HubIdentity
-from benchpool_scheduler.api.routing import MIB
 from benchpool_scheduler.app.settings import variable
+from benchpool_scheduler.contract.operation import MIB
 from benchpool_scheduler.service import Pool
 
 log = logging.getLogger("benchpool_scheduler")

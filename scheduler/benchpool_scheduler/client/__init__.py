@@ -1,4 +1,4 @@
-"""The Python client of benchpool: one table of calls, a plain and an asynchronous client.
+"""The Python client of benchpool: the operations of the API, plain and by coroutines.
 
 ``Client`` is for terminals and for kernels, also where an event loop runs; ``AsyncClient`` for
 services. Both raise the errors of ``benchpool_scheduler.errors`` with the service's own sentence.
@@ -10,20 +10,19 @@ services. Both raise the errors of ``benchpool_scheduler.errors`` with the servi
 """
 
 from benchpool_scheduler.client.aio import AsyncClient
-from benchpool_scheduler.client.calls import Call, LogRange
 from benchpool_scheduler.client.credentials import Credentials, discover, state_folder
 from benchpool_scheduler.client.plain import Client
-from benchpool_scheduler.client.streams import Event
-from benchpool_scheduler.contract import LogText
+from benchpool_scheduler.contract import LogRange, LogText, PoolEvent
+from benchpool_scheduler.contract.operation import Call
 
 __all__ = [
     "AsyncClient",
     "Call",
     "Client",
     "Credentials",
-    "Event",
     "LogRange",
     "LogText",
+    "PoolEvent",
     "discover",
     "state_folder",
 ]

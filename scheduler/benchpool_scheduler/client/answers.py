@@ -9,8 +9,8 @@ from typing import TypeVar
 import msgspec
 
 from benchpool_scheduler import errors
-from benchpool_scheduler.client.calls import Call, LogRange
-from benchpool_scheduler.contract import ErrorAnswer
+from benchpool_scheduler.contract import ErrorAnswer, LogRange
+from benchpool_scheduler.contract.operation import Call
 
 T = TypeVar("T")
 
@@ -23,14 +23,15 @@ def read(call: Call[T], status: int, headers: Mapping[str, str], body: bytes, ur
     """
     if not 200 <= status < 300:
         raise error(status, body, url)
-    if call.returns is NoneType:
+    returns = call.operation.answer
+    if returns is NoneType:
         return None  # type: ignore[return-value]
-    if call.returns is bytes:
+    if returns is bytes:
         return body  # type: ignore[return-value]
-    if call.returns is LogRange:
+    if returns is LogRange:
         return _log_range(headers, body)  # type: ignore[return-value]
     try:
-        return msgspec.json.decode(body, type=call.returns)
+        return msgspec.json.decode(body, type=returns)
     except msgspec.DecodeError as bad:
         raise errors.ServerFault(
             f"The answer of {url} is not one of this version of benchpool ({bad}): "

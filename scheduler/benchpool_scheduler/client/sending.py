@@ -10,8 +10,8 @@ from urllib.parse import urlsplit
 import httpx
 
 from benchpool_scheduler.client import answers
-from benchpool_scheduler.client.calls import Call
 from benchpool_scheduler.client.credentials import Credentials
+from benchpool_scheduler.contract.operation import Call
 from benchpool_scheduler.errors import BenchpoolError, Unavailable
 
 TIMEOUT = httpx.Timeout(30.0, connect=5.0)
@@ -43,13 +43,10 @@ def client_options(credentials: Credentials, timeout: httpx.Timeout) -> dict[str
 
 
 def request_options(call: Call[Any]) -> dict[str, Any]:
-    """Return the options of one request."""
-    headers = {} if call.content_type is None else {"Content-Type": call.content_type}
-    options: dict[str, Any] = {
-        "params": list(call.query),
-        "content": call.body,
-        "headers": headers,
-    }
+    """Return the options of one request but for its content."""
+    takes = call.operation.takes
+    headers = {} if takes is None else {"Content-Type": takes.value}
+    options: dict[str, Any] = {"params": list(call.query), "headers": headers}
     if call.takes_s is not None:
         options["timeout"] = httpx.Timeout(call.takes_s, connect=5.0)
     return options

@@ -100,7 +100,7 @@ def survey(root: Path, *, must: Sequence[str] = (), limits: Limits | None = None
 
 def upload(client: Client, contents: Mapping[str, Path | bytes]) -> int:
     """Send the contents that the service lacks; return how many were sent."""
-    missing = client.missing_objects(list(contents)) if contents else []
+    missing = client.missing_objects(list(contents)).sha256 if contents else []
     for sha256 in missing:
         client.put_object(sha256, contents[sha256])
     return len(missing)
@@ -108,7 +108,7 @@ def upload(client: Client, contents: Mapping[str, Path | bytes]) -> int:
 
 async def upload_async(client: AsyncClient, contents: Mapping[str, Path | bytes]) -> int:
     """Do as ``upload`` with an asynchronous client."""
-    missing = await client.missing_objects(list(contents)) if contents else []
+    missing = (await client.missing_objects(list(contents))).sha256 if contents else []
     for sha256 in missing:
         await client.put_object(sha256, contents[sha256])
     return len(missing)

@@ -6,15 +6,15 @@ also split inside JSON texts that hold other line separators. Format: WHATWG HTM
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
-from typing import Literal, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import msgspec
 
-from benchpool_scheduler.client import calls
-from benchpool_scheduler.client.calls import Call
-from benchpool_scheduler.contract import Job, JobDeleted, LogText, PoolNow
+from benchpool_scheduler.contract import Job, JobDeleted, LogText, PoolEvent, PoolNow
+from benchpool_scheduler.contract.operation import Call
+from benchpool_scheduler.contract.operations import Operations
 
 T = TypeVar("T")
 
@@ -78,8 +78,9 @@ class Followed(Protocol[T]):
     def done(self) -> bool:
         """True when nothing more will come."""
 
-    def call(self) -> Call[bytes]:
-        """Return the request that goes on from here."""
+    @property
+    def call(self) -> Call[T]:
+        """The request that goes on from here."""
 
     def opened(self) -> list[T]:
         """Return what the reader gets when a connection stands."""
@@ -88,25 +89,22 @@ class Followed(Protocol[T]):
         """Return what the reader gets for one event."""
 
 
+def followed(call: Call[T]) -> Followed[T]:
+    """Return the stream that a call opens."""
+    kinds: Mapping[str, Any] = {
+        Operations.follow_log.name: FollowedLog,
+        Operations.events.name: FollowedEvents,
+    }
+    stream: Followed[T] = kinds[call.operation.name](call)
+    return stream
+
+
 @dataclass(slots=True)
 class FollowedLog:
     """The log of one worker from a byte offset to its end."""
 
-    job: str
-    attempt: int | None
-    worker: int
-    offset: int
-    since: datetime | None = None
+    call: Call[LogText]
     done: bool = False
-
-    def call(self) -> Call[bytes]:
-        return calls.follow_log(
-            self.job,
-            attempt=self.attempt,
-            worker=self.worker,
-            offset=self.offset,
-            since=self.since,
-        )
 
     def opened(self) -> list[LogText]:
         return []
@@ -117,52 +115,35 @@ class FollowedLog:
         if event.name != "log":
             return []
         piece = msgspec.json.decode(event.data, type=LogText)
-        self.attempt, self.offset, self.since = piece.attempt, int(event.id), None
+        self.call = self.call.with_query(attempt=piece.attempt, offset=int(event.id), since=None)
         return [piece]
-
-
-class Event(msgspec.Struct, frozen=True):
-    """One change, as its reader gets it.
-
-    Attributes:
-        kind: ``open`` when a connection stands (read anew what you show, once), ``job`` with the
-            job as it is now, ``pool`` when the pool's state changed, ``deleted`` when a job's
-            record is gone, ``reset`` when too much was missed: read anew what you show.
-        seq: Sequence number; None for ``open``.
-        data: The job, the deletion, or the pool; ``raw``: its JSON as it came.
-    """
-
-    kind: Literal["open", "job", "pool", "deleted", "reset"]
-    seq: int | None = None
-    data: Job | JobDeleted | PoolNow | None = None
-    raw: bytes = b""
 
 
 @dataclass(slots=True)
 class FollowedEvents:
     """All changes that the caller may see, without an end."""
 
-    after: int | None = None
+    call: Call[PoolEvent]
     done: bool = False
+    after: int | None = None
 
-    def call(self) -> Call[bytes]:
-        return calls.events(self.after)
+    def opened(self) -> list[PoolEvent]:
+        return [PoolEvent("open")]
 
-    def opened(self) -> list[Event]:
-        return [Event("open")]
-
-    def take(self, event: ServerEvent) -> list[Event]:
-        self.after = int(event.id) if event.id.isdecimal() else self.after
+    def take(self, event: ServerEvent) -> list[PoolEvent]:
+        if event.id.isdecimal():
+            self.after = int(event.id)
+            self.call = self.call.with_query(after=self.after)
         match event.name:
             case "job":
                 job = msgspec.json.decode(event.data, type=Job)
-                return [Event("job", self.after, job, event.data)]
+                return [PoolEvent("job", self.after, job, event.data)]
             case "deleted":
                 gone = msgspec.json.decode(event.data, type=JobDeleted)
-                return [Event("deleted", self.after, gone, event.data)]
+                return [PoolEvent("deleted", self.after, gone, event.data)]
             case "pool":
                 now = msgspec.json.decode(event.data, type=PoolNow)
-                return [Event("pool", self.after, now, event.data)]
+                return [PoolEvent("pool", self.after, now, event.data)]
             case "reset":
-                return [Event("reset", self.after, None, event.data)]
+                return [PoolEvent("reset", self.after, None, event.data)]
         return []  # a kind of a later version

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from benchpool_scheduler.contract.scalars import Priority, WorkerCount
+from benchpool_scheduler.contract.scalars import Name, Priority, WorkerCount
 
 
 class State(StrEnum):
@@ -154,6 +154,15 @@ class Preview(Struct, frozen=True):
     reason: Reason | None
     estimated_start: EstimatedStart | None
     container: Container | None = None
+
+
+class JobsQuery(Struct, frozen=True, forbid_unknown_fields=True):
+    """Which jobs: the caller's own, or ``all`` that it may see; newest first."""
+
+    all: bool = False
+    project: Name | None = None
+    state: State | None = None
+    limit: Annotated[int, Meta(ge=1, le=10_000)] = 1000
 
 
 class ActionReason(Struct, frozen=True, forbid_unknown_fields=True):

@@ -6,6 +6,20 @@ from enum import StrEnum
 
 from msgspec import Struct
 
+from benchpool_scheduler.contract.scalars import Name
+
+
+class UserQuery(Struct, frozen=True, forbid_unknown_fields=True):
+    """Whose: the caller's own unless said otherwise."""
+
+    user: Name | None = None
+
+
+class StatusQuery(Struct, frozen=True, forbid_unknown_fields=True):
+    """With every GPU, or without: in a large pool the list is longer than all the rest."""
+
+    gpus: bool = True
+
 
 class HeldBuild(Struct, frozen=True):
     """Build GPUs held by one notebook server; the default server's name is empty."""

@@ -10,6 +10,12 @@ from benchpool_scheduler.contract.jobs import Reason
 from benchpool_scheduler.contract.scalars import Name
 
 
+class HistoryQuery(Struct, frozen=True, forbid_unknown_fields=True):
+    """How far back."""
+
+    days: Annotated[float, Meta(gt=0, le=3660)] = 30
+
+
 class WhatIfQuestion(Struct, frozen=True, forbid_unknown_fields=True):
     """What would be otherwise: another ``benchpool.yaml``, more GPUs, or both.
 

@@ -1,4 +1,4 @@
-"""The authorisation matrix: every route, every kind of caller, generated from the table of routes.
+"""The authorisation matrix: every operation of the table, every kind of caller.
 
 A row says what each caller gets. A new route without a row fails, so nobody forgets it.
 """
@@ -89,7 +89,8 @@ def route_ids() -> list[tuple[str, str]]:
 
 
 def test_every_route_has_a_row(site: Site) -> None:
-    assert {(route.method, route.path) for route in site.service.api.routes} == set(EXPECTED)
+    routes = site.service.api.routes
+    assert {(one.operation.method, one.operation.path) for one in routes} == set(EXPECTED)
 
 
 @pytest.mark.parametrize("who", CALLERS)

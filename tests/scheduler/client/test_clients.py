@@ -14,8 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from benchpool_scheduler.client import AsyncClient, Client, Credentials, calls
+from benchpool_scheduler.client import AsyncClient, Client, Credentials
 from benchpool_scheduler.contract import CommandEntry, JobSubmission, LeaseRequest, State
+from benchpool_scheduler.contract.operation import given
+from benchpool_scheduler.contract.operations import Operations
 from benchpool_scheduler.errors import (
     InvalidInput,
     NotAuthenticated,
@@ -61,9 +63,9 @@ async def test_uploads_are_checked_against_their_hash(service: Served, tmp_path:
     async with AsyncClient(service.credentials("susan")) as susan:
         with pytest.raises(InvalidInput):
             await susan.put_object(sha256, b"something else")
-        assert await susan.missing_objects([sha256]) == [sha256]
+        assert (await susan.missing_objects([sha256])).sha256 == [sha256]
         await susan.put_object(sha256, tmp_path / "file")
-        assert await susan.missing_objects([sha256]) == []
+        assert (await susan.missing_objects([sha256])).sha256 == []
 
 
 def test_a_refusal_keeps_its_sentence_code_and_numbers(service: Served) -> None:
@@ -104,7 +106,7 @@ def test_patience_outlasts_a_restart_of_the_service(tmp_path: Path) -> None:
 def test_only_what_may_be_repeated_is_sent_again() -> None:
     with answering(503, b"") as credentials, Client(credentials, patience_s=0.5) as client:
         with pytest.raises(Unavailable):
-            client.send(calls.submit(run("pass")))
+            client.send(Operations.submit.ask(given(run("pass"))))
         assert len(SEEN) == 1
         with pytest.raises(Unavailable):
             client.status()

@@ -1,0 +1,329 @@
+"""How an operation of the API is described; all of them are in ``contract.operations``.
+
+An operation is declared once, as a function in a table. Its decorator says address, types and who
+may call; its parameters are those of the clients' method; its body says where each goes:
+
+>>> class Small:
+...     @operation("GET", "jobs/{job}/why", str)
+...     def why(self, id_: str) -> Given:
+...         '''Ask why a job waits.'''
+...         return given(job=id_)
+>>> Small.why.summary, Small.why.call("7k2m").path
+('Ask why a job waits', 'jobs/7k2m/why')
+
+A sender that inherits the table has each operation as a method of these parameters: a
+``PlainSender`` returns the answer, an ``AsyncSender`` awaits it.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import re
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from enum import StrEnum
+from pathlib import Path
+from types import MethodType
+from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, overload
+from urllib.parse import quote
+
+import msgspec
+
+P = ParamSpec("P")
+A = TypeVar("A")
+
+KIB = 1024
+MIB = 1024 * KIB
+
+
+class Who(StrEnum):
+    """Who may call an operation at all; what of it they see or may touch, the pool decides."""
+
+    ANYBODY = "anybody"
+    CALLER = "caller"  # a user or service that the Hub knows
+    OPERATOR = "operator"  # a service of the Hub, or an administrator
+    ADMIN = "admin"
+
+
+class Media(StrEnum):
+    """How body and answer travel."""
+
+    JSON = "application/json"
+    YAML = "text/yaml"
+    BYTES = "application/octet-stream"
+    TEXT = "text/plain"
+    CSV = "text/csv"
+    EVENTS = "text/event-stream"
+
+
+class Repeat(StrEnum):
+    """Whether a request whose answer was lost may be sent again."""
+
+    HARMLESS = "harmless"
+    BY_KEY = "by-key"  # harmless when the body has a key
+
+
+PARTS: Mapping[str, str] = {
+    "job": "[a-z0-9]{4,26}",
+    "lease": "[a-z0-9]{26}",
+    "sha256": "[0-9a-f]{64}",
+}
+"""What each variable part of an address looks like; anything else does not exist."""
+
+
+class NoQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """An operation without parameters in its address."""
+
+
+Value = str | int | float | bool | datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What a caller gives: parts of the path, the query, the body or the file that is the body.
+
+    A query's None is left out. ``takes_s`` is how long this answer may take, None for the usual.
+    """
+
+    path: Mapping[str, str]
+    query: Mapping[str, Value]
+    body: object = None
+    content: Path | bytes | None = None
+    takes_s: float | None = None
+
+
+def given(
+    body: object = None,
+    *,
+    query: Mapping[str, Value] | None = None,
+    content: Path | bytes | None = None,
+    takes_s: float | None = None,
+    **path: str,
+) -> Given:
+    """Return what a caller gives."""
+    return Given(path, query or {}, body, content, takes_s)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Operation(Generic[A]):
+    """One method of one address.
+
+    Attributes:
+        name: Its name in the OpenAPI document.
+        path: Below ``/api/v1/`` with ``{name}`` for variable parts.
+        summary: One line for the reference.
+        takes: Kind of the body, None for no body; ``body`` its type when that is JSON.
+        gives: Kind of the answer; ``answer`` its type, for event streams that of what is read.
+        events: For event streams, the type of each event's data by its name.
+        statuses: Good statuses and what each says.
+        max_body: Most bytes of a body.
+        takes_s: The answer may take so long to compute; None for the usual.
+        lab: Pages of JupyterLab may call it through the notebook server.
+    """
+
+    name: str
+    method: str
+    path: str
+    summary: str
+    answer: type[A]
+    who: Who = Who.CALLER
+    query: type[msgspec.Struct] = NoQuery
+    takes: Media | None = None
+    body: type[Any] | None = None
+    gives: Media = Media.JSON
+    events: Mapping[str, Any] = field(default_factory=dict)
+    statuses: Mapping[int, str] = field(default_factory=lambda: {200: "Done."})
+    max_body: int = 64 * KIB
+    repeat: Repeat = Repeat.HARMLESS
+    takes_s: float | None = None
+    lab: bool = False
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The names of the variable parts of its path."""
+        return tuple(re.findall(r"\{(\w+)\}", self.path))
+
+    @property
+    def pattern(self) -> str:
+        """The regular expression of its path."""
+        return re.sub(r"\{(\w+)\}", lambda part: f"(?P<{part[1]}>{PARTS[part[1]]})", self.path)
+
+    def ask(self, what: Given) -> Call[A]:
+        """Return the request for what a caller gives."""
+        unknown = what.query.keys() - set(self.query.__struct_fields__)
+        if unknown or what.path.keys() != set(self.parts):
+            raise TypeError(f"{self.name} takes no {', '.join(unknown) or dict(what.path)}")
+        return Call(self, what)
+
+
+@dataclass(frozen=True, slots=True)
+class Call(Generic[A]):
+    """One request: an operation, and what is given to it."""
+
+    operation: Operation[A]
+    given: Given
+
+    def with_query(self, **query: Value) -> Call[A]:
+        """Return the same with other values in its query."""
+        return self.operation.ask(replace(self.given, query={**self.given.query, **query}))
+
+    @property
+    def path(self) -> str:
+        """The path below ``/api/v1/``, quoted."""
+        quoted = {name: quote(value, safe="") for name, value in self.given.path.items()}
+        return self.operation.path.format(**quoted)
+
+    @property
+    def query(self) -> tuple[tuple[str, str], ...]:
+        """The names and values after the path."""
+        values = self.given.query.items()
+        return tuple((key, _text(value)) for key, value in values if value is not None)
+
+    @property
+    def body(self) -> bytes | None:
+        """The encoded body; None where there is none, or ``given.content`` is it."""
+        match self.operation.takes:
+            case Media.JSON:
+                return msgspec.json.encode(self.given.body)
+            case Media.YAML:
+                return str(self.given.body).encode()
+        return None
+
+    @property
+    def takes_s(self) -> float | None:
+        """How long the answer may take; None for the usual."""
+        return self.given.takes_s or self.operation.takes_s
+
+    @property
+    def repeatable(self) -> bool:
+        """A second sending changes nothing, so a lost answer may be asked for again."""
+        if self.operation.repeat is Repeat.BY_KEY:
+            return getattr(self.given.body, "key", None) is not None
+        return True
+
+
+class PlainSender(ABC):
+    """Sends calls and waits for the answers."""
+
+    @abstractmethod
+    def send(self, call: Call[A]) -> A:
+        """Return the answer. Errors: those of ``benchpool_scheduler.errors``."""
+
+    @abstractmethod
+    def follow(self, call: Call[A]) -> Iterator[A]:
+        """Yield what an event stream tells."""
+
+
+class AsyncSender(ABC):
+    """Sends calls by coroutines."""
+
+    @abstractmethod
+    async def send(self, call: Call[A]) -> A:
+        """Return the answer. Errors: those of ``benchpool_scheduler.errors``."""
+
+    @abstractmethod
+    def follow(self, call: Call[A]) -> AsyncIterator[A]:
+        """Yield what an event stream tells."""
+
+
+Fill = Callable[Concatenate[Any, P], Given]
+"""Puts the parameters of a method where they go; its first one is not used."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Answered(Operation[A], Generic[P, A]):
+    """An operation that is answered once; on a sender it is a method."""
+
+    fill: Fill[P]
+
+    def call(self, *args: P.args, **kwargs: P.kwargs) -> Call[A]:
+        """Return the request for these arguments."""
+        return self.ask(self.fill(None, *args, **kwargs))
+
+    @overload
+    def __get__(self, at: None, owner: object) -> Self: ...
+    @overload
+    def __get__(self, at: PlainSender, owner: object) -> Callable[P, A]: ...
+    @overload
+    def __get__(self, at: AsyncSender, owner: object) -> Callable[P, Coroutine[Any, Any, A]]: ...
+    def __get__(self, at: Any, owner: object) -> Any:
+        return self if at is None else _method(self, at, at.send)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Streamed(Operation[A], Generic[P, A]):
+    """An operation that answers with a stream of events; on a sender it is an iterator."""
+
+    fill: Fill[P]
+
+    def call(self, *args: P.args, **kwargs: P.kwargs) -> Call[A]:
+        """Return the request for these arguments."""
+        return self.ask(self.fill(None, *args, **kwargs))
+
+    @overload
+    def __get__(self, at: None, owner: object) -> Self: ...
+    @overload
+    def __get__(self, at: PlainSender, owner: object) -> Callable[P, Iterator[A]]: ...
+    @overload
+    def __get__(self, at: AsyncSender, owner: object) -> Callable[P, AsyncIterator[A]]: ...
+    def __get__(self, at: Any, owner: object) -> Any:
+        return self if at is None else _method(self, at, at.follow)
+
+
+def declared(table: type) -> tuple[Operation[Any], ...]:
+    """Return all operations of a table, in the order of its bases and its own."""
+    found = (value for one in table.__mro__ for value in vars(one).values())
+    return tuple(value for value in found if isinstance(value, Operation))
+
+
+def operation(
+    method: str, path: str, answer: type[A], **facts: Any
+) -> Callable[[Fill[P]], Answered[P, A]]:
+    """Declare an operation; ``facts`` are further attributes of ``Operation``."""
+
+    def declare(fill: Fill[P]) -> Answered[P, A]:
+        return Answered(
+            **_declared(fill, facts), method=method, path=path, answer=answer, fill=fill
+        )
+
+    return declare
+
+
+def stream(path: str, item: type[A], **facts: Any) -> Callable[[Fill[P]], Streamed[P, A]]:
+    """Declare an event stream; ``item`` is what its reader gets."""
+
+    def declare(fill: Fill[P]) -> Streamed[P, A]:
+        return Streamed(
+            **_declared(fill, facts),
+            method="GET",
+            path=path,
+            answer=item,
+            gives=Media.EVENTS,
+            fill=fill,
+        )
+
+    return declare
+
+
+def _declared(fill: Callable[..., Given], facts: Mapping[str, Any]) -> dict[str, Any]:
+    first = (inspect.getdoc(fill) or "").partition("\n")[0].removesuffix(".")
+    body = {"takes": Media.JSON} if "body" in facts else {}
+    return {"name": fill.__name__, "summary": first, **body, **facts}
+
+
+def _method(
+    described: Answered[..., Any] | Streamed[..., Any], at: object, pass_on: Callable[..., Any]
+) -> Callable[..., Any]:
+    def method(*args: Any, **kwargs: Any) -> Any:
+        return pass_on(described.call(*args, **kwargs))
+
+    return functools.update_wrapper(method, MethodType(described.fill, at))
+
+
+def _text(value: Value) -> str:
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).isoformat()
+    return str(value).lower() if isinstance(value, bool) else str(value)

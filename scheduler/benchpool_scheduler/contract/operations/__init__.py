@@ -1,0 +1,39 @@
+"""The table of operations: the only place where a verb of the API is written.
+
+Read from it are the handlers' addresses, both clients, the plain verbs of the command line, what
+the notebook server passes on, the forms of pages, and the OpenAPI document.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from benchpool_scheduler.contract.operation import Operation, declared
+from benchpool_scheduler.contract.operations.jobs import JobActions, JobOperations
+from benchpool_scheduler.contract.operations.pool import (
+    BenchOperations,
+    ContentOperations,
+    LogOperations,
+    PlanningOperations,
+    PoolOperations,
+    ServiceOperations,
+)
+
+
+class Operations(
+    JobOperations,
+    JobActions,
+    LogOperations,
+    PoolOperations,
+    BenchOperations,
+    ContentOperations,
+    PlanningOperations,
+    ServiceOperations,
+):
+    """All operations of the API."""
+
+
+OPERATIONS: tuple[Operation[Any], ...] = declared(Operations)
+"""All operations in the order of the reference."""
+
+__all__ = ["OPERATIONS", "JobActions", "Operations"]

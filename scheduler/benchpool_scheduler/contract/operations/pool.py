@@ -1,0 +1,296 @@
+"""The operations on the pool: logs, events, benches, contents, configuration, planning."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from benchpool_scheduler.contract.benches import (
+    InLine,
+    Lease,
+    LeaseRequest,
+    LineAnswer,
+    LineRequest,
+)
+from benchpool_scheduler.contract.configuration import ConfigurationChange
+from benchpool_scheduler.contract.events import EventsQuery, JobDeleted, PoolEvent, PoolNow
+from benchpool_scheduler.contract.jobs import Job
+from benchpool_scheduler.contract.logs import (
+    FollowQuery,
+    LogEnd,
+    LogQuery,
+    LogRange,
+    LogText,
+    ResultsQuery,
+)
+from benchpool_scheduler.contract.operation import (
+    MIB,
+    Given,
+    Media,
+    Who,
+    given,
+    operation,
+    stream,
+)
+from benchpool_scheduler.contract.pool import Liveness, Quota, Status, StatusQuery, UserQuery
+from benchpool_scheduler.contract.spec import Missing
+from benchpool_scheduler.contract.whatif import HistoryQuery, WhatIf, WhatIfQuestion
+
+FILE_LIMIT = 256 * MIB
+"""Largest object; the same bound as a snapshot's for one file."""
+
+USUAL_S = 30.0
+"""How long an answer may take beside the time for which the caller lets it be held back."""
+
+WHATIF_S = 600.0
+"""A what-if over a long history replays all of its jobs, twice."""
+
+
+class LogOperations:
+    """What jobs have written."""
+
+    @operation("GET", "jobs/{job}/logs", LogRange, query=LogQuery, gives=Media.TEXT, lab=True)
+    def log(
+        self,
+        id_: str,
+        *,
+        attempt: int | None = None,
+        worker: int = 0,
+        offset: int | None = None,
+        limit: int | None = None,
+        since: datetime | None = None,
+    ) -> Given:
+        """Read bytes of a log.
+
+        A negative ``offset`` counts from its end; ``since`` goes before it.
+        """
+        query = {
+            "attempt": attempt,
+            "worker": worker,
+            "offset": offset,
+            "limit": limit,
+            "since": since,
+        }
+        return given(query=query, job=id_)
+
+    @operation(
+        "GET",
+        "jobs/{job}/results",
+        bytes,
+        summary="Read bytes of results that were sent because no folder could take them, as tar",
+        query=ResultsQuery,
+        gives=Media.BYTES,
+    )
+    def results(self, id_: str, *, worker: int = 0, offset: int = 0) -> Given:
+        """Read bytes of the packed results of a worker (tar).
+
+        None come at the end, or where none were sent: results are sent where the job's folder
+        could not be mounted. ``client.results`` unpacks all of them.
+        """
+        return given(query={"worker": worker, "offset": offset}, job=id_)
+
+    @stream(
+        "jobs/{job}/logs/stream",
+        LogText,
+        name="log_stream",
+        query=FollowQuery,
+        events={"log": LogText, "end": LogEnd},
+        lab=True,
+    )
+    def follow_log(
+        self,
+        id_: str,
+        *,
+        attempt: int | None = None,
+        worker: int = 0,
+        offset: int = 0,
+        since: datetime | None = None,
+    ) -> Given:
+        """Follow a log.
+
+        Yields it as it is written, from a byte offset or a time until it ends.
+        """
+        query = {"attempt": attempt, "worker": worker, "offset": offset, "since": since}
+        return given(query=query, job=id_)
+
+
+class PoolOperations:
+    """The pool to look at."""
+
+    @stream(
+        "events",
+        PoolEvent,
+        name="event_stream",
+        query=EventsQuery,
+        events={"job": Job, "pool": PoolNow, "deleted": JobDeleted, "reset": dict[str, Any]},
+        lab=True,
+    )
+    def events(self, after: int | None = None) -> Given:
+        """Follow what happens.
+
+        Yields all changes that one may see, from after a sequence number; see ``PoolEvent``.
+        """
+        return given(query={"after": after})
+
+    @operation("GET", "quota", Quota, query=UserQuery, lab=True)
+    def quota(self, user: str | None = None) -> Given:
+        """Read build quota and projects of a user.
+
+        One's own by default.
+        """
+        return given(query={"user": user})
+
+    @operation("GET", "status", Status, query=StatusQuery, lab=True)
+    def status(self, *, gpus: bool = True) -> Given:
+        """Read the pool in one object."""
+        return given(query={"gpus": None if gpus else False})
+
+
+class BenchOperations:
+    """Leases of build GPUs, and the line for them."""
+
+    @operation(
+        "POST",
+        "leases",
+        Lease,
+        who=Who.OPERATOR,
+        body=LeaseRequest,
+        statuses={201: "Held."},
+    )
+    def reserve(self, request: LeaseRequest) -> Given:
+        """Hold build GPUs for a server.
+
+        R2; the request's ``spawn`` makes a repeat harmless.
+        """
+        return given(request)
+
+    @operation(
+        "POST",
+        "leases/line",
+        LineAnswer,
+        who=Who.OPERATOR,
+        body=LineRequest,
+        statuses={201: "Held.", 202: "In line; asking again keeps the place."},
+    )
+    def wait_in_line(self, request: LineRequest) -> Given:
+        """Hold build GPUs for a server, or its place in line."""
+        return given(request, takes_s=request.hold_s + USUAL_S)
+
+    @operation("GET", "leases/line", list[InLine])
+    def line(self) -> Given:
+        """List who waits in line for build GPUs.
+
+        The next one first.
+        """
+        return given()
+
+    @operation("GET", "leases", list[Lease], who=Who.OPERATOR, query=UserQuery)
+    def leases(self, user: str | None = None) -> Given:
+        """List leases."""
+        return given(query={"user": user})
+
+    @operation(
+        "DELETE",
+        "leases/{lease}",
+        type(None),
+        who=Who.OPERATOR,
+        statuses={204: "Given back, or gone already."},
+    )
+    def release(self, id_: str) -> Given:
+        """Give a lease back, or leave the line.
+
+        One that is gone already is no error.
+        """
+        return given(lease=id_)
+
+
+class ContentOperations:
+    """Contents of files, by their hash."""
+
+    @operation("POST", "objects/missing", Missing, body=Missing, max_body=16 * MIB)
+    def missing_objects(self, hashes: Sequence[str]) -> Given:
+        """Ask which contents to upload.
+
+        The answer has those that the service lacks.
+        """
+        return given(Missing(list(hashes)))
+
+    @operation(
+        "PUT",
+        "objects/{sha256}",
+        type(None),
+        takes=Media.BYTES,
+        max_body=FILE_LIMIT,
+        statuses={204: "Kept."},
+    )
+    def put_object(self, sha256: str, content: Path | bytes) -> Given:
+        """Upload a content.
+
+        The service checks its hash.
+        """
+        return given(content=content, sha256=sha256)
+
+
+_CONFIGURATION: Mapping[str, Any] = {"who": Who.ADMIN, "takes": Media.YAML, "max_body": MIB}
+
+
+class PlanningOperations:
+    """The configuration, and what would be otherwise with another."""
+
+    @operation("POST", "config/check", ConfigurationChange, **_CONFIGURATION)
+    def check_config(self, text: str) -> Given:
+        """Say what a benchpool.yaml would change.
+
+        It is not used.
+        """
+        return given(text)
+
+    @operation("POST", "config/apply", ConfigurationChange, **_CONFIGURATION)
+    def apply_config(self, text: str) -> Given:
+        """Put a benchpool.yaml in force.
+
+        All or nothing.
+        """
+        return given(text)
+
+    @operation(
+        "POST",
+        "whatif",
+        WhatIf,
+        who=Who.ADMIN,
+        body=WhatIfQuestion,
+        max_body=2 * MIB,
+        takes_s=WHATIF_S,
+    )
+    def whatif(self, question: WhatIfQuestion) -> Given:
+        """Say who would run, wait and pay with another benchpool.yaml or more GPUs."""
+        return given(question)
+
+    @operation("GET", "history", bytes, who=Who.ADMIN, query=HistoryQuery, gives=Media.CSV)
+    def history(self, days: float) -> Given:
+        """Read what ran and ended as a trace to replay.
+
+        From the last ``days``; CSV.
+        """
+        return given(query={"days": days})
+
+
+class ServiceOperations:
+    """The service itself."""
+
+    @operation("GET", "health", Liveness, who=Who.ANYBODY, lab=True)
+    def health(self) -> Given:
+        """Say that the service answers."""
+        return given()
+
+    @operation("GET", "openapi.json", dict[str, Any])
+    def openapi(self) -> Given:
+        """Read this document."""
+        return given()
+
+    @operation("GET", "metrics", bytes, who=Who.OPERATOR, gives=Media.TEXT)
+    def metrics(self) -> Given:
+        """Read all figures in Prometheus' format."""
+        return given()

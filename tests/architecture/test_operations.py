@@ -1,0 +1,83 @@
+"""One table of operations: nothing of the API is written beside it, nothing of it is left out."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import AsyncIterator, Iterator
+from typing import Any, assert_type
+
+import pytest
+
+from benchpool.server import allowed
+from benchpool_scheduler.api import jobs, routing
+from benchpool_scheduler.client import AsyncClient, Client, Credentials, PoolEvent
+from benchpool_scheduler.contract import Job
+from benchpool_scheduler.contract.operation import PARTS, Given, Media, given, operation
+from benchpool_scheduler.contract.operations import OPERATIONS, Operations
+
+ADDRESS = Credentials("http://127.0.0.1:1/services/benchpool", "t")
+
+
+def test_an_operation_without_handler_is_refused() -> None:
+    with pytest.raises(LookupError, match=r"without handler: .*'health'"):
+        routing.bound(jobs.HANDLERS, {})
+
+
+def test_a_handler_without_operation_is_refused() -> None:
+    class Other:
+        @operation("POST", "jobs/{job}/other", Job)
+        def other(self, id_: str) -> Given:
+            """Do what no table names."""
+            return given(job=id_)
+
+    every = dict.fromkeys((*OPERATIONS, Other.other), jobs.show)
+    with pytest.raises(LookupError, match=r"not in the table: \['other'\]"):
+        routing.bound(every, {})
+
+
+@pytest.mark.parametrize("client", [Client, AsyncClient])
+def test_a_client_offers_every_operation_and_has_no_address_of_its_own(client: type[Any]) -> None:
+    at = client(ADDRESS)
+    methods = {name: getattr(Operations, name) for name in dir(Operations) if name[0] != "_"}
+    assert set(methods.values()) == set(OPERATIONS)
+    for name, one in methods.items():
+        method = getattr(at, name)
+        assert (
+            list(inspect.signature(method).parameters)
+            == [*inspect.signature(one.fill).parameters][1:]
+        )
+        assert method.__doc__
+
+
+async def types_of_methods(plain: Client, other: AsyncClient) -> None:
+    """Never called: mypy holds parameters and answers of methods to be those of the table."""
+    assert_type(plain.pause("7k2m", "reason"), Job)
+    assert_type(plain.jobs(all_=True), list[Job])
+    assert_type(plain.events(), Iterator[PoolEvent])
+    assert_type(await other.pause("7k2m"), Job)
+    assert_type(other.events(after=3), AsyncIterator[PoolEvent])
+    plain.pause(3)  # type: ignore[arg-type]
+    plain.jobs(every=True)  # type: ignore[call-arg]
+
+
+def test_names_and_addresses_are_given_once() -> None:
+    names = [one.name for one in OPERATIONS]
+    addresses = [(one.method, one.path) for one in OPERATIONS]
+    assert len(set(names)) == len(names)
+    assert len(set(addresses)) == len(addresses)
+
+
+@pytest.mark.parametrize("one", OPERATIONS, ids=lambda one: one.name)
+def test_an_operation_says_what_it_needs(one: Any) -> None:
+    assert one.summary
+    assert "\n" not in one.summary
+    assert set(one.parts) <= set(PARTS)
+    assert (one.body is not None) == (one.takes is Media.JSON)
+    assert bool(one.events) == (one.gives is Media.EVENTS)
+
+
+def test_jupyterlab_is_offered_what_the_table_says_and_nothing_else() -> None:
+    example = {"job": "a" * 26, "lease": "b" * 26, "sha256": "c" * 64}
+    for one in OPERATIONS:
+        assert allowed.is_forwarded(one.method, one.path.format(**example)) == one.lab
+    assert len(allowed.FORWARDED) == sum(one.lab for one in OPERATIONS)
