@@ -104,5 +104,5 @@ def test_susan_borrows_gives_back_and_finishes_with_the_result_of_an_uninterrupt
     details.get_by_test_id("benchpool-open-result").click()
     expect(susan.notebook.locator(".jp-OutputArea-output", has_text=expected)).to_be_visible()
     susan.look("executed-copy")
-    assert list(susan.home.glob("benchpool-results/*/weights.npy"))
+    assert list(susan.home.glob("benchpool-results/*/weights.json"))
     joe.cancel("use_two")

@@ -185,7 +185,7 @@ def test_a_gang_over_both_nodes_gives_back_and_ends_with_the_result_of_an_uninte
     susan.look("cluster-executed-copy")
     (results,) = site.read_file("susan", "benchpool-results")["content"]
     left = {one["name"] for one in site.read_file("susan", results["path"])["content"]}
-    assert {"train.ipynb", "weights.npy"} <= left
+    assert {"train.ipynb", "weights.json"} <= left
 
     # The same from the API server.
     done = site.wait_job(train, "succeeded")["status"]

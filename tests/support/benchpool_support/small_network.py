@@ -1,7 +1,8 @@
 """A small network that is trained in cells: what people of the tests type into their notebooks.
 
 It saves, resumes and says its result as a digest of all weights, so that a run that was paused can
-be held against one that was not. Every list of code is a cell.
+be held against one that was not. Every list of code is a cell. The arithmetic is plain Python: that
+of a numeric library may round in another way where its environment is another.
 """
 
 from __future__ import annotations
@@ -13,23 +14,27 @@ import nbformat
 
 IMPORTS = """\
 import hashlib
+import json
+import math
 import os
+import random
 import time
 from pathlib import Path
 
-import numpy as np
-
 from benchpool import checkpoint"""
 DATA = """\
-rng = np.random.default_rng(7)
-inputs = rng.normal(size=(256, 8))
-targets = np.sin(inputs.sum(axis=1, keepdims=True))"""
+rng = random.Random(7)
+inputs = [[rng.gauss(0, 1) for _ in range(8)] for _ in range(256)]
+targets = [math.sin(sum(row)) for row in inputs]"""
 MODEL = """\
 def improve(weights, rate=0.05):
-    guess = np.tanh(inputs @ weights)
-    error = guess - targets
-    gradient = inputs.T @ (error * (1 - guess**2)) / len(inputs)
-    return weights - rate * gradient, float((error**2).mean())
+    moved, squares = list(weights), 0.0
+    for row, target in zip(inputs, targets):
+        guess = math.tanh(sum(weight * value for weight, value in zip(weights, row)))
+        slope = (guess - target) * (1 - guess**2) / len(inputs)
+        moved = [weight - rate * slope * value for weight, value in zip(moved, row)]
+        squares += (guess - target) ** 2
+    return moved, squares / len(inputs)
 
 
 def gpu_is_busy(step):
@@ -39,17 +44,16 @@ def gpu_is_busy(step):
         time.sleep(0.02)"""
 TRAIN = """\
 def train(steps):
-    weights, first = np.zeros((8, 1)), 0
+    weights, first = [0.0] * 8, 0
     saved = checkpoint.latest()
     if saved is not None:
-        weights, first = np.load(saved / "weights.npy"), int((saved / "step").read_text())
+        weights, first = json.loads((saved / "state.json").read_text())
         print(f"resumed at step {first}", flush=True)
     for step in range(first, steps):
         gpu_is_busy(step)
         if checkpoint.should_stop() or step % 50 == 0:
             with checkpoint.commit(step) as folder:
-                np.save(folder / "weights.npy", weights)
-                (folder / "step").write_text(str(step))
+                (folder / "state.json").write_text(json.dumps([weights, step]))
             checkpoint.progress(step / steps, f"step {step}")
         if checkpoint.should_stop():
             print(f"saved at step {step}, pausing", flush=True)
@@ -58,11 +62,12 @@ def train(steps):
     print(f"loss {loss:.4f}")
     return weights"""
 TRY = """\
-print("loss after one step:", improve(np.zeros((8, 1)))[1])"""
+print("loss after one step:", improve([0.0] * 8)[1])"""
 SENT = """\
 weights = train(steps=400)
-np.save(Path(os.environ.get("BENCHPOOL_OUTPUT_DIR", ".")) / "weights.npy", weights)
-print("result", hashlib.sha256(weights.tobytes()).hexdigest()[:16])"""
+said = json.dumps(weights)
+(Path(os.environ.get("BENCHPOOL_OUTPUT_DIR", ".")) / "weights.json").write_text(said)
+print("result", hashlib.sha256(said.encode()).hexdigest()[:16])"""
 ALONE = (IMPORTS, DATA, MODEL, TRAIN, TRY, SENT)
 """The notebook of one worker; the last cell is the one to send, the one before tries a step."""
 
@@ -88,21 +93,27 @@ def meet():
             time.sleep(0.1)
 
 
+def column_sums(rows):
+    return [sum(column) for column in zip(*rows)]
+
+
 def add_up(peers, part):
-    # The sum over all workers, the same on each.
+    # The sums over all workers, number by number, the same on each.
     if rank > 0:
         peers[0].send(part)
         return peers[0].recv()
-    total = sum((peer.recv() for peer in peers), start=part)
+    total = column_sums([part, *(peer.recv() for peer in peers)])
     for peer in peers:
         peer.send(total)
     return total"""
 HALVES = """\
 def gradient(weights, half):
-    mine = slice(half * 128, half * 128 + 128)
-    guess = np.tanh(inputs[mine] @ weights)
-    error = guess - targets[mine]
-    return inputs[mine].T @ (error * (1 - guess**2)) / len(inputs)
+    mine, rows = slice(half * 128, half * 128 + 128), []
+    for row, target in zip(inputs[mine], targets[mine]):
+        guess = math.tanh(sum(weight * value for weight, value in zip(weights, row)))
+        slope = (guess - target) * (1 - guess**2) / len(inputs)
+        rows.append([slope * value for value in row])
+    return column_sums(rows)
 
 
 def gpu_is_busy(step):
@@ -113,29 +124,29 @@ def gpu_is_busy(step):
         time.sleep(0.02)"""
 TRAIN_TOGETHER = """\
 def train(steps, rate=0.05):
-    peers, weights, first = meet(), np.zeros((8, 1)), 0
+    peers, weights, first = meet(), [0.0] * 8, 0
     print(f"worker {rank} of {workers} on {os.environ.get('CUDA_VISIBLE_DEVICES')}", flush=True)
     saved = checkpoint.latest()
     if saved is not None:
-        weights, first = np.load(saved / "weights.npy"), int((saved / "step").read_text())
+        weights, first = json.loads((saved / "state.json").read_text())
         print(f"resumed at step {first}", flush=True)
     for step in range(first, steps):
         gpu_is_busy(step)
-        told = add_up(peers, int(checkpoint.should_stop())) > 0
+        told = add_up(peers, [int(checkpoint.should_stop())])[0] > 0
         if told or step % 50 == 0:
             with checkpoint.commit(step) as folder:
-                np.save(folder / "weights.npy", weights)
-                (folder / "step").write_text(str(step))
+                (folder / "state.json").write_text(json.dumps([weights, step]))
             checkpoint.progress(step / steps, f"step {step}")
         if told:
             print(f"saved at step {step}, pausing", flush=True)
             raise SystemExit(75)
-        part = sum(gradient(weights, half) for half in range(rank, 2, workers))
-        weights = weights - rate * add_up(peers, part)
+        part = column_sums([gradient(weights, half) for half in range(rank, 2, workers)])
+        slopes = add_up(peers, part)
+        weights = [weight - rate * slope for weight, slope in zip(weights, slopes)]
     return weights"""
 TRY_HALVES = """\
-whole = sum(gradient(np.zeros((8, 1)), half) for half in (0, 1))
-print("steepest after no step:", abs(whole).max())"""
+whole = column_sums([gradient([0.0] * 8, half) for half in (0, 1)])
+print("steepest after no step:", max(whole, key=abs))"""
 TOGETHER = (IMPORTS, MEETING, DATA, HALVES, TRAIN_TOGETHER, TRY_HALVES, SENT)
 """The notebook of a gang of one or two workers: each works on its part of the data."""
 
