@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import AsyncGenerator
 from pathlib import Path
 
 from benchpool_scheduler.contract import State
@@ -35,6 +36,34 @@ async def test_a_job_that_changed_often_is_told_once_as_it_is_now() -> None:
     for job in "abaa":
         feed.add("job", job)
     assert [(e.seq, e.data) for e in await take(feed, 0, 2)] == [(2, b"b"), (4, b"a")]
+
+
+async def test_what_is_read_late_is_told_as_it_is_now_and_again_by_its_own_number() -> None:
+    feed, state = Feed(first=0), {"a": "queued", "b": "queued", "c": "queued"}
+
+    def as_it_is(entry: FeedEntry) -> bytes:
+        return f"{entry.job} {state[entry.job]}".encode()
+
+    async def next_of(events: AsyncGenerator[FeedEvent, None]) -> tuple[int, bytes]:
+        event = await anext(events)
+        return event.seq, event.data
+
+    for job in "abc":
+        feed.add("job", job)
+    slow = feed.follow(0, as_it_is)
+    assert await next_of(slow) == (1, b"a queued")
+    state["b"] = "ended"
+    feed.add("job", "b")
+    assert [await next_of(slow) for _ in range(3)] == [
+        (2, b"b ended"), (3, b"c queued"), (4, b"b ended")
+    ]  # fmt: skip
+    for cut, following in (
+        (1, [(3, b"c queued"), (4, b"b ended")]),
+        (2, [(3, b"c queued"), (4, b"b ended")]),
+        (3, [(4, b"b ended")]),
+    ):
+        again = feed.follow(cut, as_it_is)
+        assert [await next_of(again) for _ in following] == following
 
 
 async def test_a_number_of_another_process_or_too_old_is_answered_with_reset() -> None:
