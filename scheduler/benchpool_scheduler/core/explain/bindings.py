@@ -8,10 +8,11 @@ from __future__ import annotations
 from benchpool_scheduler.core.capacity.free_capacity import Room
 from benchpool_scheduler.core.capacity.placement import fits
 from benchpool_scheduler.core.cluster.cluster_state import Board
-from benchpool_scheduler.core.explain.sentences import Number, count, is_are, measured, plain
+from benchpool_scheduler.core.explain.sentences import Number, measured, plain
 from benchpool_scheduler.core.jobs.amounts import RESOURCES
 from benchpool_scheduler.core.jobs.job_info import Work
 from benchpool_scheduler.core.model import Reason, ReasonCode
+from benchpool_scheduler.phrases import count, is_are
 
 
 def limit_reached(board: Board, work: Work, index: int, resource: int) -> Reason:

@@ -7,10 +7,11 @@ from dataclasses import replace
 
 from benchpool_scheduler.core.backfill.backfill import Backfill
 from benchpool_scheduler.core.backfill.reservation import Reservation
-from benchpool_scheduler.core.explain.sentences import is_are, measured, plain, within
+from benchpool_scheduler.core.explain.sentences import measured, plain
 from benchpool_scheduler.core.jobs.amounts import WHOLE_GPU
 from benchpool_scheduler.core.jobs.job_info import Work
 from benchpool_scheduler.core.model import JobId, Reason, ReasonCode
+from benchpool_scheduler.phrases import is_are, steady_bound
 
 SHORTEST_S = 1.0
 """A time limit shorter than this is no advice, in seconds."""
@@ -44,7 +45,7 @@ def _held_back(backfill: Backfill, work: Work, reservation: Reservation) -> Reas
         f"waits for {measured(work.core.gpus, 0)}: {free} of "
         f"{backfill.board.total.gpus // WHOLE_GPU} {is_are(free)} free, and kept for job "
         f"{owner.job.id[:8]} of project {owner.branch.name}, which goes first and can start "
-        f"within {within(seconds)}",
+        f"within {steady_bound(seconds)}",
         {
             "asked": plain(work.core.gpus, 0),
             "free": free,
@@ -64,7 +65,7 @@ def _reserved(reason: Reason, seconds: float) -> Reason:
     return replace(
         reason,
         remedy=f"{reason.remedy}; GPUs are kept for it as they become free, so that it can "
-        f"start within {within(seconds)}",
+        f"start within {steady_bound(seconds)}",
     )
 
 

@@ -16,7 +16,7 @@ from benchpool_scheduler.core.capacity.free_capacity import Taken
 from benchpool_scheduler.core.capacity.placement import fits
 from benchpool_scheduler.core.cluster.cluster_state import Board
 from benchpool_scheduler.core.explain.bindings import guarantee_reached, limit_reached, never_fits
-from benchpool_scheduler.core.explain.sentences import Number, count, is_are, measured, plain
+from benchpool_scheduler.core.explain.sentences import Number, measured, plain
 from benchpool_scheduler.core.fairness.scheduling_queue import Waiter
 from benchpool_scheduler.core.jobs.amounts import RESOURCES, WHOLE_GPU
 from benchpool_scheduler.core.jobs.equivalence import Shape
@@ -24,6 +24,7 @@ from benchpool_scheduler.core.jobs.job_info import Fit, Work
 from benchpool_scheduler.core.model import JobId, NodeName, Reason, ReasonCode
 from benchpool_scheduler.core.preemption.candidates import Givers
 from benchpool_scheduler.core.preemption.victims import Claim
+from benchpool_scheduler.phrases import count, is_are
 
 
 def reasons_of(board: Board, givers: Givers, waiting: Iterable[Waiter]) -> dict[JobId, Reason]:

@@ -14,10 +14,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from benchpool_scheduler.core.explain.sentences import within
 from benchpool_scheduler.core.forecast.rollout import COURSES, Begun, Course, Luck, left_s
 from benchpool_scheduler.core.forecast.run_times import Expectation
 from benchpool_scheduler.core.model import Activity, JobId, Snapshot
+from benchpool_scheduler.phrases import steady_bound
 
 HORIZON_S = 30 * 86_400.0
 MOST_PASSES = 256
@@ -141,4 +141,4 @@ def waits_for(estimate: Estimate, project: str, passed_s: float = 0.0) -> str | 
     told = f"it waits for job {estimate.waits_for[:8]} of project {project}"
     if estimate.ends_within_s is None:
         return told
-    return f"{told}, within {within(max(1.0, estimate.ends_within_s - passed_s))}"
+    return f"{told}, within {steady_bound(max(1.0, estimate.ends_within_s - passed_s))}"

@@ -11,11 +11,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from benchpool_scheduler import contract
-from benchpool_scheduler.core.explain.sentences import count
 from benchpool_scheduler.core.model import Policy, Project, ProjectName, Snapshot
 from benchpool_scheduler.core.whatif import whatif
 from benchpool_scheduler.core.whatif.expansion import with_nodes
 from benchpool_scheduler.errors import InvalidInput, TooMany
+from benchpool_scheduler.phrases import count
 from benchpool_scheduler.service.administration import workloads
 from benchpool_scheduler.service.administration.history import History, history
 from benchpool_scheduler.service.administration.reconfiguration import Reconfiguration

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from benchpool_scheduler import contract
-from benchpool_scheduler.core.explain.sentences import count
+from benchpool_scheduler.phrases import count
 from benchpool_scheduler.simulation.replay.summary import Summary
 from benchpool_scheduler.simulation.whatif import ProjectWaits, Replayed, Waits
 

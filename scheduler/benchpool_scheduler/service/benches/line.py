@@ -12,8 +12,8 @@ from enum import StrEnum
 
 from benchpool_scheduler import contract
 from benchpool_scheduler.core.benches.line import BenchGpu, Offer, Seat, Use, ends_in, seats
-from benchpool_scheduler.core.explain.sentences import count, is_are
 from benchpool_scheduler.core.model import GpuId, JobId, NodeName
+from benchpool_scheduler.phrases import count, is_are
 from benchpool_scheduler.runtime import Device, DeviceState, NodeFacts
 from benchpool_scheduler.service.benches import bench_reserve
 from benchpool_scheduler.service.benches.node_selection import suits

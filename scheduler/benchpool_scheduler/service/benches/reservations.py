@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 
-from benchpool_scheduler import contract
+from benchpool_scheduler import contract, phrases
 from benchpool_scheduler.core.benches.line import Seat, seat
 from benchpool_scheduler.errors import BenchpoolError, Refused, TooMany, Unavailable
 from benchpool_scheduler.runtime import NodeFacts
@@ -224,8 +224,9 @@ class Leases:
         if count + request.gpus <= quota:
             return
         raise Refused(
-            f"{_gpus(request.gpus)} for this server would be more than the build quota of "
-            f"{request.user}: {quota} ({rule}), {_holders(held, count)}. {_advice(quota, count)}",
+            f"{phrases.count(request.gpus, 'GPU')} for this server would be more than the build "
+            f"quota of {request.user}: {quota} ({rule}), {_holders(held, count)}. "
+            f"{_advice(quota, count)}",
             code="build-quota",
             field="gpus",
             numbers={"asked": request.gpus, "quota": quota, "held": count, "rule": rule},
@@ -262,10 +263,10 @@ class Leases:
         most = max(free, default=0)
         models = " or ".join(request.gpu_models)
         return Unavailable(
-            f"{_gpus(request.gpus)} {'of model ' + models + ' ' if models else ''}for this server "
-            f"are not free: {most} on one machine now. Jobs give back what is kept for "
-            f"benches within {self._site.configuration.policy.grace_s:g} s; try again then, or "
-            "start with fewer GPUs.",
+            f"{phrases.count(request.gpus, 'GPU')} {'of model ' + models + ' ' if models else ''}"
+            f"for this server are not free: {most} on one machine now. Jobs give back what is "
+            f"kept for benches within {self._site.configuration.policy.grace_s:g} s; try again "
+            "then, or start with fewer GPUs.",
             code="build-capacity",
             numbers={"asked": request.gpus, "free": most},
         )
@@ -278,10 +279,6 @@ def _differ(before: contract.LinePlace, now: contract.LinePlace) -> bool:
 def _is_for(lease: LeaseRecord, request: contract.LeaseRequest) -> bool:
     asked = (request.user, request.server, request.spawn)
     return (lease.user, lease.server, lease.spawn) == asked
-
-
-def _gpus(count: int) -> str:
-    return f"{count} GPU" if count == 1 else f"{count} GPUs"
 
 
 def _holders(held: list[LeaseRecord], count: int) -> str:
@@ -297,7 +294,7 @@ def _holders(held: list[LeaseRecord], count: int) -> str:
 def _advice(quota: int, held: int) -> str:
     free = max(0, quota - held)
     if free:
-        return f"Start with at most {_gpus(free)}, or stop one of the servers."
+        return f"Start with at most {phrases.count(free, 'GPU')}, or stop one of the servers."
     if held:
         return "Stop one of these servers, or start without a GPU."
     return "Start without a GPU, or ask an administrator for a build quota."

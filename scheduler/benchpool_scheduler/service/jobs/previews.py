@@ -7,6 +7,7 @@ import asyncio
 from benchpool_scheduler import contract
 from benchpool_scheduler.core.forecast.forecast import Estimate
 from benchpool_scheduler.core.whatif.preview import Starts
+from benchpool_scheduler.phrases import count
 from benchpool_scheduler.service.access.caller import Caller
 from benchpool_scheduler.service.cluster_state import snapshots
 from benchpool_scheduler.service.cluster_state.state_cache import StateCache
@@ -82,8 +83,8 @@ class Previews:
         if starts == "never":
             return f"{when}."
         if not over:
-            return f"{when}; {_gpus(within)} within the guaranteed quota."
-        inside = f"{_gpus(within)} within quota, {over} over it" if within else "over quota"
+            return f"{when}; {count(within, 'GPU')} within the guaranteed quota."
+        inside = f"{count(within, 'GPU')} within quota, {over} over it" if within else "over quota"
         return f"{when}; {inside}: may be paused for others, then resumes by itself."
 
 
@@ -97,7 +98,3 @@ def _after(opening: str, why: str) -> str:
         return opening
     alike = why.lower().startswith(opening.lower())
     return why[:1].upper() + why[1:] if alike else f"{opening}: {why}"
-
-
-def _gpus(count: int) -> str:
-    return f"{count} GPU" if count == 1 else f"{count} GPUs"

@@ -13,6 +13,7 @@ from benchpool_scheduler.configuration import Configuration
 from benchpool_scheduler.contract import GpuState
 from benchpool_scheduler.core.lifecycle.states import JobState
 from benchpool_scheduler.core.model import Project
+from benchpool_scheduler.phrases import count
 from benchpool_scheduler.runtime import Device
 from benchpool_scheduler.service.access import rights
 from benchpool_scheduler.service.access.caller import Caller
@@ -224,19 +225,19 @@ def sentence(counts: Mapping[GpuState, int], waiting: int) -> str:
     ...     GpuState.BUILD_HELD: 2, GpuState.BUILD_FREE: 1, GpuState.FREE: 1}, 2))
     5 of 9 GPUs work, 2 held on benches, 1 kept free for benches, 1 free; 2 jobs wait.
     """
-    count = {state: counts.get(state, 0) for state in GpuState}
-    work = count[GpuState.TRAIN_WITHIN_QUOTA] + count[GpuState.TRAIN_OVER_QUOTA]
-    total = sum(count.values())
+    numbers = {state: counts.get(state, 0) for state in GpuState}
+    work = numbers[GpuState.TRAIN_WITHIN_QUOTA] + numbers[GpuState.TRAIN_OVER_QUOTA]
+    total = sum(numbers.values())
     verb = "works" if work == 1 else "work"
-    parts = [f"{work} of {total} {'GPU' if total == 1 else 'GPUs'} {verb}"]
+    parts = [f"{work} of {count(total, 'GPU')} {verb}"]
     for state, words in (
         (GpuState.BUILD_HELD, "held on benches"),
         (GpuState.BUILD_FREE, "kept free for benches"),
         (GpuState.FOREIGN, "used by others"),
         (GpuState.BROKEN, "broken"),
     ):
-        if count[state]:
-            parts.append(f"{count[state]} {words}")
-    parts.append(f"{count[GpuState.FREE]} free")
+        if numbers[state]:
+            parts.append(f"{numbers[state]} {words}")
+    parts.append(f"{numbers[GpuState.FREE]} free")
     jobs = {0: "no job waits", 1: "1 job waits"}.get(waiting, f"{waiting} jobs wait")
     return f"{', '.join(parts)}; {jobs}."
