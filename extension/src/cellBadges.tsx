@@ -9,6 +9,7 @@ import type { CommandRegistry } from '@lumino/commands';
 import { Menu, PanelLayout } from '@lumino/widgets';
 import * as React from 'react';
 import { age, isTerminal, percent } from './format';
+import { STATES } from './phrases';
 import { useChanged, useNow } from './hooks';
 import type { JobsModel, Known } from './model';
 import { jobsOf } from './notebookCells';
@@ -147,7 +148,7 @@ function badgeLabel(known: Known): string {
   if (known === 'hidden') {
     return 'The training job of this cell is not visible to you, or was removed';
   }
-  return `Training job ${known.name}: ${known.state}. Open it`;
+  return `Training job ${known.name}: ${STATES[known.state]}. Open it`;
 }
 
 function History(props: IBadgeOptions & { ids: readonly string[] }): React.JSX.Element {

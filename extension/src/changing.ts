@@ -3,7 +3,8 @@
  * dialog draws it, `actions.ts` carries it out.
  */
 import { isWhole, MAX_PRIORITY, MAX_WORKERS } from './draft';
-import { count, isOnGpus } from './format';
+import { isOnGpus } from './format';
+import { count } from './phrases';
 import type { IChangeRequest, IJob, ISubmission } from './tokens';
 
 /** The answers of the dialog; a field that holds no number is NaN. */

@@ -13,6 +13,7 @@ import type { JobActions } from './actions';
 import { ISubject, listCells, remember } from './draft';
 import { OPEN_JOB, SEND, SEND_FILE, SEND_NOTEBOOK, SHOW_JOBS } from './commandIds';
 import { age } from './format';
+import { STATES } from './phrases';
 import { trainIcon } from './icons';
 import type { JobsModel } from './model';
 import { markCell, memoryOf, rememberIn, subjectOf } from './notebookCells';
@@ -110,7 +111,7 @@ function jobLabel(model: JobsModel, id: ReadonlyPartialJSONValue | undefined): s
   const known = model.known(id);
   return typeof known === 'string'
     ? `${id.slice(0, 8)} (${known === 'hidden' ? 'not visible or removed' : 'asking…'})`
-    : `${known.name}: ${known.state}, sent ${age(known.submitted, Date.now())}`;
+    : `${known.name}: ${STATES[known.state]}, sent ${age(known.submitted, Date.now())}`;
 }
 
 function notebookInFront(app: JupyterFrontEnd, tracker: INotebookTracker): NotebookPanel | null {

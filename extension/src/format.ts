@@ -1,6 +1,7 @@
 /**
- * How states, times, sizes and shares are put into words; pure functions of their arguments.
+ * What the front end says of jobs, quota and sizes, in the words of `phrases.ts`; pure.
  */
+import { ago, attemptEnd, count, duration, gpuTime, startIn, STATES } from './phrases';
 import type {
   IAttempt,
   IEstimatedStart,
@@ -32,18 +33,6 @@ export type RowAction = 'pause' | 'resume' | 'cancel' | 'again';
 /** The details offer one thing more. */
 export type JobAction = RowAction | 'change';
 
-const ENDED_BY: Readonly<Record<string, string>> = {
-  itself: 'ended by itself',
-  preempt: 'paused for others',
-  pause: 'paused by its user',
-  cancel: 'cancelled',
-  notice: 'ended when told to stop',
-  'time-limit': 'stopped at its time limit',
-  'out-of-memory': 'killed: out of memory',
-  'could-not-start': 'could not start',
-  lost: 'lost with its machine; not counted as a failure'
-};
-
 export function isTerminal(state: JobState): boolean {
   return TERMINAL.has(state);
 }
@@ -52,39 +41,10 @@ export function isOnGpus(state: JobState): boolean {
   return ON_GPUS.has(state);
 }
 
-/** Count with its noun: `1 GPU`, `4 GPUs`. */
-export function count(n: number, noun: string): string {
-  return `${n} ${noun}${n === 1 ? '' : 's'}`;
-}
-
-/** GPUs of a whole job; `gpus` of the wire is per worker. */
-export function gpusOf(job: Pick<IJob, 'gpus' | 'workers'>): string {
-  const all = count(job.gpus * job.workers, 'GPU');
-  return job.workers > 1 ? `${all} (${job.workers} × ${job.gpus})` : all;
-}
-
-/** A duration in at most two units: `42 s`, `12 min`, `3 h 5 min`, `2 d 4 h`. */
-export function duration(seconds: number): string {
-  const s = Math.max(0, Math.round(seconds));
-  if (s < 60) {
-    return `${s} s`;
-  }
-  const minutes = Math.round(s / 60);
-  if (minutes < 60) {
-    return `${minutes} min`;
-  }
-  const hours = Math.floor(minutes / 60);
-  if (hours < 24) {
-    return minutes % 60 ? `${hours} h ${minutes % 60} min` : `${hours} h`;
-  }
-  const days = Math.floor(hours / 24);
-  return hours % 24 ? `${days} d ${hours % 24} h` : `${days} d`;
-}
-
 /** How long ago, from a wire time and the reader's clock in milliseconds. */
 export function age(time: string, now: number): string {
-  const seconds = (now - Date.parse(time)) / 1000;
-  return seconds < 5 ? 'just now' : `${duration(seconds)} ago`;
+  // A clock that runs behind puts what has happened into the future.
+  return ago(Math.max(0, (now - Date.parse(time)) / 1000));
 }
 
 /** The exact time in the reader's zone, for hover. */
@@ -103,29 +63,8 @@ export function startRange(estimate: IEstimatedStart | null, now: number): strin
   if (!estimate) {
     return null;
   }
-  const from = minutesUntil(estimate.earliest ?? estimate.likely, now);
-  const to = minutesUntil(estimate.latest ?? estimate.likely, now);
-  if (from === null && to === null) {
-    return null;
-  }
-  if (to === null) {
-    return from === 0 ? 'start not known yet' : `in ${spell(from!)} or later`;
-  }
-  if (to === 0) {
-    return 'any moment';
-  }
-  if (!from || from === to) {
-    return !from ? `within ${spell(to)}` : `in about ${spell(to)}`;
-  }
-  return to < 60 ? `in ${from}-${to} min` : `in ${spell(from)} to ${spell(to)}`;
-}
-
-function minutesUntil(time: string | null, now: number): number | null {
-  return time === null ? null : Math.max(0, Math.round((Date.parse(time) - now) / 60_000));
-}
-
-function spell(minutes: number): string {
-  return minutes < 60 ? `${minutes} min` : duration(minutes * 60);
+  const until = (time: string | null) => (time === null ? null : (Date.parse(time) - now) / 1000);
+  return startIn(until(estimate.earliest), until(estimate.likely), until(estimate.latest));
 }
 
 /** A size with one decimal from kilobytes up, in powers of 1000. */
@@ -217,16 +156,12 @@ export function endedBy(attempt: IAttempt): string {
   if (attempt.ended === null) {
     return attempt.started === null ? 'starting' : 'running';
   }
-  const by = attempt.ended_by ?? '';
-  const words = ENDED_BY[by] ?? (by || 'ended');
-  return attempt.exit_code === null ? words : `${words}, exit status ${attempt.exit_code}`;
+  return attemptEnd(attempt.ended_by, attempt.exit_code);
 }
 
 /** One pause for somebody else as a sentence, with rule and cost. */
 export function preemptionLine(preemption: IPreemption, now: number): string {
-  const lost = preemption.lost_gpu_s
-    ? `cost ${duration(preemption.lost_gpu_s)} of one GPU`
-    : 'nothing lost';
+  const lost = preemption.lost_gpu_s ? `cost ${gpuTime(preemption.lost_gpu_s)}` : 'nothing lost';
   const on = preemption.resumed_at
     ? `resumed ${age(preemption.resumed_at, now)}`
     : 'resumes by itself';
@@ -236,5 +171,5 @@ export function preemptionLine(preemption: IPreemption, now: number): string {
 /** What a screen reader is told when a job changes state. */
 export function announcement(job: IJob): string {
   const waits = job.state === 'queued' && job.reason ? `: ${job.reason.text}` : '';
-  return `${job.name} is ${job.state}${waits}`;
+  return `${job.name} is ${STATES[job.state]}${waits}`;
 }

@@ -3,17 +3,8 @@
  */
 import * as React from 'react';
 import type { Api } from './api';
-import {
-  age,
-  count,
-  duration,
-  endedBy,
-  exact,
-  isTerminal,
-  JobAction,
-  preemptionLine,
-  startRange
-} from './format';
+import { age, endedBy, exact, isTerminal, JobAction, preemptionLine, startRange } from './format';
+import { count, duration } from './phrases';
 import { LogSection } from './logView';
 import { Prose } from './prose';
 import type { IAttempt, IJob, IJobDetail, IResult } from './tokens';

@@ -2,7 +2,8 @@
  * One job of the list: its line, its actions, and what opens below it.
  */
 import * as React from 'react';
-import { ACTIONS, exact, gpusOf, isTerminal, percent, RowAction, timing } from './format';
+import { ACTIONS, exact, isTerminal, percent, RowAction, timing } from './format';
+import { gpusOfJob } from './phrases';
 import { IDetailsProps, JobDetails } from './jobDetails';
 import { ProgressBar, StateMark } from './stateMark';
 import type { IJob } from './tokens';
@@ -75,7 +76,7 @@ export const JobRow = React.memo(JobRowView);
 function Summary({ job, now, showUser, isOpen }: IRowProps): React.JSX.Element {
   const parts = [
     showUser ? job.user : '',
-    gpusOf(job),
+    gpusOfJob(job.gpus, job.workers),
     job.over_quota ? 'over quota' : '',
     job.attempt > 1 ? `attempt ${job.attempt}` : '',
     progressWords(job)

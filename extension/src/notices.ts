@@ -4,7 +4,8 @@
  */
 import { Notification } from '@jupyterlab/apputils';
 import type { IStateDB } from '@jupyterlab/statedb';
-import { announcement, duration, isTerminal } from './format';
+import { announcement, isTerminal } from './format';
+import { duration, STATES } from './phrases';
 import type { JobsModel } from './model';
 import type { IJob, IJobChange } from './tokens';
 
@@ -47,8 +48,8 @@ export class Notices {
   private _ended(job: IJob): void {
     const took = job.started && job.ended ? ` after ${between(job.started, job.ended)}` : '';
     const tell = job.state === 'failed' ? Notification.error : Notification.success;
-    const status = job.state === 'failed' && job.exit_code ? `, exit status ${job.exit_code}` : '';
-    tell(`“${job.name}” has ${job.state}${took}${status}.`, {
+    const status = job.state === 'failed' && job.exit_code ? `, exit code ${job.exit_code}` : '';
+    tell(`“${job.name}” has ${STATES[job.state]}${took}${status}.`, {
       autoClose: TOAST_MS,
       actions: [{ label: 'Show', callback: () => this._options.show(job.id) }]
     });
@@ -81,7 +82,7 @@ export class Notices {
     if (!first) {
       return;
     }
-    const names = jobs.slice(0, NAMED).map(job => `“${job.name}” has ${job.state}`);
+    const names = jobs.slice(0, NAMED).map(job => `“${job.name}” has ${STATES[job.state]}`);
     const more = jobs.length > NAMED ? ` and ${jobs.length - NAMED} more` : '';
     Notification.info(`While you were away: ${names.join(', ')}${more}.`, {
       autoClose: TOAST_MS,

@@ -3,7 +3,8 @@
  */
 import * as React from 'react';
 import { cellsLine, faults, Field, IListedCell, listCells, MAX_GPUS } from './draft';
-import { count, quotaLine, startRange, startText } from './format';
+import { quotaLine, startRange, startText } from './format';
+import { count } from './phrases';
 import { Prose } from './prose';
 import type { Sending } from './sending';
 import type { IPreview, IProjectQuota } from './tokens';

@@ -3,7 +3,8 @@
  */
 import * as React from 'react';
 import { hasNodes, MAX_WORKERS, modelChoices } from './draft';
-import { count, size } from './format';
+import { size } from './format';
+import { count } from './phrases';
 import { faultOf, Row, TextRow } from './sendFields';
 import type { Sending } from './sending';
 import type { IPreparation, IStatus } from './tokens';

@@ -3,6 +3,7 @@
  */
 import * as React from 'react';
 import { percent } from './format';
+import { STATES } from './phrases';
 import type { IProgress, JobState } from './tokens';
 
 const RING = <circle cx="6" cy="6" r="4.6" fill="none" stroke="currentColor" strokeWidth="1.6" />;
@@ -46,7 +47,7 @@ export function StateMark(props: { state: JobState }): React.JSX.Element {
       <svg className="bp-State-shape" viewBox="0 0 12 12" width="12" height="12" aria-hidden="true">
         {SHAPES[props.state]}
       </svg>
-      <span className="bp-State-word">{props.state}</span>
+      <span className="bp-State-word">{STATES[props.state]}</span>
     </span>
   );
 }

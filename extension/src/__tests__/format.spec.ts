@@ -2,18 +2,7 @@ import * as format from '../format';
 import type { JobState } from '../tokens';
 import { at, job, NOW, quota } from './builders';
 
-describe('durations', () => {
-  it.each([
-    [0, '0 s'],
-    [59, '59 s'],
-    [60, '1 min'],
-    [3599, '1 h'],
-    [3900, '1 h 5 min'],
-    [86_400 * 2 + 4 * 3600, '2 d 4 h']
-  ])('%d s reads %s', (seconds, words) => {
-    expect(format.duration(seconds)).toBe(words);
-  });
-
+describe('ages', () => {
   it('an age below five seconds is just now, also with a clock that runs behind', () => {
     expect(format.age(at(0), NOW)).toBe('just now');
     expect(format.age(at(1), NOW)).toBe('just now');
@@ -30,13 +19,8 @@ describe('start estimates', () => {
   });
 
   it.each([
-    [{ earliest: at(5), likely: at(8), latest: at(12) }, 'in 5-12 min'],
-    [{ earliest: at(30), likely: null, latest: at(150) }, 'in 30 min to 2 h 30 min'],
-    [{ earliest: at(5), likely: null, latest: null }, 'in 5 min or later'],
-    [{ earliest: at(0), likely: null, latest: null }, 'start not known yet'],
-    [{ earliest: null, likely: null, latest: at(10) }, 'within 10 min'],
-    [{ earliest: null, likely: at(7), latest: null }, 'in about 7 min'],
-    [{ earliest: at(-1), likely: null, latest: at(0) }, 'any moment']
+    [{ earliest: at(5), likely: at(8), latest: at(12) }, 'in 5–12 min'],
+    [{ earliest: null, likely: at(7), latest: null }, 'in about 7 min']
   ])('%j reads %s', (estimate, words) => {
     expect(format.startRange(estimate, NOW)).toBe(words);
   });
@@ -67,11 +51,6 @@ describe('numbers', () => {
   it('whole numbers are written as ranges', () => {
     expect(format.ranges([4, 1, 2, 7, 6, 6])).toBe('1-2, 4, 6-7');
     expect(format.ranges([])).toBe('');
-  });
-
-  it('GPUs of a gang name workers and GPUs of each', () => {
-    expect(format.gpusOf({ gpus: 1, workers: 1 })).toBe('1 GPU');
-    expect(format.gpusOf({ gpus: 2, workers: 4 })).toBe('8 GPUs (4 × 2)');
   });
 });
 
@@ -122,7 +101,7 @@ describe('words about a job', () => {
       gpus: [],
       nodes: []
     };
-    expect(format.endedBy(attempt)).toBe('ended by itself, exit status 1');
+    expect(format.endedBy(attempt)).toBe('ended by itself, exit code 1');
     expect(format.endedBy({ ...attempt, exit_code: null, ended_by: 'preempt' })).toBe(
       'paused for others'
     );

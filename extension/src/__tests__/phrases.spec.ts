@@ -1,0 +1,38 @@
+import * as examples from '../../../tests/phrases.json';
+import * as phrases from '../phrases';
+
+/** The examples that Python is held to as well: arguments first, the words last. */
+const SAYS = {
+  counts: phrases.count,
+  gpus: phrases.gpusOfJob,
+  durations: phrases.duration,
+  ages: phrases.ago,
+  starts: phrases.startIn,
+  attempt_ends: phrases.attemptEnd
+} as unknown as Record<string, (...given: unknown[]) => string | null>;
+
+const GROUPS = examples as unknown as Record<string, unknown[][]>;
+
+describe.each(Object.keys(SAYS))('%s', group => {
+  it.each(GROUPS[group]!.map(row => [row.slice(0, -1), row[row.length - 1]] as const))(
+    '%j reads %j',
+    (given, words) => {
+      expect(SAYS[group]!(...given)).toBe(words);
+    }
+  );
+});
+
+describe('words', () => {
+  it('are there for every state and every end', () => {
+    expect(phrases.STATES).toEqual(examples.states);
+    expect(phrases.ENDS).toEqual(examples.ends);
+  });
+
+  it('are all held to the examples', () => {
+    // GPUs are shown by the pages alone.
+    const known = ['about', 'states', 'ends', 'gpu_states', ...Object.keys(SAYS)];
+    expect(
+      Object.keys(examples).filter(group => group !== 'default' && !known.includes(group))
+    ).toEqual([]);
+  });
+});

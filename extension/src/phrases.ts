@@ -1,0 +1,129 @@
+/**
+ * The words for numbers, times, states and ends, as every screen of benchpool says them; pure.
+ *
+ * `benchpool_scheduler/phrases.py` says the same in Python; both are held to `tests/phrases.json`.
+ * Times are in seconds.
+ */
+import type { JobState } from './tokens';
+
+export const STATES: Readonly<Record<JobState, string>> = {
+  queued: 'queued',
+  starting: 'starting',
+  running: 'running',
+  pausing: 'pausing',
+  paused: 'paused',
+  succeeded: 'succeeded',
+  failed: 'failed',
+  cancelled: 'cancelled'
+};
+
+/** How an attempt ended, by the word of the wire. */
+export const ENDS: Readonly<Record<string, string>> = {
+  itself: 'ended by itself',
+  preempt: 'paused for others',
+  pause: 'paused by its user',
+  cancel: 'cancelled',
+  notice: 'stopped after a notice',
+  'time-limit': 'stopped at its time limit',
+  'out-of-memory': 'ran out of memory',
+  'could-not-start': 'could not start',
+  'not-taken': 'not taken by its node; nothing ran',
+  lost: 'lost with its machine; not counted as a failure'
+};
+
+const MINUTE_S = 60;
+const HOUR_S = 3600;
+const DAY_S = 86_400;
+
+/** Count with its noun: `1 GPU`, `4 GPUs`. */
+export function count(n: number, noun: string): string {
+  return `${n} ${noun}${n === 1 ? '' : 's'}`;
+}
+
+/** GPUs of a whole job; `gpus` are those of one worker. */
+export function gpusOfJob(gpus: number, workers: number): string {
+  const all = count(gpus * workers, 'GPU');
+  return workers === 1 ? all : `${all} (${workers} × ${gpus})`;
+}
+
+/**
+ * A length of time in whole units, at most two of them: `42 s`, `3 h 5 min`, `2 d`. What has not
+ * passed yet is not said: 119 s are `1 min`.
+ */
+export function duration(seconds: number): string {
+  const whole = Math.max(0, Math.trunc(seconds));
+  if (whole < MINUTE_S) {
+    return `${whole} s`;
+  }
+  if (whole < HOUR_S) {
+    return `${Math.trunc(whole / MINUTE_S)} min`;
+  }
+  return whole < DAY_S
+    ? twoUnits(whole, [HOUR_S, 'h'], [MINUTE_S, 'min'])
+    : twoUnits(whole, [DAY_S, 'd'], [HOUR_S, 'h']);
+}
+
+type Unit = readonly [seconds: number, name: string];
+
+function twoUnits(seconds: number, [large, of]: Unit, [small, rest]: Unit): string {
+  const less = Math.trunc((seconds % large) / small);
+  const more = `${Math.trunc(seconds / large)} ${of}`;
+  return less ? `${more} ${less} ${rest}` : more;
+}
+
+/** A bound on a length of time: as `duration`, but rounded up. */
+export function atMost(seconds: number): string {
+  const step = seconds <= MINUTE_S ? 1 : seconds <= DAY_S ? MINUTE_S : HOUR_S;
+  return duration(Math.ceil(seconds / step) * step);
+}
+
+/** An amount of work in GPU seconds, e.g. what a pause lost. */
+export function gpuTime(gpuSeconds: number): string {
+  return `${duration(gpuSeconds)} of one GPU`;
+}
+
+/** How long ago something was; negative lies ahead. */
+export function ago(seconds: number): string {
+  if (Math.abs(seconds) < 5) {
+    return 'just now';
+  }
+  return seconds > 0 ? `${duration(seconds)} ago` : `in ${duration(-seconds)}`;
+}
+
+/** An estimated start, each bound from now, as a range; null where nothing is known. */
+export function startIn(
+  earliest: number | null,
+  likely: number | null,
+  latest: number | null
+): string | null {
+  if (latest !== null) {
+    return range(earliest, latest);
+  }
+  if (likely !== null) {
+    return `in about ${duration(likely)}`;
+  }
+  return earliest === null || earliest < 1 ? null : `in ${duration(earliest)} or later`;
+}
+
+function range(earliest: number | null, latest: number): string {
+  if (latest < 5) {
+    return 'any moment';
+  }
+  const last = atMost(latest);
+  if (earliest === null || earliest < 1) {
+    return `within ${last}`;
+  }
+  const first = duration(earliest);
+  if (first === last) {
+    return `in about ${last}`;
+  }
+  const [number, ...unit] = first.split(' ');
+  const isOneUnit = unit.length === 1 && last.split(' ').slice(1).join(' ') === unit[0];
+  return isOneUnit ? `in ${number}–${last}` : `in ${first} to ${last}`;
+}
+
+/** How an attempt ended; `endedBy` is the word of the wire, null where unknown. */
+export function attemptEnd(endedBy: string | null, exitCode: number | null): string {
+  const words = endedBy === null ? 'ended' : (ENDS[endedBy] ?? endedBy);
+  return exitCode === null ? words : `${words}, exit code ${exitCode}`;
+}
