@@ -254,7 +254,7 @@ def _submission(
         files=files or [],
         source=source,
         image=options.image or here.image,
-        gpu_models=list(options.gpu_models),
+        gpu_models=tuple(options.gpu_models),
         required_level=options.level,
         preferred_level=options.prefer_level,
         spread=options.spread,

@@ -692,11 +692,8 @@ export interface components {
         };
         /**
          * JobSubmission
-         * @description A job as its user asks for it.
+         * @description A job as its user asks for it: what it asks of the pool, and what to run.
          *
-         *         ``gpus``, ``cpus`` and ``memory_gib`` are per worker. ``gpu_models`` are those it accepts, best
-         *         first. All workers share a domain of ``required_level``, or try to at ``preferred_level``
-         *         (a level of the machine room, or ``node``); with ``spread`` they want nodes of their own.
          *         ``image`` is for clusters: by default jobs run in the pool's own. Without ``working_dir`` the
          *         job runs in a copy of ``files``; with it (an absolute path) it runs there. What
          *         it leaves in its output folder is copied to ``output_dir``. ``key`` makes a repeat of the

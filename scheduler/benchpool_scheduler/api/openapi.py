@@ -30,7 +30,8 @@ _DESCRIPTION = (
 def document(known: Sequence[Operation[Any]] = OPERATIONS) -> Document:
     """Return the document for these operations, by default for all."""
     types = _types(known)
-    schemas, components = msgspec.json.schema_components(types, ref_template=_REF)
+    parts = msgspec.json.schema_components(types, ref_template=_REF)
+    schemas, components = json.loads(msgspec.json.encode(parts))  # a default of () is a list there
     schema_of = dict(zip(map(repr, types), schemas, strict=True))
     return {
         "openapi": "3.1.0",

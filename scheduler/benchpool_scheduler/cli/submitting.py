@@ -97,7 +97,7 @@ def _submission(
         files=list(files.files),
         source=Source(kind="terminal", path=str(session.folder)),
         image=options["image"] or session.environ.get("BENCHPOOL_IMAGE") or None,
-        gpu_models=list(options["gpu_models"]),
+        gpu_models=tuple(options["gpu_models"]),
         required_level=options["level"],
         preferred_level=options["prefer_level"],
         spread=options["spread"],

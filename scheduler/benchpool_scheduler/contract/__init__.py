@@ -85,6 +85,9 @@ from benchpool_scheduler.contract.scalars import (
     WorkerCount,
 )
 from benchpool_scheduler.contract.spec import (
+    JobSpec,
+)
+from benchpool_scheduler.contract.submission import (
     CommandEntry,
     Entry,
     JobSubmission,
@@ -147,6 +150,7 @@ __all__ = [
     "JobDeleted",
     "JobDetail",
     "JobNow",
+    "JobSpec",
     "JobSubmission",
     "JobWhatIf",
     "JobsQuery",

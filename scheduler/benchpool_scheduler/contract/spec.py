@@ -1,120 +1,66 @@
-"""What a submission asks for, and the contents it comes with."""
+"""What a job asks of the pool: the one definition that all floors of the scheduler share.
+
+A submission is a ``JobSpec`` and what to run; the record of a job, the ``TrainingJob`` and the
+core's job hold it whole. A new asked field is declared here, and as an option of ``submit`` in
+``contract.options``.
+"""
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from msgspec import Meta, Struct
 
 from benchpool_scheduler.contract.scalars import (
-    Argument,
     Cores,
-    FilePath,
     Gib,
     GpuCount,
-    ImageName,
     Name,
     Priority,
     Seconds,
-    Sha256,
     WorkerCount,
 )
 
 
-class ScriptEntry(Struct, frozen=True, forbid_unknown_fields=True, tag="script", tag_field="kind"):
-    """Run ``interpreter PATH ARGS...``; the path is relative to the working folder."""
+class JobSpec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """What a job asks of the pool.
 
-    path: FilePath
-    args: list[Argument] = []
-
-
-class ModuleEntry(Struct, frozen=True, forbid_unknown_fields=True, tag="module", tag_field="kind"):
-    """Run ``interpreter -m MODULE ARGS...``."""
-
-    module: Annotated[str, Meta(pattern=r"^[A-Za-z_][A-Za-z0-9_.]*$(?!\n)", max_length=200)]
-    args: list[Argument] = []
-
-
-class CommandEntry(
-    Struct, frozen=True, forbid_unknown_fields=True, tag="command", tag_field="kind"
-):
-    """Run a command as given, without a shell."""
-
-    argv: Annotated[list[Argument], Meta(min_length=1, max_length=4096)]
-
-
-class NotebookEntry(
-    Struct, frozen=True, forbid_unknown_fields=True, tag="notebook", tag_field="kind"
-):
-    """Execute a notebook, cell by cell; its text is an uploaded object.
-
-    ``name`` is the file name under which the executed copy is returned in the output folder.
+    Attributes:
+        gpus: GPUs of each worker. ``cpus`` and ``memory_gib`` are per worker too, 0 for no demand.
+        workers: Workers of the gang. ``min_workers``: the fewest it may run with, None for all.
+        priority: Its turn inside its project; higher goes first.
+        preemptible: Whether it may be paused for others; if not it must fit the quota.
+        time_limit_s: It is ended after so many seconds; None for no limit.
+        gpu_models: The models that it accepts, best first; empty for any (R13).
+        required_level: All workers are in one domain of this level of the machine room, or of
+            ``node``. ``preferred_level``: if that can be had (R12).
+        spread: The workers want nodes of their own, instead of being packed (R12).
     """
 
-    notebook: Sha256
-    name: Annotated[str, Meta(pattern=r"^[^/\x00]{1,200}\.ipynb$(?!\n)")]
-
-
-Entry = ScriptEntry | ModuleEntry | CommandEntry | NotebookEntry
-
-
-class SnapshotFile(Struct, frozen=True, forbid_unknown_fields=True):
-    """One file of the submitted folder; the content is an uploaded object."""
-
-    path: FilePath
-    sha256: Sha256
-    size: Annotated[int, Meta(ge=0)]
-    executable: bool = False
-
-
-class Source(Struct, frozen=True, forbid_unknown_fields=True):
-    """Where the submission came from, so that a notebook finds its jobs again."""
-
-    kind: Literal["cells", "notebook", "script", "python", "terminal", "magic", "self-test"]
-    path: Annotated[str, Meta(max_length=4096)] | None = None
-    cells: Annotated[list[Annotated[str, Meta(max_length=128)]], Meta(max_length=10_000)] = []
-
-
-class JobSubmission(Struct, frozen=True, forbid_unknown_fields=True):
-    """A job as its user asks for it.
-
-    ``gpus``, ``cpus`` and ``memory_gib`` are per worker. ``gpu_models`` are those it accepts, best
-    first. All workers share a domain of ``required_level``, or try to at ``preferred_level``
-    (a level of the machine room, or ``node``); with ``spread`` they want nodes of their own.
-    ``image`` is for clusters: by default jobs run in the pool's own. Without ``working_dir`` the
-    job runs in a copy of ``files``; with it (an absolute path) it runs there. What
-    it leaves in its output folder is copied to ``output_dir``. ``key`` makes a repeat of the
-    same submission harmless.
-    """
-
-    entry: Entry
-    name: Name | None = None
-    project: Name | None = None
     gpus: GpuCount = 1
     workers: WorkerCount = 1
     min_workers: WorkerCount | None = None
     priority: Priority = 50
     preemptible: bool = True
     time_limit_s: Seconds | None = None
-    env: dict[
-        Annotated[str, Meta(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$(?!\n)", max_length=200)], Argument
-    ] = {}
-    key: Annotated[str, Meta(min_length=1, max_length=200)] | None = None
-    interpreter: FilePath | None = None
-    working_dir: FilePath | None = None
-    output_dir: FilePath | None = None
-    files: Annotated[list[SnapshotFile], Meta(max_length=100_000)] = []
-    source: Source | None = None
-    image: ImageName | None = None
-    gpu_models: Annotated[list[Name], Meta(max_length=32)] = []
+    gpu_models: Annotated[tuple[Name, ...], Meta(max_length=32)] = ()
     required_level: Name | None = None
     preferred_level: Name | None = None
     spread: bool = False
     cpus: Cores = 0
     memory_gib: Gib = 0
 
+    @property
+    def least_workers(self) -> int:
+        """The fewest workers that it may run with.
 
-class Missing(Struct, frozen=True, forbid_unknown_fields=True):
-    """A list of content hashes: those a client has, or those the service lacks."""
+        >>> JobSpec(workers=4).least_workers, JobSpec(workers=4, min_workers=2).least_workers
+        (4, 2)
+        """
+        asked = self.workers if self.min_workers is None else self.min_workers
+        return min(asked, self.workers)
 
-    sha256: Annotated[list[Sha256], Meta(max_length=100_000)]
+    @property
+    def total_gpus(self) -> int:
+        """GPUs of all workers."""
+        return self.gpus * self.workers

@@ -166,9 +166,9 @@ class TrainingJobSpec(
         _about("Variables of its environment.", max_length=1000, extra_json_schema=ruled(ENV)),
     ] = {}
     gpu_models: Annotated[
-        list[Annotated[str, Meta(min_length=1, max_length=100)]],
+        tuple[Annotated[str, Meta(min_length=1, max_length=100)], ...],
         _about("GPU models it accepts, best first; empty accepts all.", max_length=32),
-    ] = []
+    ] = ()
     topology: Topology | None = None
     spread: Annotated[bool, _about("Each worker on a node of its own.")] = False
     cpus: Annotated[

@@ -17,7 +17,7 @@ from benchpool_scheduler.contract.jobs import (
     Why,
 )
 from benchpool_scheduler.contract.operation import MIB, Given, Repeat, given, operation
-from benchpool_scheduler.contract.spec import JobSubmission
+from benchpool_scheduler.contract.submission import JobSubmission
 
 _SUBMISSION: dict[str, Any] = {"body": JobSubmission, "max_body": 16 * MIB, "lab": True}
 

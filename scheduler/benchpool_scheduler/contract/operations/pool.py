@@ -35,7 +35,7 @@ from benchpool_scheduler.contract.operation import (
     stream,
 )
 from benchpool_scheduler.contract.pool import Liveness, Quota, Status, StatusQuery, UserQuery
-from benchpool_scheduler.contract.spec import Missing
+from benchpool_scheduler.contract.submission import Missing
 from benchpool_scheduler.contract.whatif import HistoryQuery, WhatIf, WhatIfQuestion
 
 FILE_LIMIT = 256 * MIB

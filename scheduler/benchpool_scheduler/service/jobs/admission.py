@@ -166,7 +166,7 @@ class Admission:
             preemptible=submission.preemptible,
             time_limit_s=submission.time_limit_s,
             key=submission.key,
-            gpu_models=tuple(submission.gpu_models),
+            gpu_models=submission.gpu_models,
             required_level=submission.required_level,
             preferred_level=submission.preferred_level,
             spread=submission.spread,

@@ -61,7 +61,7 @@ def as_image(id_: str, spec: TrainingJobSpec, status: TrainingJobStatus, created
         note=_note(status.note),
         promised=tuple(Place(it.node, it.gpus) for it in status.promised),
         progress=_read_progress(status.progress),
-        gpu_models=tuple(spec.gpu_models),
+        gpu_models=spec.gpu_models,
         required_level=None if topology is None else topology.required,
         preferred_level=None if topology is None else topology.preferred,
         spread=spec.spread,

@@ -247,7 +247,7 @@ async def test_what_may_change_is_heard_and_nothing_is_put_back(desk: Desk) -> N
         memory_gib=3,
         time_limit_s=60,
         env={"A": "1"},
-        gpu_models=["A100"],
+        gpu_models=("A100",),
     )
     record = JobRecord("o" * 26, "one", "vision", "susan", JobState.QUEUED, 1.0, 1.0, gpus=2)
     await desk.store.commit(AddJob(record, msgspec.json.encode(submission)))

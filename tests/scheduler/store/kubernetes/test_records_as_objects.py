@@ -158,7 +158,7 @@ def submission_of(job: JobRecord) -> JobSubmission:
         preemptible=job.preemptible,
         time_limit_s=job.time_limit_s,
         key=job.key,
-        gpu_models=list(job.gpu_models),
+        gpu_models=job.gpu_models,
         required_level=job.required_level,
         preferred_level=job.preferred_level,
         spread=job.spread,

@@ -1,0 +1,99 @@
+"""A submission: what it asks of the pool, what runs, and the contents it comes with."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct, field
+
+from benchpool_scheduler.contract.scalars import Argument, FilePath, ImageName, Name, Sha256
+from benchpool_scheduler.contract.spec import JobSpec
+
+
+class ScriptEntry(Struct, frozen=True, forbid_unknown_fields=True, tag="script", tag_field="kind"):
+    """Run ``interpreter PATH ARGS...``; the path is relative to the working folder."""
+
+    path: FilePath
+    args: list[Argument] = []
+
+
+class ModuleEntry(Struct, frozen=True, forbid_unknown_fields=True, tag="module", tag_field="kind"):
+    """Run ``interpreter -m MODULE ARGS...``."""
+
+    module: Annotated[str, Meta(pattern=r"^[A-Za-z_][A-Za-z0-9_.]*$(?!\n)", max_length=200)]
+    args: list[Argument] = []
+
+
+class CommandEntry(
+    Struct, frozen=True, forbid_unknown_fields=True, tag="command", tag_field="kind"
+):
+    """Run a command as given, without a shell."""
+
+    argv: Annotated[list[Argument], Meta(min_length=1, max_length=4096)]
+
+
+class NotebookEntry(
+    Struct, frozen=True, forbid_unknown_fields=True, tag="notebook", tag_field="kind"
+):
+    """Execute a notebook, cell by cell; its text is an uploaded object.
+
+    ``name`` is the file name under which the executed copy is returned in the output folder.
+    """
+
+    notebook: Sha256
+    name: Annotated[str, Meta(pattern=r"^[^/\x00]{1,200}\.ipynb$(?!\n)")]
+
+
+Entry = ScriptEntry | ModuleEntry | CommandEntry | NotebookEntry
+
+
+class SnapshotFile(Struct, frozen=True, forbid_unknown_fields=True):
+    """One file of the submitted folder; the content is an uploaded object."""
+
+    path: FilePath
+    sha256: Sha256
+    size: Annotated[int, Meta(ge=0)]
+    executable: bool = False
+
+
+class Source(Struct, frozen=True, forbid_unknown_fields=True):
+    """Where the submission came from, so that a notebook finds its jobs again."""
+
+    kind: Literal["cells", "notebook", "script", "python", "terminal", "magic", "self-test"]
+    path: Annotated[str, Meta(max_length=4096)] | None = None
+    cells: Annotated[list[Annotated[str, Meta(max_length=128)]], Meta(max_length=10_000)] = []
+
+
+class JobSubmission(JobSpec, frozen=True, forbid_unknown_fields=True, omit_defaults=False):
+    """A job as its user asks for it: what it asks of the pool, and what to run.
+
+    ``image`` is for clusters: by default jobs run in the pool's own. Without ``working_dir`` the
+    job runs in a copy of ``files``; with it (an absolute path) it runs there. What
+    it leaves in its output folder is copied to ``output_dir``. ``key`` makes a repeat of the
+    same submission harmless.
+    """
+
+    entry: Entry
+    name: Name | None = None
+    project: Name | None = None
+    env: dict[
+        Annotated[str, Meta(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$(?!\n)", max_length=200)], Argument
+    ] = field(default_factory=dict)
+    key: Annotated[str, Meta(min_length=1, max_length=200)] | None = None
+    interpreter: FilePath | None = None
+    working_dir: FilePath | None = None
+    output_dir: FilePath | None = None
+    files: Annotated[list[SnapshotFile], Meta(max_length=100_000)] = field(default_factory=list)
+    source: Source | None = None
+    image: ImageName | None = None
+
+    @property
+    def spec(self) -> JobSpec:
+        """What it asks of the pool, whole."""
+        return JobSpec(**{name: getattr(self, name) for name in JobSpec.__struct_fields__})
+
+
+class Missing(Struct, frozen=True, forbid_unknown_fields=True):
+    """A list of content hashes: those a client has, or those the service lacks."""
+
+    sha256: Annotated[list[Sha256], Meta(max_length=100_000)]
