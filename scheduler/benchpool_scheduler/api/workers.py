@@ -29,7 +29,7 @@ from benchpool_scheduler.errors import (
     Unavailable,
 )
 from benchpool_scheduler.runtime import WorkerId
-from benchpool_scheduler.runtime.kubernetes import Desk, Tokens
+from benchpool_scheduler.runtime.kubernetes import AgentApi, AgentTokens
 
 log = logging.getLogger(__name__)
 
@@ -59,8 +59,8 @@ class ProgressBody(Struct, frozen=True, forbid_unknown_fields=True):
 class Agents:
     """What all routes for agents share."""
 
-    desk: Desk
-    tokens: Tokens
+    agent_api: AgentApi
+    tokens: AgentTokens
     contents: Contents
     carry_bytes: int
 
@@ -193,7 +193,9 @@ class _AgentEndpoint(RequestHandler):
         return worker
 
     def _begin_file(self) -> None:
-        target = self.agents.desk.carried(self.worker.job, self.route.carries, self.worker.worker)
+        target = self.agents.agent_api.carried(
+            self.worker.job, self.route.carries, self.worker.worker
+        )
         try:
             target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             self.temporary = target.with_name(f".{target.name}.{os.urandom(6).hex()}")
@@ -226,7 +228,7 @@ class _AgentEndpoint(RequestHandler):
 async def _notice(at: _AgentEndpoint, worker: WorkerId) -> None:
     known = at.get_query_argument("known", "")
     wait_s = at.query("wait_s", 0, 120)
-    asking = asyncio.create_task(at.agents.desk.notice(worker, known, wait_s))
+    asking = asyncio.create_task(at.agents.agent_api.notice(worker, known, wait_s))
     gone = asyncio.create_task(at.gone.wait())
     try:
         await asyncio.wait({asking, gone}, return_when=asyncio.FIRST_COMPLETED)
@@ -247,8 +249,8 @@ async def _notice(at: _AgentEndpoint, worker: WorkerId) -> None:
 async def _log(at: _AgentEndpoint, worker: WorkerId) -> None:
     offset = int(at.query("offset", 0, MOST_OFFSET))
     data = bytes(at.body)
-    after = await asyncio.to_thread(at.agents.desk.append, worker, offset, data)
-    at.agents.desk.grew(worker)
+    after = await asyncio.to_thread(at.agents.agent_api.append, worker, offset, data)
+    at.agents.agent_api.grew(worker)
     at.answer({"next": after})
 
 
@@ -257,7 +259,7 @@ async def _progress(at: _AgentEndpoint, worker: WorkerId) -> None:
         said = msgspec.json.decode(bytes(at.body), type=ProgressBody)
     except (msgspec.DecodeError, UnicodeDecodeError) as bad:
         raise InvalidInput(f"The progress cannot be read: {bad}.") from bad
-    at.agents.desk.progress(worker, said.fraction, said.text, said.metrics, said.checkpoint_at)
+    at.agents.agent_api.progress(worker, said.fraction, said.text, said.metrics, said.checkpoint_at)
     at.answer({})
 
 
@@ -272,7 +274,7 @@ async def _object(at: _AgentEndpoint, worker: WorkerId) -> None:
 
 async def _carried(at: _AgentEndpoint, worker: WorkerId) -> None:
     index = int(at.path_kwargs["index"])
-    path = at.agents.desk.carried(worker.job, "checkpoint", index)
+    path = at.agents.agent_api.carried(worker.job, "checkpoint", index)
     try:
         file = await asyncio.to_thread(open, path, "rb")
     except FileNotFoundError:
@@ -286,7 +288,7 @@ async def _carried(at: _AgentEndpoint, worker: WorkerId) -> None:
 
 
 async def _keep(at: _AgentEndpoint, worker: WorkerId) -> None:
-    target = at.agents.desk.carried(worker.job, at.route.carries, worker.worker)
+    target = at.agents.agent_api.carried(worker.job, at.route.carries, worker.worker)
     await asyncio.to_thread(at.keep_file, target)
     at.answer({})
 

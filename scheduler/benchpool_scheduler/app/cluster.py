@@ -142,7 +142,7 @@ class Replica:
             task.add_done_callback(partial(_tell_end, pool))
         api = Api(pool, self._identity)
         agents = Agents(
-            runtime.desk,
+            runtime.agent_api,
             runtime.tokens,
             pool.contents,
             self._options.runtime(namespace).carry_bytes,

@@ -17,7 +17,7 @@ ENTRIES_LIMIT = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class ReportedProgress:
     """A worker's own words; ``fraction`` is between 0 and 1."""
 
     fraction: float | None = None
@@ -25,14 +25,14 @@ class Progress:
     metrics: Mapping[str, float] = field(default_factory=dict)
 
 
-def read_progress(exchange: Path) -> Progress | None:
+def read_progress(exchange: Path) -> ReportedProgress | None:
     """Return what the progress file says; None when it is missing or makes no sense."""
     value = records.read(str(exchange), records.PROGRESS)
     if value is None:
         return None
     text, metrics = value.get("text"), value.get("metrics")
     fraction = _number(value.get("fraction"))
-    return Progress(
+    return ReportedProgress(
         None if fraction is None else min(1.0, max(0.0, fraction)),
         text[:TEXT_LIMIT] if isinstance(text, str) else None,
         _numbers(metrics) if isinstance(metrics, dict) else {},

@@ -71,18 +71,18 @@ def spawn(
 ) -> tuple[int, int]:
     """Start a supervisor; return its pid and a pipe that closes when the command runs.
 
-    The order travels in an anonymous file: it holds the environment, and so perhaps secrets.
+    What it is told travels in an anonymous file: it holds the environment, and so perhaps secrets.
 
     Args:
-        folder: The worker's. ``told``: what its ``Order`` reads.
+        folder: The worker's. ``told``: what its ``SupervisorConfig`` reads.
         lock: Descriptor that the supervisor keeps open; ``errors``: its standard error.
     """
     ready, ready_writer = os.pipe2(os.O_CLOEXEC)
-    order_file = os.memfd_create("order", os.MFD_CLOEXEC)
-    os.write(order_file, json.dumps(told).encode())
-    os.lseek(order_file, 0, os.SEEK_SET)
+    config_file = os.memfd_create("config", os.MFD_CLOEXEC)
+    os.write(config_file, json.dumps(told).encode())
+    os.lseek(config_file, 0, os.SEEK_SET)
     null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
-    sources = [order_file, null, errors, lock, ready_writer]
+    sources = [config_file, null, errors, lock, ready_writer]
     high = [fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, 20) for descriptor in sources]
     actions = [(os.POSIX_SPAWN_DUP2, source, target) for target, source in enumerate(high)]
     own = (program.root, program.module, str(folder))
@@ -93,6 +93,6 @@ def spawn(
         os.close(ready)
         raise
     finally:
-        for descriptor in (*high, order_file, null, ready_writer):
+        for descriptor in (*high, config_file, null, ready_writer):
             os.close(descriptor)
     return pid, ready

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from benchpool_scheduler.runtime import EndedBy, WorkerEnded, WorkerId, WorkerStarted
-from benchpool_scheduler.runtime.local import LocalRuntime, processes, simulated
+from benchpool_scheduler.runtime.local import LocalRuntime, simulated, supervisors
 from benchpool_scheduler.worker import process_identity
 from benchpool_scheduler.worker.supervisor import containment
 from benchpool_support import FOLDER
@@ -193,13 +193,13 @@ def test_a_process_is_known_by_boot_pid_and_start_time_together() -> None:
         "pid": os.getpid(),
         "start_ticks": process_identity.start_ticks(os.getpid()),
     }
-    found = processes.find(us)
+    found = supervisors.find(us)
     assert found is not None
     os.close(found.pidfd)
-    assert processes.find(us | {"boot_id": "another"}) is None
-    assert processes.find(us | {"start_ticks": 1}) is None
-    assert processes.find(us | {"pid": 2**22 + 1}) is None
-    assert processes.find({}) is None
+    assert supervisors.find(us | {"boot_id": "another"}) is None
+    assert supervisors.find(us | {"start_ticks": 1}) is None
+    assert supervisors.find(us | {"pid": 2**22 + 1}) is None
+    assert supervisors.find({}) is None
 
 
 def test_a_process_lives_and_can_be_killed_as_long_as_one_of_its_threads() -> None:

@@ -17,7 +17,7 @@ from benchpool_scheduler.worker.folders import Folders
 from benchpool_scheduler.worker.progress import (
     METRICS_LIMIT,
     TEXT_LIMIT,
-    Progress,
+    ReportedProgress,
     read_progress,
 )
 from benchpool_support.workers import Listener, cancel, log_says, pause, python_launch
@@ -84,7 +84,7 @@ def test_values_of_progress_are_bounded(tmp_path: Path) -> None:
 
 def test_numbers_that_are_none_are_left_out(tmp_path: Path) -> None:
     text = '{"fraction": NaN, "text": 5, "metrics": {"a": Infinity, "b": 1e999, "c": 2}}'
-    assert read_progress(say(tmp_path, text)) == Progress(None, None, {"c": 2.0})
+    assert read_progress(say(tmp_path, text)) == ReportedProgress(None, None, {"c": 2.0})
 
 
 @settings(deadline=None)  # it writes real files

@@ -202,11 +202,13 @@ async def test_a_daemon_is_also_found_where_no_cgroup_can_be_made(
     runtime: LocalRuntime, listener: Listener, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # A name with a slash cannot be made, so the supervisor goes on without a cgroup.
-    from benchpool_scheduler.runtime.local import processes
+    from benchpool_scheduler.runtime.local import supervisors
 
-    order = processes.order
+    config = supervisors.supervisor_config
     monkeypatch.setattr(
-        processes, "order", lambda *arguments: {**order(*arguments), "name": "no/such/group"}
+        supervisors,
+        "supervisor_config",
+        lambda *arguments: {**config(*arguments), "name": "no/such/group"},
     )
     launch = python_launch(DAEMON.replace("float(sys.argv[1])", "100"))
     await runtime.start(launch)

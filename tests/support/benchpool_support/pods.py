@@ -133,7 +133,7 @@ class Stand:
         async def never(*_: object) -> bool:
             return False
 
-        self.runtime.maker.open = never  # type: ignore[assignment, method-assign]
+        self.runtime.job_writer.open = never  # type: ignore[assignment, method-assign]
 
     async def start(self, launches: Iterable[Launch]) -> None:
         """Start workers."""

@@ -69,7 +69,7 @@ class RealStand(Stand):
     def serve(self) -> None:
         """Answer agents."""
         agents = Agents(
-            self.runtime.desk, self.runtime.tokens, self.bundle, self.settings.carry_bytes
+            self.runtime.agent_api, self.runtime.tokens, self.bundle, self.settings.carry_bytes
         )
         self.server = HTTPServer(Application(agents.rules("/api/v1/")))
         self.server.add_sockets(bind_sockets(self.at[1], self.at[0], socket.AF_INET))

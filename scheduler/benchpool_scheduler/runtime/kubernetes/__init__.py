@@ -1,8 +1,8 @@
 """Workers as pods of a cluster: benchpool admits and places, Kubernetes runs."""
 
-from .desk import Desk
+from .agent_api import AgentApi
+from .agent_tokens import AgentTokens
+from .cluster_settings import ClusterSettings
 from .runtime import KubernetesRuntime
-from .settings import ClusterSettings
-from .tokens import Tokens
 
-__all__ = ["ClusterSettings", "Desk", "KubernetesRuntime", "Tokens"]
+__all__ = ["AgentApi", "AgentTokens", "ClusterSettings", "KubernetesRuntime"]

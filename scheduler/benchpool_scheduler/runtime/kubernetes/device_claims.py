@@ -11,7 +11,7 @@ from typing import Any
 from msgspec import Struct
 
 from benchpool_scheduler.contract.kubernetes import GPU_RESOURCE
-from benchpool_scheduler.runtime.kubernetes.seen import PodUse
+from benchpool_scheduler.runtime.kubernetes.cluster_views import PodUse
 
 DRIVER = "gpu.nvidia.com"
 SLICE = "-mig-"
@@ -46,17 +46,17 @@ class ClaimStatus(Struct, frozen=True):
     allocation: Allocation | None = None
 
 
-class DeviceClaim(Struct, frozen=True):
+class RawDeviceClaim(Struct, frozen=True):
     """A ``ResourceClaim`` as the API server sends it."""
 
     status: ClaimStatus = ClaimStatus()
 
 
-def keep_claim(claim: DeviceClaim) -> PodUse | None:
+def keep_claim(claim: RawDeviceClaim) -> PodUse | None:
     """Return what a claim takes of its node; None when that is no GPU.
 
     >>> gpus = [Result(DRIVER, "n0", name) for name in ("gpu-0", "gpu-1-mig-1", "gpu-1-mig-2")]
-    >>> keep_claim(DeviceClaim(ClaimStatus(Allocation(Devices(gpus)))))
+    >>> keep_claim(RawDeviceClaim(ClaimStatus(Allocation(Devices(gpus)))))
     PodUse(node='n0', requests={'nvidia.com/gpu': 2})
     """
     given = claim.status.allocation

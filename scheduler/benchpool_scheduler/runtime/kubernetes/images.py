@@ -43,7 +43,7 @@ class _PodStatus(Struct, frozen=True, rename="camel"):
     container_statuses: list[_Status] = []
 
 
-class Pod(Struct, frozen=True):
+class RawNotebookPod(Struct, frozen=True):
     """A notebook pod as the API server sends it."""
 
     metadata: _Meta = _Meta()
@@ -52,7 +52,7 @@ class Pod(Struct, frozen=True):
 
 
 @dataclass(frozen=True, slots=True)
-class ImageSeen:
+class ImageView:
     """What a notebook of ``user`` runs: the image as its pod names it, and what was started."""
 
     user: str
@@ -60,19 +60,19 @@ class ImageSeen:
     started: str
 
 
-def keep_image(pod: Pod) -> ImageSeen | None:
+def keep_image(pod: RawNotebookPod) -> ImageView | None:
     """Trim a notebook pod; None before its container has begun."""
     image = next((one.image for one in pod.spec.containers if one.name == NOTEBOOK), "")
     statuses = pod.status.container_statuses
     started = next((one.image_id for one in statuses if one.name == NOTEBOOK), "")
     user = pod.metadata.annotations.get(WHOSE, "")
-    return ImageSeen(user, image, started) if user and image and started else None
+    return ImageView(user, image, started) if user and image and started else None
 
 
-def pin(image: str, user: str, running: Iterable[ImageSeen]) -> Pinned:
+def pin(image: str, user: str, running: Iterable[ImageView]) -> Pinned:
     """Return an image by the digest that a notebook of the user runs it with.
 
-    >>> seen = ImageSeen("susan", "lab/nb:1", "docker.io/lab/nb@sha256:4f")
+    >>> seen = ImageView("susan", "lab/nb:1", "docker.io/lab/nb@sha256:4f")
     >>> pin("lab/nb:1", "susan", [seen]).image
     'lab/nb@sha256:4f'
     >>> pin("lab/nb:2", "susan", [seen])

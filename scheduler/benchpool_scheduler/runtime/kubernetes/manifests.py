@@ -16,10 +16,10 @@ from typing import Any
 
 from benchpool_scheduler.contract import kubernetes as names
 from benchpool_scheduler.runtime import Launch
-from benchpool_scheduler.runtime.kubernetes.agent import places
+from benchpool_scheduler.runtime.kubernetes.agent import paths
+from benchpool_scheduler.runtime.kubernetes.cluster_settings import ClusterSettings
+from benchpool_scheduler.runtime.kubernetes.cluster_views import WORKER, PodView
 from benchpool_scheduler.runtime.kubernetes.quantities import cores, gibibytes
-from benchpool_scheduler.runtime.kubernetes.seen import WORKER, PodSeen
-from benchpool_scheduler.runtime.kubernetes.settings import ClusterSettings
 
 Manifest = dict[str, Any]
 
@@ -127,17 +127,17 @@ def _agent(settings: ClusterSettings) -> Manifest:
         "name": "agent",
         "image": settings.agent_image,
         "imagePullPolicy": settings.pull_policy,
-        "command": ["cp", settings.agent_path, places.AGENT],
+        "command": ["cp", settings.agent_path, paths.AGENT],
         "securityContext": CONFINED,
         "resources": {"requests": SMALL, "limits": {"memory": "256Mi"}},
-        "volumeMounts": [{"name": "scratch", "mountPath": places.ROOT}],
+        "volumeMounts": [{"name": "scratch", "mountPath": paths.ROOT}],
     }
 
 
 def _worker(launch: Launch, settings: ClusterSettings) -> Manifest:
     mounts: list[Manifest] = [
-        {"name": "scratch", "mountPath": places.ROOT},
-        {"name": "order", "mountPath": places.TOLD, "readOnly": True},
+        {"name": "scratch", "mountPath": paths.ROOT},
+        {"name": "order", "mountPath": paths.CONFIG_FOLDER, "readOnly": True},
         {"name": "shm", "mountPath": "/dev/shm"},  # noqa: S108 (a mount in the pod)
     ]
     if launch.claim is not None:
@@ -147,7 +147,7 @@ def _worker(launch: Launch, settings: ClusterSettings) -> Manifest:
         "image": launch.image or settings.image,
         "imagePullPolicy": settings.pull_policy,
         # -I: nothing of the image's or the user's Python set-up gets in front of the agent.
-        "command": ["python3", "-I", places.AGENT],
+        "command": ["python3", "-I", paths.AGENT],
         "securityContext": CONFINED,
         "resources": resources(launch, settings),
         "volumeMounts": mounts,
@@ -200,11 +200,11 @@ def owned_by(name: str, uid: str) -> list[Manifest]:
 
 
 def secret(
-    launch: Launch, uid: str, order: bytes, tokens: Mapping[int, str], epoch: int
+    launch: Launch, uid: str, config: bytes, tokens: Mapping[int, str], epoch: int
 ) -> Manifest:
-    """Return the Secret of an attempt: the order, and a token for each worker by index."""
+    """Return the Secret of an attempt: its configuration, and a token for each worker by index."""
     name = names.attempt_name(launch.worker.job, launch.worker.attempt)
-    data = {places.ORDER: order, **token_files(tokens)}
+    data = {paths.CONFIG_FILE: config, **token_files(tokens)}
     return {
         "apiVersion": "v1",
         "kind": "Secret",
@@ -221,7 +221,7 @@ def secret(
 
 def token_files(tokens: Mapping[int, str]) -> dict[str, bytes]:
     """Return tokens as the files that the workers find."""
-    return {places.TOKEN.format(index=i): token.encode() for i, token in tokens.items()}
+    return {paths.TOKEN.format(index=i): token.encode() for i, token in tokens.items()}
 
 
 def service(launch: Launch, uid: str, epoch: int) -> Manifest:
@@ -296,7 +296,7 @@ def placements(text: str) -> list[tuple[str, tuple[str, ...]]]:
     return found
 
 
-def opening(pod: PodSeen, node: str, slots: Sequence[str], epoch: int) -> Manifest:
+def opening(pod: PodView, node: str, slots: Sequence[str], epoch: int) -> Manifest:
     """Return the one strategic merge patch that pins a pod to a node and opens its gate.
 
     By ``matchFields`` the kube-scheduler looks at that one node only. It is for the pod as it was

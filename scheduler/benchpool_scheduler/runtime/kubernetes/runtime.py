@@ -29,20 +29,25 @@ from benchpool_scheduler.runtime import (
     WorkerEvent,
     WorkerId,
 )
-from benchpool_scheduler.runtime.kubernetes import finding, manifests, verdicts
-from benchpool_scheduler.runtime.kubernetes.book import Attempt, Book, Seat
-from benchpool_scheduler.runtime.kubernetes.desk import Desk
-from benchpool_scheduler.runtime.kubernetes.doing import Doing
-from benchpool_scheduler.runtime.kubernetes.following import Following
-from benchpool_scheduler.runtime.kubernetes.lookout import Lookout
-from benchpool_scheduler.runtime.kubernetes.making import Maker
-from benchpool_scheduler.runtime.kubernetes.reading import WorkerLogs
-from benchpool_scheduler.runtime.kubernetes.room import Room
-from benchpool_scheduler.runtime.kubernetes.seen import NodeSeen, PodSeen
-from benchpool_scheduler.runtime.kubernetes.settings import ClusterSettings
-from benchpool_scheduler.runtime.kubernetes.slots import why_not
-from benchpool_scheduler.runtime.kubernetes.tokens import Tokens
-from benchpool_scheduler.runtime.kubernetes.verdicts import TEXT_LIMIT
+from benchpool_scheduler.runtime.kubernetes import manifests
+from benchpool_scheduler.runtime.kubernetes.adoption import adopt
+from benchpool_scheduler.runtime.kubernetes.agent_api import AgentApi
+from benchpool_scheduler.runtime.kubernetes.agent_tokens import AgentTokens
+from benchpool_scheduler.runtime.kubernetes.attempt_registry import (
+    AttemptRegistry,
+    AttemptState,
+    WorkerState,
+)
+from benchpool_scheduler.runtime.kubernetes.cluster_capacity import ClusterCapacity
+from benchpool_scheduler.runtime.kubernetes.cluster_settings import ClusterSettings
+from benchpool_scheduler.runtime.kubernetes.cluster_views import NodeView, PodView
+from benchpool_scheduler.runtime.kubernetes.gpu_slots import why_not
+from benchpool_scheduler.runtime.kubernetes.informers import Informers
+from benchpool_scheduler.runtime.kubernetes.job_writer import JobWriter
+from benchpool_scheduler.runtime.kubernetes.pod_monitor import PodMonitor
+from benchpool_scheduler.runtime.kubernetes.pod_status import TEXT_LIMIT, Trouble, WorkerEnd
+from benchpool_scheduler.runtime.kubernetes.work_queue import WorkQueue
+from benchpool_scheduler.runtime.kubernetes.worker_logs import WorkerLogs
 from benchpool_scheduler.worker.folders import Folders
 
 log = logging.getLogger(__name__)
@@ -70,34 +75,34 @@ class KubernetesRuntime:
         self._connection = connection
         self._settings = settings
         self._folders = Folders(state.absolute())
-        self.tokens = Tokens(secret)
-        self.maker = Maker(connection, settings, self.tokens, epoch)
-        self._book = Book()
+        self.tokens = AgentTokens(secret)
+        self.job_writer = JobWriter(connection, settings, self.tokens, epoch)
+        self._registry = AttemptRegistry()
         self._events: asyncio.Queue[WorkerEvent | None] = asyncio.Queue()
-        self.desk = Desk(
+        self.agent_api = AgentApi(
             self._folders,
             self._events.put_nowait,
             log_bytes=settings.log_bytes,
         )
-        self._room = Room(settings, self._book)
-        self._following = Following(
-            connection, self._pod_changed, self._room.changed, settings.namespace
+        self._capacity = ClusterCapacity(settings, self._registry)
+        self._informers = Informers(
+            connection, self._pod_changed, self._capacity.changed, settings.namespace
         )
-        self._logs = WorkerLogs(self._folders, self.desk, self._log_ended)
-        self._doing = Doing()
-        self._lookout = Lookout(
+        self._logs = WorkerLogs(self._folders, self.agent_api, self._log_ended)
+        self._queue = WorkQueue()
+        self._monitor = PodMonitor(
             connection,
             settings,
-            self._book,
-            maker=self.maker,
-            room=self._room,
-            desk=self.desk,
-            doing=self._doing,
+            self._registry,
+            job_writer=self.job_writer,
+            capacity=self._capacity,
+            agent_api=self.agent_api,
+            queue=self._queue,
             tell=self._events.put_nowait,
             take_up=lambda attempt: self._ask(attempt, self._take_up),
             why_not=self._why_not,
         )
-        self._notebooks: dict[str, PodSeen] = {}
+        self._notebooks: dict[str, PodView] = {}
         self._open = False
         self._ticker: asyncio.Task[None] | None = None
 
@@ -107,25 +112,25 @@ class KubernetesRuntime:
         return self._connection.writes
 
     @property
-    def seen_nodes(self) -> Iterable[NodeSeen]:
+    def seen_nodes(self) -> Iterable[NodeView]:
         """Nodes as last seen."""
-        return self._following.nodes
+        return self._informers.nodes
 
     @property
-    def seen_pods(self) -> Iterable[PodSeen]:
+    def seen_pods(self) -> Iterable[PodView]:
         """Pods of ours as last seen."""
-        return self._following.pods
+        return self._informers.pods
 
     # --------------------------------------------------------------------------- life
 
     async def open(self, expected: Sequence[WorkerId]) -> None:
         """Find the workers of an earlier service again, and end those nobody expects."""
-        await self._following.start()
-        pods = list(self._following.pods)
-        found = await finding.find(self._connection, self._settings, self._book, expected, pods)
+        await self._informers.start()
+        pods = list(self._informers.pods)
+        found = await adopt(self._connection, self._settings, self._registry, expected, pods)
         self._open = True
-        self._room.opened()
-        for pod in list(self._following.pods):
+        self._capacity.opened()
+        for pod in list(self._informers.pods):
             self._pod_changed(pod, False)
         for worker in found.finished:
             self._events.put_nowait(WorkerEnded(worker, time.time(), 0, EndedBy.ITSELF))
@@ -133,17 +138,17 @@ class KubernetesRuntime:
             text = "the scheduler was restarted before its pods were made"
             self._events.put_nowait(WorkerEnded(worker, time.time(), None, EndedBy.LOST, text))
         for name in found.unexpected:
-            await self.maker.delete_job(name)
-        for attempt in self._book.attempts.values():
+            await self.job_writer.delete_job(name)
+        for attempt in self._registry.attempts.values():
             self._ask(attempt, self._take_up_again)
-        self._ticker = asyncio.create_task(self._lookout.run())
+        self._ticker = asyncio.create_task(self._monitor.run())
 
     async def close(self) -> None:
         """Let go of everything; workers run on."""
         if self._ticker is not None:
             self._ticker.cancel()
-        await self._doing.close()
-        await self._following.close()
+        await self._queue.close()
+        await self._informers.close()
         self._events.put_nowait(None)
 
     async def events(self) -> AsyncIterator[WorkerEvent]:
@@ -153,36 +158,36 @@ class KubernetesRuntime:
 
     async def devices(self) -> tuple[Device, ...]:
         """Return the GPUs as they are now; the same tuple again while nothing has changed."""
-        await self._following.start()
-        return self._room.devices(self._following)
+        await self._informers.start()
+        return self._capacity.devices(self._informers)
 
     async def nodes(self) -> tuple[NodeFacts, ...]:
         """Return the nodes as they are now, under the same terms."""
-        await self._following.start()
-        return self._room.nodes(self._following)
+        await self._informers.start()
+        return self._capacity.nodes(self._informers)
 
     async def machines_changed(self) -> None:
         """Wait until a node, or what others hold there, has changed; one consumer."""
-        await self._following.news.wait()
-        self._following.news.clear()
+        await self._informers.news.wait()
+        self._informers.news.clear()
 
     def nodes_for_claim(self, claim: str) -> frozenset[str] | None:
         """Return where a claim can be used; ``NAMESPACE/NAME``, or a name beside the jobs."""
         namespace, _, name = claim.rpartition("/")
-        return self._following.nodes_for_claim(namespace or self._settings.namespace, name)
+        return self._informers.nodes_for_claim(namespace or self._settings.namespace, name)
 
     def results(self, job: str, worker: int) -> Path | None:
         """Return the packed results that a worker has sent, None for none."""
-        packed = self.desk.carried(job, "results", worker)
+        packed = self.agent_api.carried(job, "results", worker)
         return packed if packed.is_file() else None
 
     def home_of(self, user: str) -> str | None:
         """Return the claim of a user's home, where jobs may mount it beside the user's server."""
-        return self._following.home_of(self._settings.namespace, user)
+        return self._informers.home_of(self._settings.namespace, user)
 
     def pinned(self, user: str, image: str) -> Pinned:
         """Return an image by the digest that a notebook of the user runs it with."""
-        return self._following.pinned(user, image)
+        return self._informers.pinned(user, image)
 
     # --------------------------------------------------------------------------- start
 
@@ -197,73 +202,73 @@ class KubernetesRuntime:
                 manifests.resource_of(launch.gpus)
             except ValueError as mixed:
                 raise InvalidInput(f"It cannot be started: {mixed}.", field="gpus") from mixed
-        attempt = self._book.attempt(worker.job, worker.attempt, now)
+        attempt = self._registry.attempt(worker.job, worker.attempt, now)
         attempt.wanted = max(attempt.wanted, len(launch.nodes))
-        if worker.worker in attempt.seats:
+        if worker.worker in attempt.workers:
             return
         node = launch.nodes[worker.worker]
-        attempt.seats[worker.worker] = Seat(worker, node, launch.gpus, launch)
-        self._room.changed()
+        attempt.workers[worker.worker] = WorkerState(worker, node, launch.gpus, launch)
+        self._capacity.changed()
         if attempt.whole:
             self._ask(attempt, self._take_up)
 
-    async def _take_up(self, attempt: Attempt) -> None:
+    async def _take_up(self, attempt: AttemptState) -> None:
         """Make what an attempt lacks, and open its gates when it is whole."""
         lacking = not attempt.uid or attempt.size < attempt.wanted
         if lacking and not await self._make(attempt):
             return
         opening = attempt.to_open()
-        opened = await asyncio.gather(*(self._open_gate(seat) for seat in opening))
-        for seat, done in zip(opening, opened, strict=True):
-            seat.opened = seat.opened or done
+        opened = await asyncio.gather(*(self._open_gate(state) for state in opening))
+        for state, done in zip(opening, opened, strict=True):
+            state.opened = state.opened or done
 
-    async def _take_up_again(self, attempt: Attempt) -> None:
+    async def _take_up_again(self, attempt: AttemptState) -> None:
         """Go on with an attempt of an earlier service; one that was half made is given back."""
-        gated = [seat for seat in attempt.live if seat.gated]
-        if gated and not await self.maker.has_secret(attempt.name):
+        gated = [state for state in attempt.live if state.gated]
+        if gated and not await self.job_writer.has_secret(attempt.name):
             text = "the scheduler was restarted before its pods could begin"
-            for seat in gated:
-                self._lookout.give_back(seat, verdicts.Trouble("half", text, 0.0, EndedBy.LOST))
+            for state in gated:
+                self._monitor.give_back(state, Trouble("half", text, 0.0, EndedBy.LOST))
             return
         await self._take_up(attempt)
 
-    async def _make(self, attempt: Attempt) -> bool:
+    async def _make(self, attempt: AttemptState) -> bool:
         """Create or enlarge the Job; false when there is nothing to be made."""
-        if all(seat.asked is not None for seat in attempt.live) and not attempt.uid:
-            for seat in list(attempt.live):
-                self._lookout.end(seat, verdicts.End(None, EndedBy.NOTICE, "it was stopped before"))
+        if all(state.asked is not None for state in attempt.live) and not attempt.uid:
+            for state in list(attempt.live):
+                self._monitor.end(state, WorkerEnd(None, EndedBy.NOTICE, "it was stopped before"))
             if attempt.begun:
-                await self.maker.delete_job(attempt.name)
+                await self.job_writer.delete_job(attempt.name)
             return False
         # The newest one knows of all workers.
-        known = [seat.launch for seat in attempt.live if seat.launch is not None]
+        known = [state.launch for state in attempt.live if state.launch is not None]
         launch = max(known, key=lambda one: len(one.nodes), default=None)
         if launch is None or not attempt.whole:
             return False
         try:
             if attempt.size:
-                await self.maker.grow(attempt, launch)
+                await self.job_writer.grow(attempt, launch)
             else:
-                await self.maker.make(attempt, launch)
+                await self.job_writer.make(attempt, launch)
         except (KubeFailure, InvalidInput) as refused:
             text = f"the cluster does not take it: {refused}"[:TEXT_LIMIT]
             log.warning("attempt %s was not made: %s", attempt.name, refused)
-            for seat in list(attempt.live):
-                if seat.pod is None:
-                    self._lookout.end(seat, verdicts.End(None, EndedBy.COULD_NOT_START, text))
+            for state in list(attempt.live):
+                if state.pod is None:
+                    self._monitor.end(state, WorkerEnd(None, EndedBy.COULD_NOT_START, text))
             return False
         attempt.looked = time.monotonic()
         return True
 
-    async def _open_gate(self, seat: Seat) -> bool:
-        pod = seat.pod
-        if pod is None or not seat.gated:
+    async def _open_gate(self, state: WorkerState) -> bool:
+        pod = state.pod
+        if pod is None or not state.gated:
             return True
         try:
-            return await self.maker.open(pod, seat.node, seat.slots)
+            return await self.job_writer.open(pod, state.node, state.slots)
         except KubeFailure as refused:
             text = f"the cluster does not let it begin: {refused}"[:TEXT_LIMIT]
-            self._lookout.give_back(seat, verdicts.Trouble("gate", text, 0.0, EndedBy.LOST))
+            self._monitor.give_back(state, Trouble("gate", text, 0.0, EndedBy.LOST))
             return False
 
     # --------------------------------------------------------------------------- benches
@@ -273,23 +278,23 @@ class KubernetesRuntime:
 
         Call it for every lease in force after a start too; repeating it does nothing.
         """
-        self._room.hold(lease, slots)
+        self._capacity.hold(lease, slots)
         pod = self._notebooks.get(lease)
         if pod is not None:
             self._notebook_changed(pod)
 
     def release(self, lease: str) -> None:
         """Forget a lease; until its pod is gone, its slots are nobody's."""
-        self._room.release(lease)
+        self._capacity.release(lease)
 
-    def _notebook_changed(self, pod: PodSeen) -> None:
-        held = self._room.leased.get(pod.lease)
+    def _notebook_changed(self, pod: PodView) -> None:
+        held = self._capacity.leased.get(pod.lease)
         if held and ADMISSION_GATE in pod.gates and not pod.leaving:
-            self._doing.ask(("lease", pod.uid), partial(self._open_notebook, pod, held))
+            self._queue.ask(("lease", pod.uid), partial(self._open_notebook, pod, held))
         if pod.unschedulable is not None and held:
-            self._doing.ask(("room", pod.uid), partial(self._notebook_waits, pod, held))
+            self._queue.ask(("room", pod.uid), partial(self._notebook_waits, pod, held))
 
-    async def _notebook_waits(self, pod: PodSeen, held: tuple[str, ...]) -> None:
+    async def _notebook_waits(self, pod: PodView, held: tuple[str, ...]) -> None:
         """Leave a node alone that cannot take the notebook it was chosen for.
 
         A start of a server tries one node alone: the next one finds this node left out.
@@ -300,14 +305,14 @@ class KubernetesRuntime:
             return
         node = held[0].split("/")[0]
         why = self._why_not(node) or now.unschedulable
-        self._room.leave_alone(
+        self._capacity.leave_alone(
             node, f"{node} cannot take the notebook {now.name}: {why}"[:TEXT_LIMIT]
         )
 
-    async def _open_notebook(self, pod: PodSeen, held: tuple[str, ...]) -> None:
+    async def _open_notebook(self, pod: PodView, held: tuple[str, ...]) -> None:
         node = held[0].split("/")[0]
         try:
-            await self.maker.open(pod, node, held)
+            await self.job_writer.open(pod, node, held)
         except KubeFailure as refused:
             log.error("the notebook pod %s was not opened: %s", pod.name, refused)
 
@@ -319,36 +324,36 @@ class KubernetesRuntime:
         The agent does that by itself when it hears the notice, so that its pod stays with what it
         has to say; one that does not hear is told by the kubelet.
         """
-        seat = self._book.seat(worker)
-        if seat is None or seat.over:
+        state = self._registry.state(worker)
+        if state is None or state.over:
             return
-        if seat.asked is not None and seat.asked.kind == "cancel" and notice.kind == "pause":
+        if state.asked is not None and state.asked.kind == "cancel" and notice.kind == "pause":
             return
-        seat.asked = notice
-        self.desk.notify(worker, notice)
-        self._lookout.watch(worker)
-        attempt = self._book.attempts[worker.job, worker.attempt]
+        state.asked = notice
+        self.agent_api.notify(worker, notice)
+        self._monitor.watch(worker)
+        attempt = self._registry.attempts[worker.job, worker.attempt]
         if not attempt.uid:
             self._ask(attempt, self._take_up)
-        elif seat.pod is not None:
-            self._lookout.stop(seat, seat.pod)
+        elif state.pod is not None:
+            self._monitor.stop(state, state.pod)
 
     async def forget(self, job: str) -> None:
         """Delete all that is kept of an ended job."""
-        if self._book.live(job):
+        if self._registry.live(job):
             raise Refused("the files of a running job cannot be deleted; cancel it first")
-        self._doing.ask(("forget", job), partial(self.maker.delete_jobs, job))
-        for key in [key for key in self._book.attempts if key[0] == job]:
-            del self._book.attempts[key]
+        self._queue.ask(("forget", job), partial(self.job_writer.delete_jobs, job))
+        for key in [key for key in self._registry.attempts if key[0] == job]:
+            del self._registry.attempts[key]
         await asyncio.to_thread(self._folders.remove, job)
 
     # --------------------------------------------------------------------------- watching
 
-    def _pod_changed(self, pod: PodSeen, gone: bool) -> None:
+    def _pod_changed(self, pod: PodView, gone: bool) -> None:
         if not self._open:
             return
         if pod.job:
-            self._lookout.pod_changed(pod, gone)
+            self._monitor.pod_changed(pod, gone)
         elif pod.lease and gone:
             self._notebooks.pop(pod.lease, None)
         elif pod.lease:
@@ -356,15 +361,15 @@ class KubernetesRuntime:
             self._notebook_changed(pod)
 
     def _why_not(self, name: str) -> str | None:
-        node = self._following.node(name)
+        node = self._informers.node(name)
         if node is None:
             return f"there is no node {name} any more"
         return why_not(node, self._settings.tolerations)
 
     def _ask(
-        self, attempt: Attempt, action: Callable[[Attempt], Coroutine[None, None, None]]
+        self, attempt: AttemptState, action: Callable[[AttemptState], Coroutine[None, None, None]]
     ) -> None:
-        self._doing.ask((attempt.name, action.__name__), partial(action, attempt))
+        self._queue.ask((attempt.name, action.__name__), partial(action, attempt))
 
     # --------------------------------------------------------------------------- logs
 
@@ -381,5 +386,5 @@ class KubernetesRuntime:
         return await self._logs.wait(worker, offset, timeout_s)
 
     def _log_ended(self, worker: WorkerId) -> bool:
-        seat = self._book.seat(worker)
-        return self._folders.worker(worker).exists() if seat is None else seat.over
+        state = self._registry.state(worker)
+        return self._folders.worker(worker).exists() if state is None else state.over

@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from benchpool_scheduler.runtime.kubernetes.seen import NodeSeen
+from benchpool_scheduler.runtime.kubernetes.cluster_views import NodeView
 
 WHOSE = "hub.jupyter.org/username"
 """Annotation that KubeSpawner writes on claims and pods; its label of this name is escaped."""
@@ -24,7 +24,7 @@ class _ClaimMeta(Struct, frozen=True):
     annotations: dict[str, str] | None = None
 
 
-class Claim(Struct, frozen=True):
+class RawClaim(Struct, frozen=True):
     """A claim as the API server sends it."""
 
     metadata: _ClaimMeta = _ClaimMeta()
@@ -43,7 +43,7 @@ class _VolumeSpec(Struct, frozen=True, rename="camel"):
     node_affinity: _Affinity | None = None
 
 
-class Volume(Struct, frozen=True):
+class RawVolume(Struct, frozen=True):
     """A volume as the API server sends it."""
 
     metadata: _Name = _Name()
@@ -51,7 +51,7 @@ class Volume(Struct, frozen=True):
 
 
 @dataclass(frozen=True, slots=True)
-class ClaimSeen:
+class ClaimView:
     """A claim: the volume it is bound to, empty before, and how it may be mounted.
 
     ``user`` is whose home it is, as the Hub has written on it; empty for others.
@@ -68,26 +68,26 @@ class ClaimSeen:
 
 
 @dataclass(frozen=True, slots=True)
-class VolumeSeen:
+class VolumeView:
     """A volume: the terms of which a node must meet one; none where any will do."""
 
     terms: tuple[Mapping[str, Any], ...]
 
 
-def keep_claim(claim: Claim) -> ClaimSeen:
+def keep_claim(claim: RawClaim) -> ClaimView:
     """Trim a claim."""
     written = claim.metadata.annotations or {}
-    return ClaimSeen(claim.spec.volume_name, tuple(claim.spec.access_modes), written.get(WHOSE, ""))
+    return ClaimView(claim.spec.volume_name, tuple(claim.spec.access_modes), written.get(WHOSE, ""))
 
 
-def keep_volume(volume: Volume) -> VolumeSeen:
+def keep_volume(volume: RawVolume) -> VolumeView:
     """Trim a volume."""
     affinity = volume.spec.node_affinity
     required = (affinity.required if affinity else None) or {}
-    return VolumeSeen(tuple(required.get("nodeSelectorTerms") or ()))
+    return VolumeView(tuple(required.get("nodeSelectorTerms") or ()))
 
 
-def nodes_for(volume: VolumeSeen, nodes: Iterable[NodeSeen]) -> frozenset[str] | None:
+def nodes_for(volume: VolumeView, nodes: Iterable[NodeView]) -> frozenset[str] | None:
     """Return the nodes that a volume allows, None for all."""
     if not volume.terms:
         return None
@@ -96,7 +96,7 @@ def nodes_for(volume: VolumeSeen, nodes: Iterable[NodeSeen]) -> frozenset[str] |
     )
 
 
-def _meets(node: NodeSeen, term: Mapping[str, Any]) -> bool:
+def _meets(node: NodeView, term: Mapping[str, Any]) -> bool:
     fields = {"metadata.name": node.name}
     return all(_holds(one, node.labels) for one in term.get("matchExpressions") or ()) and all(
         _holds(one, fields) for one in term.get("matchFields") or ()

@@ -33,7 +33,7 @@ from benchpool_scheduler.worker import log_reader, process_identity, records
 from benchpool_scheduler.worker.folders import Folders
 from benchpool_scheduler.worker.log_files import BOUND
 from benchpool_scheduler.worker.progress import (
-    Progress,
+    ReportedProgress,
     checkpoint_time,
     read_progress,
     signature,
@@ -41,7 +41,7 @@ from benchpool_scheduler.worker.progress import (
 from benchpool_scheduler.worker.supervisor import containment
 from benchpool_scheduler.worker.supervisor_process import is_locked, take_lock
 
-from . import processes
+from . import supervisors
 from .gpus import DeviceSource
 from .machine import GpuLinks, facts
 
@@ -55,17 +55,17 @@ LOST_TEXT = "its machine was restarted, or the process that watched over it was 
 
 
 @dataclass(slots=True)
-class Running:
+class RunningWorker:
     """A worker that has a living supervisor."""
 
     worker: WorkerId
     folder: Path
-    handle: processes.Handle
+    handle: supervisors.SupervisorHandle
     ready: int | None
     expected: bool
     told_started: bool = False
     seen: tuple[int, int, int] | None = None
-    progress: Progress = field(default_factory=Progress)
+    progress: ReportedProgress = field(default_factory=ReportedProgress)
     checkpoint_at: float | None = None
     checkpoint_seen: float | None = None
     over: asyncio.Event = field(default_factory=asyncio.Event)
@@ -96,7 +96,7 @@ class LocalRuntime:
         self._log_bytes = log_bytes
         self._devices_s = devices_s
         self._driver_s = driver_s
-        self._running: dict[WorkerId, Running] = {}
+        self._running: dict[WorkerId, RunningWorker] = {}
         self._events: asyncio.Queue[WorkerEvent | None] = asyncio.Queue()
         self._devices: tuple[float, tuple[Device, ...] | None] = (0.0, None)
         self._asking: asyncio.Task[None] | None = None
@@ -193,7 +193,7 @@ class LocalRuntime:
         else:
             self._watch(started)
 
-    def _spawn(self, launch: Launch) -> Running | None:
+    def _spawn(self, launch: Launch) -> RunningWorker | None:
         """Start a supervisor; None when this worker was started before."""
         worker = launch.worker
         passable = launch.account is not None and os.geteuid() == 0
@@ -204,9 +204,9 @@ class LocalRuntime:
         try:
             if (folder / records.PROCESS).exists() or (folder / records.EXIT).exists():
                 return None
-            told = processes.order(launch, self._folders, self._log_bytes)
-            handle, ready = processes.start(folder, told, lock)
-            return Running(worker, folder, handle, ready, expected=True)
+            told = supervisors.supervisor_config(launch, self._folders, self._log_bytes)
+            handle, ready = supervisors.start(folder, told, lock)
+            return RunningWorker(worker, folder, handle, ready, expected=True)
         finally:
             os.close(lock)
 
@@ -215,13 +215,13 @@ class LocalRuntime:
         run = self._running.get(worker)
         if run is None:
             return
-        wish: dict[str, object] = {
+        request: dict[str, object] = {
             "kind": notice.kind,
             "grace_s": notice.grace_s,
             "for": notice.for_,
             "text": notice.text,
         }
-        records.write(str(run.folder), records.STOP, wish, durable=False)
+        records.write(str(run.folder), records.STOP, request, durable=False)
         # Before it has introduced itself a signal would kill it; then it looks by itself.
         if (run.folder / records.PROCESS).exists():
             run.handle.tell()
@@ -271,54 +271,54 @@ class LocalRuntime:
         folder = self._folders.worker(worker)
         handle = await self._living(folder)
         if handle is not None:
-            self._watch(Running(worker, folder, handle, None, expected))
+            self._watch(RunningWorker(worker, folder, handle, None, expected))
             self._tell_started(self._running[worker])
         elif (end := records.read(str(folder), records.EXIT)) is not None:
             self._events.put_nowait(_ended(worker, end))
         else:
             await self._lose(worker)
 
-    async def _living(self, folder: Path) -> processes.Handle | None:
+    async def _living(self, folder: Path) -> supervisors.SupervisorHandle | None:
         deadline = time.monotonic() + INTRODUCTION_S
         while is_locked(folder):
             process = records.read(str(folder), records.PROCESS)
             if process is not None:
-                return processes.find(process)
+                return supervisors.find(process)
             if time.monotonic() > deadline:
                 break
             await asyncio.sleep(LOG_S)
         return None
 
-    def _watch(self, run: Running) -> None:
+    def _watch(self, run: RunningWorker) -> None:
         self._running[run.worker] = run
         loop = asyncio.get_running_loop()
         loop.add_reader(run.handle.pidfd, self._supervisor_ended, run)
         if run.ready is not None:
             loop.add_reader(run.ready, self._command_started, run)
 
-    def _let_go(self, run: Running) -> None:
+    def _let_go(self, run: RunningWorker) -> None:
         self._close_ready(run)
         asyncio.get_running_loop().remove_reader(run.handle.pidfd)
         run.handle.reap()
 
-    def _close_ready(self, run: Running) -> None:
+    def _close_ready(self, run: RunningWorker) -> None:
         if run.ready is not None:
             asyncio.get_running_loop().remove_reader(run.ready)
             os.close(run.ready)
             run.ready = None
 
-    def _command_started(self, run: Running) -> None:
+    def _command_started(self, run: RunningWorker) -> None:
         self._close_ready(run)
         self._tell_started(run)
 
-    def _tell_started(self, run: Running) -> None:
+    def _tell_started(self, run: RunningWorker) -> None:
         process = records.read(str(run.folder), records.PROCESS)
         at = None if process is None else process.get("started")
         if run.expected and not run.told_started and isinstance(at, int | float):
             run.told_started = True
             self._events.put_nowait(WorkerStarted(run.worker, float(at)))
 
-    def _supervisor_ended(self, run: Running) -> None:
+    def _supervisor_ended(self, run: RunningWorker) -> None:
         self._let_go(run)
         self._tell_started(run)
         end = records.read(str(run.folder), records.EXIT)
@@ -371,7 +371,7 @@ class LocalRuntime:
                 with contextlib.suppress(OSError):
                     self._report_progress(run)
 
-    def _report_progress(self, run: Running) -> None:
+    def _report_progress(self, run: RunningWorker) -> None:
         """Tell what is new: the worker's own words, or a checkpoint that is written whole."""
         exchange = self._folders.exchange(run.worker)
         written = signature(exchange)

@@ -7,7 +7,8 @@ one never needs an upgrade. On a workstation it is started without site packages
 the topmost package, so that nothing of the scheduler is imported with it; it imports all it needs
 at its start, because its files may be replaced while it runs.
 
-    run          the order of things: lay out, start, watch, stop, end
+    config       what it is told, and requests to stop
+    run          lay out, start, watch, stop, end
     schedule     pure: when notice, SIGTERM and SIGKILL are due
     child        fork and exec with exactly the given environment
     containment  find and kill everything that the worker started

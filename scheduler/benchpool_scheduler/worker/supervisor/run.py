@@ -21,7 +21,7 @@ import time
 from .. import process_identity, records
 from ..log_writer import BURST, RATE, LogWriter, TokenBucket
 from . import child, containment, results, schedule, snapshot
-from .orders import Order, Wish
+from .config import StopRequest, SupervisorConfig
 
 LOCK_FD = 3
 READY_FD = 4
@@ -38,7 +38,7 @@ KILL_PAUSE_S = (0.01, 1.0)
 def main(arguments: list[str]) -> None:
     """Supervise the worker whose folder is the argument."""
     with os.fdopen(0, "rb", closefd=False) as file:
-        order = Order(file.read())
+        config = SupervisorConfig(file.read())
     os.closerange(READY_FD + 1, 1 << 20)
     null = os.open("/dev/null", os.O_RDONLY | os.O_CLOEXEC)
     os.dup2(null, 0)
@@ -47,15 +47,15 @@ def main(arguments: list[str]) -> None:
         os.set_inheritable(descriptor, False)
     os.umask(0o077)
     os.chdir("/")
-    Supervisor(arguments[0], order).run()
+    Supervisor(arguments[0], config).run()
 
 
 class Supervisor:
     """One worker from its start to its end."""
 
-    def __init__(self, folder: str, order: Order) -> None:
+    def __init__(self, folder: str, config: SupervisorConfig) -> None:
         self._folder = folder
-        self._order = order
+        self._config = config
         self._exchange = os.path.join(folder, records.EXCHANGE)
         self._files = os.path.join(folder, records.FILES)
         self._account: child.Account | None = None
@@ -74,7 +74,7 @@ class Supervisor:
         self._poll = select.poll()
         self._wakeup = self._catch_signals()
         self._output = -1
-        self._log = LogWriter(folder, order.log_bytes)
+        self._log = LogWriter(folder, config.log_bytes)
         self._bucket = TokenBucket(RATE, BURST, time.monotonic())
 
     def run(self) -> None:
@@ -121,22 +121,22 @@ class Supervisor:
             "start_ticks": process_identity.start_ticks(os.getpid()),
             "started": self._started,
             "group": self._group,
-            "tag": self._order.tag,
+            "tag": self._config.tag,
         }
         records.write(self._folder, records.PROCESS, record, durable=False)
 
     def _prepare(self) -> None:
         """Make the folders that the worker may write to, and lay out its files."""
-        self._account = child.find_account(self._order.account)
+        self._account = child.find_account(self._config.account)
         owner = None if self._account is None else (self._account.uid, self._account.gid)
-        for folder in [*self._order.folders, self._exchange]:
+        for folder in [*self._config.folders, self._exchange]:
             os.makedirs(folder, mode=0o700, exist_ok=True)
             if owner is not None:
                 os.chown(folder, *owner, follow_symlinks=False)
-        if self._order.cwd is None:
+        if self._config.cwd is None:
             os.mkdir(self._files, 0o700)
-            snapshot.lay_out(self._files, self._order.objects, self._order.files, owner)
-            self._order.files.clear()
+            snapshot.lay_out(self._files, self._config.objects, self._config.files, owner)
+            self._config.files.clear()
             self._after_ns = self._instant()
 
     def _instant(self) -> int:
@@ -152,15 +152,15 @@ class Supervisor:
                 return first
 
     def _start(self) -> None:
-        self._group = containment.make_group(f"{self._order.name}-{os.getpid()}")
+        self._group = containment.make_group(f"{self._config.name}-{os.getpid()}")
         self._oom_before = containment.out_of_memory_kills(self._group)
         self._output, writer = os.pipe2(os.O_CLOEXEC)
         os.set_blocking(self._output, False)
         try:
             self._leader = child.spawn(
-                self._order.argv,
-                self._order.env,
-                self._order.cwd or self._files,
+                self._config.argv,
+                self._config.env,
+                self._config.cwd or self._files,
                 writer,
                 self._account,
                 self._group,
@@ -170,9 +170,9 @@ class Supervisor:
             os.close(writer)
         self._poll.register(self._output, select.POLLIN)
         self._started = time.time()
-        self._order.env.clear()
-        if self._order.time_limit_s is not None:
-            self._limit_at = time.monotonic() + self._order.time_limit_s
+        self._config.env.clear()
+        if self._config.time_limit_s is not None:
+            self._limit_at = time.monotonic() + self._config.time_limit_s
         self._introduce()
 
     # --------------------------------------------------------------------------- watch
@@ -250,7 +250,7 @@ class Supervisor:
         self._told = self._told or signal.SIGUSR1 in signals
         if signal.SIGTERM in signals and self._stop is None:
             text = "the machine is being shut down"
-            self._begin(Wish("pause", self._order.grace_s, "the machine", text), "lost")
+            self._begin(StopRequest("pause", self._config.grace_s, "the machine", text), "lost")
 
     def _look_for_stop(self, now: float) -> None:
         """Heed ``stop.json``; it may come before the start, and a cancel after a pause."""
@@ -260,20 +260,20 @@ class Supervisor:
         record = records.read(self._folder, records.STOP)
         if record is None:
             return
-        wish = Wish.of(record)
+        request = StopRequest.of(record)
         if self._stop is None:
-            self._begin(wish, "notice")
-        elif wish.kind == "cancel" and self._stop.kind == "pause":
-            self._stop.hasten(wish.grace_s, now)
-            self._tell(wish)
+            self._begin(request, "notice")
+        elif request.kind == "cancel" and self._stop.kind == "pause":
+            self._stop.hasten(request.grace_s, now)
+            self._tell(request)
 
-    def _begin(self, wish: Wish, by: str) -> None:
-        self._tell(wish)
-        self._stop = schedule.Stop(wish.kind, by, wish.grace_s, time.monotonic())
+    def _begin(self, request: StopRequest, by: str) -> None:
+        self._tell(request)
+        self._stop = schedule.Stop(request.kind, by, request.grace_s, time.monotonic())
 
-    def _tell(self, wish: Wish) -> None:
+    def _tell(self, request: StopRequest) -> None:
         """Write the notice file; a worker that made it impossible gets the signals all the same."""
-        notice = wish.as_notice(time.time())
+        notice = request.as_notice(time.time())
         uid = None if self._account is None else self._account.uid
         try:
             records.write(self._exchange, records.NOTICE, notice, durable=False, uid=uid)
@@ -286,8 +286,8 @@ class Supervisor:
             if self._status is not None:
                 self._stop = schedule.Stop("cancel", "itself", schedule.LEFTOVER_S, now)
             elif self._limit_at is not None and now >= self._limit_at:
-                text = f"the time limit of {self._order.time_limit_s:g} s is reached"
-                self._begin(Wish("cancel", self._order.grace_s, "", text), "time-limit")
+                text = f"the time limit of {self._config.time_limit_s:g} s is reached"
+                self._begin(StopRequest("cancel", self._config.grace_s, "", text), "time-limit")
         if self._stop is None:
             return
         if now >= self._stop.kill_at:
@@ -303,7 +303,7 @@ class Supervisor:
         may end with code 0, and a paused job would count as finished.
         """
         tree = containment.descendants(os.getpid())
-        return [*tree, *(one for one in containment.tagged(self._order.tag) if one not in tree)]
+        return [*tree, *(one for one in containment.tagged(self._config.tag) if one not in tree)]
 
     def _kill(self) -> None:
         """One round of SIGKILL to everything, with growing pauses; it ends when nothing is left.
@@ -327,7 +327,7 @@ class Supervisor:
         """Kill what escaped the tree, until nothing was found twice."""
         clean = 0
         while clean < 2:
-            clean = clean + 1 if containment.sweep(self._order.tag, self._group) else 0
+            clean = clean + 1 if containment.sweep(self._config.tag, self._group) else 0
             if clean < 2:
                 time.sleep(KILL_PAUSE_S[0])
 
@@ -346,7 +346,7 @@ class Supervisor:
             )
             return code, "out-of-memory", text
         if by == "time-limit":
-            text = f"it was ended at its time limit of {self._order.time_limit_s:g} s"
+            text = f"it was ended at its time limit of {self._config.time_limit_s:g} s"
             return code, by, text
         if by != "itself" and self._killed:
             return code, by, "it did not end within its grace period and was killed"
@@ -391,6 +391,6 @@ class Supervisor:
             return
         files = self._files if self._after_ns else None
         for sentence in results.send_home(
-            self._account, self._order.output, files, self._after_ns, self._order.output_dir
+            self._account, self._config.output, files, self._after_ns, self._config.output_dir
         ):
             self._log.say(sentence)

@@ -16,7 +16,7 @@ from benchpool_cluster.control_plane import ControlPlane, free_port
 from benchpool_cluster.fixtures import cluster as cluster
 from benchpool_cluster.fixtures import control_plane as control_plane
 from benchpool_scheduler.kube import connect, kinds
-from benchpool_scheduler.runtime.kubernetes import zipped
+from benchpool_scheduler.runtime.kubernetes import agent_zipapp
 from benchpool_support.pods import Stand, settings_for
 from benchpool_support.real_pods import RealStand, url
 
@@ -93,7 +93,7 @@ COPY agent.pyz /opt/benchpool/agent.pyz
 def agent_image(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> str:
     """An image with the agent of this tree, on both nodes; jobs run in it too."""
     folder = tmp_path_factory.mktemp("agent")
-    zipped.write(folder / "agent.pyz")
+    agent_zipapp.write(folder / "agent.pyz")
     content = hashlib.sha256((folder / "agent.pyz").read_bytes()).hexdigest()[:12]
     (folder / "Dockerfile").write_text(DOCKERFILE)
     name = f"benchpool.test/agent:{content}"

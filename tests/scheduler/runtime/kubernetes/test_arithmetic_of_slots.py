@@ -9,13 +9,18 @@ from hypothesis import strategies as st
 
 from benchpool_scheduler.contract.kubernetes import GPU_RESOURCE, slot
 from benchpool_scheduler.runtime import DeviceState
-from benchpool_scheduler.runtime.kubernetes.seen import NodeSeen
-from benchpool_scheduler.runtime.kubernetes.slots import Held, Steady, devices, why_not
+from benchpool_scheduler.runtime.kubernetes.cluster_views import NodeView
+from benchpool_scheduler.runtime.kubernetes.gpu_slots import (
+    GpuHolders,
+    SteadyCount,
+    devices,
+    why_not,
+)
 
 MIG = "nvidia.com/mig-1g.10gb"
 
 
-def node(gpus: int, healthy: int | None = None, **more: object) -> NodeSeen:
+def node(gpus: int, healthy: int | None = None, **more: object) -> NodeView:
     """Return a node with GPUs."""
     has = {GPU_RESOURCE: float(gpus), "cpu": 64.0}
     usable = {GPU_RESOURCE: float(gpus if healthy is None else healthy)}
@@ -29,7 +34,7 @@ def node(gpus: int, healthy: int | None = None, **more: object) -> NodeSeen:
         "capacity": has,
         "allocatable": usable,
     }
-    return NodeSeen(**(facts | more))  # type: ignore[arg-type]
+    return NodeView(**(facts | more))  # type: ignore[arg-type]
 
 
 @given(
@@ -43,8 +48,8 @@ def test_ours_stay_ours_and_the_rest_adds_up(
 ) -> None:
     lost = min(lost, capacity)
     mine = {slot("n", index) for index in ours if index < capacity}
-    held = Held(frozenset(mine), {("n", GPU_RESOURCE): foreign})
-    found = devices([node(capacity, capacity - lost)], held, Steady(0.0), 0.0)
+    held = GpuHolders(frozenset(mine), {("n", GPU_RESOURCE): foreign})
+    found = devices([node(capacity, capacity - lost)], held, SteadyCount(0.0), 0.0)
     assert [device.uuid for device in found] == [slot("n", index) for index in range(capacity)]
     assert all(d.state is DeviceState.USABLE for d in found if d.uuid in mine)
     states = Counter(device.state for device in found)
@@ -64,7 +69,9 @@ def test_slices_are_gpus_of_their_own() -> None:
             f"{MIG}.memory": "9856",
         },
     )
-    found = devices([sliced], Held(), Steady(0.0), 0.0, (GPU_RESOURCE, "nvidia.com/mig-"))
+    found = devices(
+        [sliced], GpuHolders(), SteadyCount(0.0), 0.0, (GPU_RESOURCE, "nvidia.com/mig-")
+    )
     assert [(d.uuid, d.model, d.memory_mib, d.resource) for d in found] == [
         ("n/0", "A100-SXM4-80GB", 81920, GPU_RESOURCE),
         ("n/mig-1g.10gb/0", "A100-SXM4-80GB-MIG-1g.10gb", 9856, MIG),
@@ -73,8 +80,8 @@ def test_slices_are_gpus_of_their_own() -> None:
 
 
 def test_a_node_that_turned_a_pod_away_is_left_alone_but_for_what_runs_there() -> None:
-    held = Held(frozenset({"n/0"}), {})
-    found = devices([node(2)], held, Steady(0.0), 0.0, refused={"n": "no room"})
+    held = GpuHolders(frozenset({"n/0"}), {})
+    found = devices([node(2)], held, SteadyCount(0.0), 0.0, refused={"n": "no room"})
     assert [(d.state, d.note) for d in found] == [
         (DeviceState.USABLE, None),
         (DeviceState.BROKEN, "no room"),

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from benchpool_scheduler.runtime.kubernetes.agent import carrying
+from benchpool_scheduler.runtime.kubernetes.agent import archives
 
 MOST = 1 << 20
 
@@ -22,10 +22,10 @@ def test_what_is_packed_is_laid_out_again(tmp_path: Path) -> None:
     (source / "run.sh").chmod(0o755)
     (source / "link").symlink_to("/etc/passwd")
     os.utime(source / "run.sh", (5, 5))
-    assert carrying.pack(str(source), str(packed), MOST, "checkpoint") > 0
+    assert archives.pack(str(source), str(packed), MOST, "checkpoint") > 0
     target.mkdir()
     (target / "run.sh").write_text("older")
-    carrying.unpack(str(packed), str(target))
+    archives.unpack(str(packed), str(target))
     assert (target / "deep" / "er" / "weights").read_bytes() == b"1" * 1000
     assert (target / "run.sh").read_text() == "echo"
     assert (target / "run.sh").stat().st_mtime == 5
@@ -35,7 +35,7 @@ def test_what_is_packed_is_laid_out_again(tmp_path: Path) -> None:
 
 def test_an_empty_folder_is_not_sent(tmp_path: Path) -> None:
     (tmp_path / "source" / "empty").mkdir(parents=True)
-    assert carrying.pack(str(tmp_path / "source"), str(tmp_path / "packed"), MOST, "x") == 0
+    assert archives.pack(str(tmp_path / "source"), str(tmp_path / "packed"), MOST, "x") == 0
 
 
 @pytest.mark.parametrize(("count", "length"), [(1, MOST + 1), (1500, 1)])
@@ -44,8 +44,8 @@ def test_too_much_is_told_with_the_limit(tmp_path: Path, count: int, length: int
     source.mkdir()
     for number in range(count):
         (source / str(number)).write_bytes(b"x" * length)
-    with pytest.raises(carrying.TooMuch, match=str(MOST)):
-        carrying.pack(str(source), str(tmp_path / "packed"), MOST, "checkpoint")
+    with pytest.raises(archives.TooMuch, match=str(MOST)):
+        archives.pack(str(source), str(tmp_path / "packed"), MOST, "checkpoint")
 
 
 @pytest.mark.parametrize("name", ["../out", "/tmp/out", "a/../../out"])
@@ -62,7 +62,7 @@ def test_nothing_leads_outside(tmp_path: Path, name: str) -> None:
         through = tarfile.TarInfo("link/out")
         through.size = 4
         tar.addfile(through, io.BytesIO(b"evil"))
-    carrying.unpack(str(packed), str(target))
+    archives.unpack(str(packed), str(target))
     assert not list(tmp_path.glob("out"))
     assert not list((tmp_path / "in").glob("out"))
     assert (target / "link").is_dir()

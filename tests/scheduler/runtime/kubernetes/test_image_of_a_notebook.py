@@ -7,7 +7,7 @@ import pytest
 from benchpool_cluster.control_plane import ControlPlane
 from benchpool_scheduler.kube import kinds
 from benchpool_scheduler.runtime import Pinned
-from benchpool_scheduler.runtime.kubernetes.images import ImageSeen, pin
+from benchpool_scheduler.runtime.kubernetes.images import ImageView, pin
 from benchpool_scheduler.runtime.kubernetes.volumes import WHOSE
 from benchpool_support.pods import KWOK, Stand
 
@@ -21,7 +21,7 @@ def test_the_digest_of_the_running_notebook_takes_the_place_of_the_tag() -> None
         ("reg.lab:5000/nb:1", f"reg.lab:5000/nb@sha256:{A}", f"reg.lab:5000/nb@sha256:{A}"),
         ("quay.io/nb:1", f"docker-pullable://quay.io/nb@sha256:{A}", f"quay.io/nb@sha256:{A}"),
     ):
-        assert pin(image, "susan", [ImageSeen("susan", image, started)]) == Pinned(found)
+        assert pin(image, "susan", [ImageView("susan", image, started)]) == Pinned(found)
 
 
 @pytest.mark.parametrize(
@@ -35,14 +35,14 @@ def test_the_digest_of_the_running_notebook_takes_the_place_of_the_tag() -> None
 def test_an_image_that_no_registry_of_its_name_knows_keeps_its_tag_and_says_why(
     started: str,
 ) -> None:
-    found = pin("lab/nb:1", "susan", [ImageSeen("susan", "lab/nb:1", started)])
+    found = pin("lab/nb:1", "susan", [ImageView("susan", "lab/nb:1", started)])
     assert found.image == "lab/nb:1"
     assert found.why.startswith("it was loaded into the node of the notebook")
 
 
 def test_what_is_not_known_for_certain_stays_as_it_was_named() -> None:
-    mine = ImageSeen("susan", "lab/nb:1", f"docker.io/lab/nb@sha256:{A}")
-    newer = ImageSeen("susan", "lab/nb:1", f"docker.io/lab/nb@sha256:{B}")
+    mine = ImageView("susan", "lab/nb:1", f"docker.io/lab/nb@sha256:{A}")
+    newer = ImageView("susan", "lab/nb:1", f"docker.io/lab/nb@sha256:{B}")
     assert pin("lab/nb:1", "joe", [mine]).why == "no running notebook of joe has this image"
     assert pin("lab/nb:1", "susan", [mine, newer]).why == (
         "the notebooks of susan run 2 images of this name"

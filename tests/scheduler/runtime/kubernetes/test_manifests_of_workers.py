@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from benchpool_scheduler.contract import kubernetes as names
 from benchpool_scheduler.errors import InvalidInput
 from benchpool_scheduler.runtime import Launch, SnapshotEntry, WorkerId
-from benchpool_scheduler.runtime.kubernetes import manifests, orders
+from benchpool_scheduler.runtime.kubernetes import agent_config, manifests
 from benchpool_scheduler.runtime.kubernetes.agent import environment
-from benchpool_scheduler.runtime.kubernetes.agent.order import Order
+from benchpool_scheduler.runtime.kubernetes.agent.config import AgentConfig
 from benchpool_scheduler.runtime.local import environment as local
 from benchpool_scheduler.worker import rendezvous
 from benchpool_scheduler.worker.folders import Folders
@@ -32,10 +32,10 @@ def job_of(launch: Launch) -> dict[str, Any]:
     return manifests.job(launch, places, SETTINGS, 7)
 
 
-def order_of(launch: Launch, index: int = 0) -> Order:
+def order_of(launch: Launch, index: int = 0) -> AgentConfig:
     """Return what an agent reads."""
-    packed = orders.pack(orders.order(launch, SETTINGS))
-    return Order(gzip.decompress(packed), index, "token")
+    packed = agent_config.pack(agent_config.agent_config(launch, SETTINGS))
+    return AgentConfig(gzip.decompress(packed), index, "token")
 
 
 def test_a_worker_asks_for_what_it_was_given() -> None:
@@ -104,7 +104,7 @@ def test_too_many_files_are_refused_with_the_number() -> None:
     )
     (launch,) = launches([("n0", (0,))], files=files)
     with pytest.raises(InvalidInput, match="fit into a pod"):
-        orders.pack(orders.order(launch, SETTINGS))
+        agent_config.pack(agent_config.agent_config(launch, SETTINGS))
 
 
 @pytest.mark.parametrize("gpus", [(), (0,), (0, 1, 2)])
@@ -157,7 +157,7 @@ def test_nothing_of_the_pod_reaches_the_command_unless_it_is_the_images() -> Non
 
 def test_the_secret_holds_what_the_agents_read() -> None:
     gang = launches([("n0", (0,)), ("n1", (0,))])
-    packed = orders.pack(orders.order(gang[0], SETTINGS))
+    packed = agent_config.pack(agent_config.agent_config(gang[0], SETTINGS))
     body = manifests.secret(gang[0], "uid", packed, {0: "zero", 1: "one"}, 7)
     assert set(body["data"]) == {"order", "token-0", "token-1"}
     assert body["metadata"]["ownerReferences"][0]["uid"] == "uid"

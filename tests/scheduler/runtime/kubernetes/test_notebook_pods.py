@@ -87,8 +87,8 @@ async def test_a_pod_that_was_written_to_meanwhile_is_opened_all_the_same_and_on
     (seen,) = (pod for pod in stand.runtime.seen_pods if pod.namespace == space)
     label = {"metadata": {"labels": {"written": "meanwhile"}}}
     await stand.connection.patch(kinds.PODS, seen.name, label, namespace=space)
-    assert await stand.runtime.maker.open(seen, node, (f"{node}/0",))
-    assert not await stand.runtime.maker.open(seen, stand.nodes[1], (f"{stand.nodes[1]}/0",))
+    assert await stand.runtime.job_writer.open(seen, node, (f"{node}/0",))
+    assert not await stand.runtime.job_writer.open(seen, stand.nodes[1], (f"{stand.nodes[1]}/0",))
     pod = await stand.until_pod("jupyter-susan", lambda it: len(_gates(it)) == 1)
     assert pod["metadata"]["annotations"][names.SLOTS] == f"{node}/0"
 

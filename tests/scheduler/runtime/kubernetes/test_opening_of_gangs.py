@@ -12,25 +12,26 @@ from hypothesis import strategies as st
 from benchpool_scheduler.contract import kubernetes as names
 from benchpool_scheduler.runtime import WorkerId
 from benchpool_scheduler.runtime.kubernetes import manifests
-from benchpool_scheduler.runtime.kubernetes.book import Attempt, Seat
-from benchpool_scheduler.runtime.kubernetes.seen import Pod, PodSeen, keep_pod
+from benchpool_scheduler.runtime.kubernetes.attempt_registry import AttemptState, WorkerState
+from benchpool_scheduler.runtime.kubernetes.cluster_views import PodView, keep_pod
+from benchpool_scheduler.runtime.kubernetes.raw_objects import RawPod
 from benchpool_support.pods import pause
 
 STATES = st.sampled_from(["no pod", "gated", "opened", "running", "stopping", "over"])
 
 
-def pod(*gates: str) -> PodSeen:
+def pod(*gates: str) -> PodView:
     """Return a pod behind these gates."""
     body = {
         "metadata": {"name": "p", "uid": "u", "resourceVersion": "7"},
         "spec": {"schedulingGates": [{"name": gate} for gate in gates]},
     }
-    return keep_pod(msgspec.convert(body, Pod))
+    return keep_pod(msgspec.convert(body, RawPod))
 
 
-def seat(index: int, state: str) -> Seat:
+def worker_in(index: int, state: str) -> WorkerState:
     """Return a worker in a state."""
-    made = Seat(WorkerId("j", 1, index), "n", (f"n/{index}",))
+    made = WorkerState(WorkerId("j", 1, index), "n", (f"n/{index}",))
     match state:
         case "gated" | "stopping":
             made.pod = pod(names.ADMISSION_GATE)
@@ -45,8 +46,8 @@ def seat(index: int, state: str) -> Seat:
 
 @given(st.lists(STATES, min_size=1, max_size=6))
 def test_all_that_wait_open_together_or_none_does(states: list[str]) -> None:
-    attempt = Attempt("j", 1, 0.0, uid="u", size=len(states), wanted=len(states))
-    attempt.seats = {index: seat(index, state) for index, state in enumerate(states)}
+    attempt = AttemptState("j", 1, 0.0, uid="u", size=len(states), wanted=len(states))
+    attempt.workers = {index: worker_in(index, state) for index, state in enumerate(states)}
     opening = {one.worker.worker for one in attempt.to_open()}
     waiting = {index for index, state in enumerate(states) if state == "gated"}
     held_up = {"no pod", "stopping"} & set(states)
@@ -54,8 +55,8 @@ def test_all_that_wait_open_together_or_none_does(states: list[str]) -> None:
 
 
 def test_nothing_opens_while_the_job_is_smaller_than_its_gang() -> None:
-    attempt = Attempt("j", 1, 0.0, uid="u", size=1, wanted=2)
-    attempt.seats = {index: seat(index, "gated") for index in range(2)}
+    attempt = AttemptState("j", 1, 0.0, uid="u", size=1, wanted=2)
+    attempt.workers = {index: worker_in(index, "gated") for index in range(2)}
     assert attempt.to_open() == []
 
 

@@ -9,10 +9,10 @@ from benchpool_cluster.control_plane import ControlPlane
 from benchpool_scheduler.contract.kubernetes import attempt_name
 from benchpool_scheduler.kube import kinds
 from benchpool_scheduler.runtime import EndedBy
-from benchpool_scheduler.runtime.kubernetes import finding
-from benchpool_scheduler.runtime.kubernetes.book import Attempt
-from benchpool_scheduler.runtime.kubernetes.refusals import SEVERAL
-from benchpool_scheduler.runtime.kubernetes.verdicts import Trouble
+from benchpool_scheduler.runtime.kubernetes import missing_pods
+from benchpool_scheduler.runtime.kubernetes.attempt_registry import AttemptState
+from benchpool_scheduler.runtime.kubernetes.node_backoff import SEVERAL
+from benchpool_scheduler.runtime.kubernetes.pod_status import Trouble
 from benchpool_support.pods import Stand, launches, pause
 
 pytestmark = pytest.mark.kubernetes
@@ -101,18 +101,18 @@ async def test_a_gang_that_is_stopped_before_its_pods_run_ends_at_once(stand: St
 
 
 async def test_a_job_that_its_controller_has_not_come_to_is_waited_for(stand: Stand) -> None:
-    attempt = Attempt("01hzxk8qj9v4e2c5t7m3n6p8rb", 1, 1_000.0, uid="u", size=1, wanted=1)
+    attempt = AttemptState("01hzxk8qj9v4e2c5t7m3n6p8rb", 1, 1_000.0, uid="u", size=1, wanted=1)
     container = {"name": "worker", "image": "any"}
     template = {"spec": {"restartPolicy": "Never", "containers": [container]}}
     body = {"metadata": {"name": attempt.name}, "spec": {"suspend": True, "template": template}}
     await stand.connection.create(kinds.JOBS, body, namespace=stand.settings.namespace)
 
     async def after(seconds: float) -> Trouble | None:
-        return await finding.why_missing(
+        return await missing_pods.why_missing(
             stand.connection, stand.settings, attempt, attempt.since + seconds
         )
 
-    assert await after(finding.PATIENCE_S + 1) is None
-    trouble = await after(finding.IDLE_PATIENCE_S + 1)
+    assert await after(missing_pods.PATIENCE_S + 1) is None
+    trouble = await after(missing_pods.IDLE_PATIENCE_S + 1)
     assert trouble is not None
     assert trouble.text == "the cluster has not begun its Job within 600 s"

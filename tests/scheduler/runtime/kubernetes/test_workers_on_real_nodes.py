@@ -106,7 +106,7 @@ async def test_results_of_a_finished_worker_are_sent(real: RealStand) -> None:
     (worker,) = await real.run([launch])
     (told,) = await real.ended(worker)
     assert told.exit_code == 0
-    packed = real.runtime.desk.carried(worker.job, "results", 0)
+    packed = real.runtime.agent_api.carried(worker.job, "results", 0)
     with tarfile.open(packed) as tar:
         assert sorted(tar.getnames()) == ["made.txt", "result.txt"]
 
@@ -179,7 +179,7 @@ async def test_a_pod_that_is_drained_saves_and_is_lost_not_failed(real: RealStan
     )
     (told,) = await real.ended(worker)
     assert told.by is EndedBy.LOST
-    assert real.runtime.desk.carried(worker.job, "checkpoint", 0).exists()
+    assert real.runtime.agent_api.carried(worker.job, "checkpoint", 0).exists()
 
 
 async def test_an_image_that_cannot_be_pulled_is_given_back_with_its_name(
@@ -208,7 +208,7 @@ async def test_a_time_limit_ends_a_worker(real: RealStand) -> None:
     (worker,) = await real.run([launch])
     (told,) = await real.ended(worker)
     assert told.by is EndedBy.TIME_LIMIT
-    assert not real.runtime.desk.carried(worker.job, "results", 0).exists()
+    assert not real.runtime.agent_api.carried(worker.job, "results", 0).exists()
 
 
 async def test_a_restarted_scheduler_gets_the_whole_log_and_the_end(real: RealStand) -> None:

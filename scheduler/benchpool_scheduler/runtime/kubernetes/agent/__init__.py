@@ -5,13 +5,13 @@ scheduler wants, and carries log, progress and results back. It uses the standar
 (Python 3.10 or newer), because it runs by the Python of the job's own image; it is put there as one
 zip file. The scheduler may be away for minutes: everything waits and is sent again.
 
-    places       where things lie in the pod
-    order        what it is told
-    environment  the environment of the command: pure
-    link         HTTP to the scheduler, with patience
-    fetching     submitted files, and what an earlier attempt saved
-    shipping     the log and the progress
-    carrying     checkpoint and results, packed, where no volume holds them
-    child        the supervisor as a process of ours
-    life         the order of things
+    paths               where things lie in the pod
+    config              what it is told
+    environment         the environment of the command: pure
+    link                HTTP to the scheduler, repeated while it is away
+    fetching            submitted files, and what an earlier attempt saved
+    shipping            the log and the progress
+    archives            checkpoint and results, packed, where no volume holds them
+    supervised_command  the supervisor as a process of ours
+    run                 fetch, start, watch, send, end
 """

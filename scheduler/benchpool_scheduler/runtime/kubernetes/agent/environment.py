@@ -7,38 +7,38 @@ from typing import TYPE_CHECKING
 from benchpool_scheduler.worker import records
 from benchpool_scheduler.worker.rendezvous import rendezvous
 
-from . import places
+from . import paths
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from .order import Order
+    from .config import AgentConfig
 
-NOT_PASSED_ON = ("KUBERNETES_", "JUPYTERHUB_", "BENCHPOOL_AGENT_", places.INDEX, "HOSTNAME")
+NOT_PASSED_ON = ("KUBERNETES_", "JUPYTERHUB_", "BENCHPOOL_AGENT_", paths.INDEX, "HOSTNAME")
 """Variables of the pod, by their beginning, that are no business of the job."""
 
-EXCHANGE = f"{places.WORKER}/{records.EXCHANGE}"
+EXCHANGE = f"{paths.WORKER}/{records.EXCHANGE}"
 NOTICE = f"{EXCHANGE}/{records.NOTICE}"
 
 
-def environment(order: Order, image: Mapping[str, str]) -> dict[str, str]:
+def environment(config: AgentConfig, image: Mapping[str, str]) -> dict[str, str]:
     """Return all that the command finds: the image's, the job's, and what we add."""
     own = {name: value for name, value in image.items() if not name.startswith(NOT_PASSED_ON)}
     if own.get("HOME", "/") == "/":
-        own["HOME"] = places.ROOT  # an account that the image does not know has none
+        own["HOME"] = paths.ROOT  # an account that the image does not know has none
     return {
         "PYTHONUNBUFFERED": "1",
         **own,
-        **order.env,
-        "BENCHPOOL_CHECKPOINT_DIR": order.checkpoint,
-        "BENCHPOOL_OUTPUT_DIR": places.OUTPUT,
+        **config.env,
+        "BENCHPOOL_CHECKPOINT_DIR": config.checkpoint,
+        "BENCHPOOL_OUTPUT_DIR": paths.OUTPUT,
         "BENCHPOOL_NOTICE_FILE": NOTICE,
         "BENCHPOOL_PROGRESS_FILE": f"{EXCHANGE}/{records.PROGRESS}",
-        "CUDA_VISIBLE_DEVICES": devices(image, order.gpus),
+        "CUDA_VISIBLE_DEVICES": devices(image, config.gpus),
         "CUDA_DEVICE_ORDER": "PCI_BUS_ID",
-        **rendezvous(order.master, order.port, order.workers, order.index, order.processes),
+        **rendezvous(config.master, config.port, config.workers, config.index, config.processes),
         # Folders that are carried are one for each worker; see benchpool.checkpoint.votes.
-        **({"BENCHPOOL_CHECKPOINT_SHARED": "no"} if order.carries and order.workers > 1 else {}),
+        **({"BENCHPOOL_CHECKPOINT_SHARED": "no"} if config.carries and config.workers > 1 else {}),
     }
 
 

@@ -7,13 +7,13 @@ import os
 import socket
 from typing import TYPE_CHECKING
 
-from . import carrying, places
+from . import archives, paths
 
 if TYPE_CHECKING:
     import threading
 
+    from .config import AgentConfig
     from .link import Link
-    from .order import Order
 
 PATIENCE_S = 900.0
 """So long the scheduler may be away before a worker gives up beginning."""
@@ -24,24 +24,24 @@ class CouldNotFetch(Exception):
     """Something is missing; the text is for the user."""
 
 
-def fetch_all(order: Order, link: Link) -> None:
+def fetch_all(config: AgentConfig, link: Link) -> None:
     """Fetch contents and the checkpoint. Errors: CouldNotFetch, Away, Refused, OSError."""
-    for sha256 in order.hashes:
-        folder = os.path.join(places.OBJECTS, sha256[:2])
+    for sha256 in config.hashes:
+        folder = os.path.join(paths.OBJECTS, sha256[:2])
         os.makedirs(folder, mode=0o700, exist_ok=True)
         target = os.path.join(folder, sha256)
         if not link.fetch(f"objects/{sha256}", target, PATIENCE_S):
             raise CouldNotFetch("a submitted file is missing on the server; submit the job again")
         if _hash(target) != sha256:
             raise CouldNotFetch("a submitted file was damaged on its way; submit the job again")
-    os.makedirs(order.checkpoint, mode=0o700, exist_ok=True)
-    if order.attempt == 1 or not order.carries:
+    os.makedirs(config.checkpoint, mode=0o700, exist_ok=True)
+    if config.attempt == 1 or not config.carries:
         return
     # The first worker speaks for the gang: what it saved goes over what others saved.
-    for index in reversed(range(order.workers)):
-        packed = os.path.join(places.ROOT, "checkpoint.tar")
+    for index in reversed(range(config.workers)):
+        packed = os.path.join(paths.ROOT, "checkpoint.tar")
         if link.fetch(f"checkpoint/{index}", packed, PATIENCE_S):
-            carrying.unpack(packed, order.checkpoint)
+            archives.unpack(packed, config.checkpoint)
             os.unlink(packed)
 
 

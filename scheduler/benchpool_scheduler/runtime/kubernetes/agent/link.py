@@ -22,7 +22,7 @@ PIECE = 1 << 20
 Answer = TypeVar("Answer")
 
 
-class Refused(Exception):
+class LinkRefused(Exception):
     """The scheduler has answered, and not with what was asked for; asking again is no use."""
 
     def __init__(self, status: int, text: str) -> None:
@@ -30,7 +30,7 @@ class Refused(Exception):
         self.status = status
 
 
-class Away(Exception):
+class LinkAway(Exception):
     """Nobody has answered for as long as was waited."""
 
 
@@ -86,12 +86,12 @@ class Link:
             tries += 1
             try:
                 return call()
-            except (OSError, http.client.HTTPException, Away) as failed:
+            except (OSError, http.client.HTTPException, LinkAway) as failed:
                 self._close()
                 bound = min(LONGEST_S, FIRST_S * 2 ** min(tries, 10))
                 wait = bound * (0.5 + random.random() / 2)  # noqa: S311
                 if time.monotonic() - begun + wait > patience_s or self._ended.wait(wait):
-                    raise Away(f"the scheduler does not answer: {failed}") from failed
+                    raise LinkAway(f"the scheduler does not answer: {failed}") from failed
 
     def _once(
         self,
@@ -147,5 +147,5 @@ def _check(status: int, text: bytes) -> None:
     with contextlib.suppress(ValueError, KeyError, TypeError):
         said = str(json.loads(text)["error"]["message"])
     if status in (408, 425, 429) or status >= 500:
-        raise Away(f"status {status}: {said}")
-    raise Refused(status, said)
+        raise LinkAway(f"status {status}: {said}")
+    raise LinkRefused(status, said)

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from benchpool_scheduler.worker import log_reader, progress
 
-from . import environment, places
-from .link import Away, Refused
+from . import environment, paths
+from .link import LinkAway, LinkRefused
 
 if TYPE_CHECKING:
     from .link import Link
@@ -22,7 +22,7 @@ AGAIN_S = (0.5, 10.0)
 ECHO_BYTES = 64 * 1024
 PROGRESS_S = 1.0
 
-FOLDER = Path(places.WORKER)
+FOLDER = Path(paths.WORKER)
 EXCHANGE = Path(environment.EXCHANGE)
 
 
@@ -40,7 +40,7 @@ class Shipper:
         self._seen: object = None
         self._told: object = None
         self._saved: float | None = None
-        self._said = progress.Progress()
+        self._said = progress.ReportedProgress()
 
     def step(self) -> bool:
         """Send one piece of the log if there is one; return whether there may be more."""
@@ -50,11 +50,11 @@ class Shipper:
         try:
             more = self._ship(0.0)
             self._tell()
-        except Away:
+        except LinkAway:
             self._not_before = time.monotonic() + self._wait
             self._wait = min(AGAIN_S[1], self._wait * 2)
             return False
-        except Refused:
+        except LinkRefused:
             self._not_before = time.monotonic() + AGAIN_S[1]
             return False
         self._wait = AGAIN_S[0]
@@ -69,7 +69,7 @@ class Shipper:
                 pass
             self._looked = 0.0
             self._tell()
-        except (Away, Refused):
+        except (LinkAway, LinkRefused):
             return
 
     def _ship(self, patience_s: float) -> bool:

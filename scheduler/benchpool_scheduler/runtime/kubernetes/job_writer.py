@@ -19,23 +19,25 @@ from benchpool_scheduler.kube import (
     kinds,
 )
 from benchpool_scheduler.runtime import Launch, WorkerId
-from benchpool_scheduler.runtime.kubernetes import manifests, orders
-from benchpool_scheduler.runtime.kubernetes.book import Attempt
-from benchpool_scheduler.runtime.kubernetes.seen import Meta, Pod, PodSeen, keep_pod
-from benchpool_scheduler.runtime.kubernetes.settings import ClusterSettings
-from benchpool_scheduler.runtime.kubernetes.tokens import Tokens
+from benchpool_scheduler.runtime.kubernetes import manifests
+from benchpool_scheduler.runtime.kubernetes.agent_config import agent_config, pack
+from benchpool_scheduler.runtime.kubernetes.agent_tokens import AgentTokens
+from benchpool_scheduler.runtime.kubernetes.attempt_registry import AttemptState
+from benchpool_scheduler.runtime.kubernetes.cluster_settings import ClusterSettings
+from benchpool_scheduler.runtime.kubernetes.cluster_views import PodView, keep_pod
+from benchpool_scheduler.runtime.kubernetes.raw_objects import RawMeta, RawPod
 
 log = logging.getLogger(__name__)
 
 
-class Head(msgspec.Struct, frozen=True):
+class MetaOnly(msgspec.Struct, frozen=True):
     """An object's metadata alone."""
 
-    metadata: Meta
+    metadata: RawMeta
 
 
-class Maker:
-    """The runtime's hand.
+class JobWriter:
+    """What the runtime writes into the API server.
 
     Args:
         epoch: Returns the epoch of our leadership; it is written on all that we write.
@@ -45,7 +47,7 @@ class Maker:
         self,
         connection: Connection,
         settings: ClusterSettings,
-        tokens: Tokens,
+        tokens: AgentTokens,
         epoch: Callable[[], int],
     ) -> None:
         self._connection = connection
@@ -53,7 +55,7 @@ class Maker:
         self._tokens = tokens
         self._epoch = epoch
 
-    async def make(self, attempt: Attempt, launch: Launch) -> None:
+    async def make(self, attempt: AttemptState, launch: Launch) -> None:
         """Create Job, Secret and, for a gang, Service and NetworkPolicy.
 
         The Job comes first, since it owns the others; its pods wait behind their gates. Errors:
@@ -73,7 +75,7 @@ class Maker:
         await asyncio.gather(*rest)
         attempt.uid, attempt.size = uid, size
 
-    async def grow(self, attempt: Attempt, launch: Launch) -> None:
+    async def grow(self, attempt: AttemptState, launch: Launch) -> None:
         """Give a running attempt more workers. Errors: as ``make``."""
         space, epoch = self._settings.namespace, self._epoch()
         packed = self._packed(attempt, launch)
@@ -87,15 +89,17 @@ class Maker:
         if attempt.size == 1:
             await asyncio.gather(*self._create_gang(launch, attempt.uid, epoch))
         change = manifests.growing(launch, attempt.placements[:wanted], epoch)
-        await self._connection.patch(kinds.JOBS, attempt.name, change, namespace=space, as_=Head)
+        await self._connection.patch(
+            kinds.JOBS, attempt.name, change, namespace=space, as_=MetaOnly
+        )
         attempt.size = wanted
 
-    async def open(self, pod: PodSeen, node: str, slots: Sequence[str]) -> bool:
+    async def open(self, pod: PodView, node: str, slots: Sequence[str]) -> bool:
         """Pin a pod and open its gate; false when it is another one, open already, or gone.
 
         Errors: KubeFailure, KubeUnavailable.
         """
-        now: PodSeen | None = pod
+        now: PodView | None = pod
         while now is not None and now.uid == pod.uid and names.ADMISSION_GATE in now.gates:
             epoch = self._epoch()
             if now.epoch > epoch:
@@ -120,16 +124,16 @@ class Maker:
         log.info("pod %s was not opened: it is another one or open already", pod.name)
         return False
 
-    async def _pod_now(self, pod: PodSeen) -> PodSeen | None:
+    async def _pod_now(self, pod: PodView) -> PodView | None:
         try:
             found = await self._connection.get(
-                kinds.PODS, pod.name, namespace=pod.namespace, as_=Pod
+                kinds.PODS, pod.name, namespace=pod.namespace, as_=RawPod
             )
         except NotFound:
             return None
         return keep_pod(found)
 
-    async def delete_pod(self, pod: PodSeen, grace_s: int) -> None:
+    async def delete_pod(self, pod: PodView, grace_s: int) -> None:
         """Delete this very pod; one that is gone is no error. Errors: KubeUnavailable, ..."""
         try:
             await self._connection.delete(
@@ -157,19 +161,25 @@ class Maker:
         body = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}}
         try:
             await self._connection.create(
-                kinds.SECRETS, body, namespace=self._settings.namespace, as_=Head, dry_run=True
+                kinds.SECRETS,
+                body,
+                namespace=self._settings.namespace,
+                as_=MetaOnly,
+                dry_run=True,
             )
         except AlreadyExists:
             return True
         return False
 
-    async def _create_job(self, attempt: Attempt, body: manifests.Manifest) -> str:
+    async def _create_job(self, attempt: AttemptState, body: manifests.Manifest) -> str:
         space = self._settings.namespace
         try:
-            made = await self._connection.create(kinds.JOBS, body, namespace=space, as_=Head)
+            made = await self._connection.create(kinds.JOBS, body, namespace=space, as_=MetaOnly)
         except AlreadyExists:
             # An earlier try of ours, or another leader: the name stands for this very attempt.
-            made = await self._connection.get(kinds.JOBS, attempt.name, namespace=space, as_=Head)
+            made = await self._connection.get(
+                kinds.JOBS, attempt.name, namespace=space, as_=MetaOnly
+            )
         return str(made.metadata.uid)
 
     def _create_gang(self, launch: Launch, uid: str, epoch: int) -> list[Coroutine[Any, Any, None]]:
@@ -181,7 +191,7 @@ class Maker:
 
     async def _create(self, kind: kinds.Kind, body: manifests.Manifest, space: str) -> None:
         try:
-            await self._connection.create(kind, body, namespace=space, as_=Head)
+            await self._connection.create(kind, body, namespace=space, as_=MetaOnly)
         except AlreadyExists:
             return
 
@@ -191,10 +201,10 @@ class Maker:
         except NotFound:
             return
 
-    def _packed(self, attempt: Attempt, launch: Launch) -> bytes:
+    def _packed(self, attempt: AttemptState, launch: Launch) -> bytes:
         key = self._tokens.of_gang(attempt.job, attempt.number)
         alone = len(launch.nodes) == 1
-        return orders.pack(orders.order(launch, self._settings, "" if alone else key))
+        return pack(agent_config(launch, self._settings, "" if alone else key))
 
-    def _tokens_of(self, attempt: Attempt, indices: Iterable[int]) -> dict[int, str]:
+    def _tokens_of(self, attempt: AttemptState, indices: Iterable[int]) -> dict[int, str]:
         return {i: self._tokens.of(WorkerId(attempt.job, attempt.number, i)) for i in indices}

@@ -8,7 +8,7 @@ import time
 from ..log_files import BOUND
 
 
-class Order:
+class SupervisorConfig:
     """The worker to supervise; the attributes are those of the runtime port's ``Launch``.
 
     Attributes:
@@ -55,7 +55,7 @@ class Order:
         self.name: str = told["name"]
 
 
-class Wish:
+class StopRequest:
     """The content of ``stop.json``; a damaged one is a plain cancel without grace."""
 
     __slots__ = ("for_", "grace_s", "kind", "text")
@@ -69,7 +69,7 @@ class Wish:
     def as_notice(self, now: float) -> dict[str, object]:
         """Return what the worker finds in its notice file (formats, section 7).
 
-        >>> Wish("pause", 30.0, "joe", "").as_notice(0.5)["deadline"]
+        >>> StopRequest("pause", 30.0, "joe", "").as_notice(0.5)["deadline"]
         '1970-01-01T00:00:30.500+00:00'
         """
         at = now + self.grace_s
@@ -82,7 +82,7 @@ class Wish:
         }
 
     @classmethod
-    def of(cls, record: dict[str, object]) -> Wish:
+    def of(cls, record: dict[str, object]) -> StopRequest:
         """Return the wish that a record holds."""
         grace = record.get("grace_s")
         return cls(

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 
 from benchpool_scheduler.runtime import LogChunk, WorkerId
-from benchpool_scheduler.runtime.kubernetes.desk import Desk
+from benchpool_scheduler.runtime.kubernetes.agent_api import AgentApi
 from benchpool_scheduler.worker import log_reader
 from benchpool_scheduler.worker.folders import Folders
 
@@ -20,9 +20,11 @@ class WorkerLogs:
         ended: Tells whether nothing more will come of a worker.
     """
 
-    def __init__(self, folders: Folders, desk: Desk, ended: Callable[[WorkerId], bool]) -> None:
+    def __init__(
+        self, folders: Folders, agent_api: AgentApi, ended: Callable[[WorkerId], bool]
+    ) -> None:
         self._folders = folders
-        self._desk = desk
+        self._agent_api = agent_api
         self._ended = ended
 
     async def read(self, worker: WorkerId, offset: int, limit: int) -> LogChunk:
@@ -46,7 +48,7 @@ class WorkerLogs:
         folder = self._folders.worker(worker)
         deadline = time.monotonic() + timeout_s
         while not self._ended(worker):
-            grown = self._desk.grown(worker)
+            grown = self._agent_api.grown(worker)
             if log_reader.size(folder) > offset:
                 return True
             left = deadline - time.monotonic()

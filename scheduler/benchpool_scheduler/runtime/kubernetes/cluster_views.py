@@ -1,8 +1,4 @@
-"""Pods and nodes as they are seen: the few fields that matter, decoded and trimmed; pure.
-
-``Pod`` and ``Node`` are what the API server's JSON is decoded into, other fields unread;
-``PodSeen``, ``PodUse`` and ``NodeSeen`` are what is kept.
-"""
+"""Pods and nodes as the runtime keeps them, trimmed from ``raw_objects``; pure."""
 
 from __future__ import annotations
 
@@ -10,168 +6,31 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from msgspec import Struct
-
 from benchpool_scheduler.contract import kubernetes as names
 from benchpool_scheduler.runtime.kubernetes.quantities import quantity
+from benchpool_scheduler.runtime.kubernetes.raw_objects import (
+    ContainerState,
+    ContainerStatus,
+    ContainerTerminated,
+    RawCondition,
+    RawContainer,
+    RawNode,
+    RawPod,
+    RawPodSpec,
+    RawPodStatus,
+)
 
 INDEX = "batch.kubernetes.io/job-completion-index"
 TERMINAL = ("Succeeded", "Failed")
 PENDING_REASONS = ("", "ContainerCreating", "PodInitializing")
 
-# --------------------------------------------------------------------------- as it comes
-
-
-class Meta(Struct, frozen=True, rename="camel"):
-    """``metadata``."""
-
-    name: str = ""
-    namespace: str = ""
-    uid: str = ""
-    resource_version: str = ""
-    labels: dict[str, str] = {}
-    annotations: dict[str, str] = {}
-    deletion_timestamp: str | None = None
-
-
-class Resources(Struct, frozen=True):
-    """``resources`` of a container."""
-
-    requests: dict[str, str | int] = {}
-    limits: dict[str, str | int] = {}
-
-
-class Container(Struct, frozen=True, rename="camel"):
-    """A container of a spec; init containers with ``restartPolicy: Always`` stay."""
-
-    name: str = ""
-    resources: Resources = Resources()
-    restart_policy: str | None = None
-
-
-class Gate(Struct, frozen=True):
-    """A scheduling gate."""
-
-    name: str = ""
-
-
-class PodSpec(Struct, frozen=True, rename="camel"):
-    """``spec`` of a pod."""
-
-    node_name: str = ""
-    containers: list[Container] = []
-    init_containers: list[Container] = []
-    scheduling_gates: list[Gate] = []
-    overhead: dict[str, str | int] = {}
-    affinity: dict[str, Any] | None = None
-
-
-class Condition(Struct, frozen=True, rename="camel"):
-    """A condition of a pod or node."""
-
-    type: str = ""
-    status: str = ""
-    reason: str = ""
-    message: str = ""
-
-
-class Running(Struct, frozen=True, rename="camel"):
-    """A container runs."""
-
-    started_at: str | None = None
-
-
-class Waiting(Struct, frozen=True):
-    """A container cannot run yet."""
-
-    reason: str = ""
-    message: str = ""
-
-
-class Terminated(Struct, frozen=True, rename="camel"):
-    """A container has ended."""
-
-    exit_code: int = 0
-    signal: int = 0
-    reason: str = ""
-    message: str = ""
-    started_at: str | None = None
-    finished_at: str | None = None
-
-
-class ContainerState(Struct, frozen=True):
-    """One of three, or none."""
-
-    running: Running | None = None
-    waiting: Waiting | None = None
-    terminated: Terminated | None = None
-
-
-class ContainerStatus(Struct, frozen=True):
-    """The state of one container."""
-
-    name: str = ""
-    state: ContainerState = ContainerState()
-
-
-class PodStatus(Struct, frozen=True, rename="camel"):
-    """``status`` of a pod."""
-
-    phase: str = ""
-    reason: str = ""
-    message: str = ""
-    conditions: list[Condition] = []
-    container_statuses: list[ContainerStatus] = []
-    init_container_statuses: list[ContainerStatus] = []
-
-
-class Pod(Struct, frozen=True):
-    """A pod as the API server sends it."""
-
-    metadata: Meta
-    spec: PodSpec = PodSpec()
-    status: PodStatus = PodStatus()
-
-
-class Taint(Struct, frozen=True):
-    """A taint of a node."""
-
-    key: str = ""
-    value: str = ""
-    effect: str = ""
-
-
-class NodeSpec(Struct, frozen=True):
-    """``spec`` of a node."""
-
-    unschedulable: bool = False
-    taints: list[Taint] = []
-
-
-class NodeStatus(Struct, frozen=True):
-    """``status`` of a node."""
-
-    capacity: dict[str, str] = {}
-    allocatable: dict[str, str] = {}
-    conditions: list[Condition] = []
-
-
-class Node(Struct, frozen=True):
-    """A node as the API server sends it."""
-
-    metadata: Meta
-    spec: NodeSpec = NodeSpec()
-    status: NodeStatus = NodeStatus()
-
-
-# --------------------------------------------------------------------------- as it is kept
 
 WORKER = "worker"
 """Name of the container that runs the job's command."""
 
 
 @dataclass(frozen=True, slots=True)
-class PodSeen:
+class PodView:
     """A pod of ours.
 
     Attributes:
@@ -210,8 +69,8 @@ class PodSeen:
     waiting: tuple[str, str] | None
     running: bool
     since: str | None
-    ended: Terminated | None
-    setup: Terminated | None
+    ended: ContainerTerminated | None
+    setup: ContainerTerminated | None
     affinity: Mapping[str, Any] | None = None
     epoch: int = 0
     version: str = field(default="", compare=False)
@@ -222,7 +81,7 @@ class PodSeen:
         return self.phase in TERMINAL or (self.leaving and not self.node)
 
 
-def keep_pod(pod: Pod) -> PodSeen:
+def keep_pod(pod: RawPod) -> PodView:
     """Trim a pod of ours."""
     meta, status = pod.metadata, pod.status
     labels = meta.labels
@@ -230,7 +89,7 @@ def keep_pod(pod: Pod) -> PodSeen:
     worker = _worker(pod)
     conditions = {one.type: one for one in status.conditions}
     state = _state(status.container_statuses, worker)
-    return PodSeen(
+    return PodView(
         name=meta.name,
         namespace=meta.namespace,
         uid=meta.uid,
@@ -267,7 +126,7 @@ class PodUse:
     requests: Mapping[str, float]
 
 
-def keep_use(pod: Pod) -> PodUse | None:
+def keep_use(pod: RawPod) -> PodUse | None:
     """Trim a pod that is not ours; None when it takes nothing."""
     asked = requests(pod.spec)
     if pod.status.phase in TERMINAL or not pod.spec.node_name or not asked:
@@ -276,7 +135,7 @@ def keep_use(pod: Pod) -> PodUse | None:
 
 
 @dataclass(frozen=True, slots=True)
-class NodeSeen:
+class NodeView:
     """A node, trimmed; quantities in cores, bytes and pieces."""
 
     name: str
@@ -289,10 +148,10 @@ class NodeSeen:
     allocatable: Mapping[str, float]
 
 
-def keep_node(node: Node) -> NodeSeen:
+def keep_node(node: RawNode) -> NodeView:
     """Trim a node."""
     ready = next((c for c in node.status.conditions if c.type == "Ready"), None)
-    return NodeSeen(
+    return NodeView(
         name=node.metadata.name,
         labels=dict(node.metadata.labels),
         cordoned=node.spec.unschedulable,
@@ -304,7 +163,7 @@ def keep_node(node: Node) -> NodeSeen:
     )
 
 
-def requests(spec: PodSpec) -> dict[str, float]:
+def requests(spec: RawPodSpec) -> dict[str, float]:
     """Return what a pod takes: its containers together, or the largest init container."""
     total: dict[str, float] = {}
     for container in spec.containers:
@@ -328,7 +187,7 @@ def split_slots(text: str) -> tuple[str, ...]:
     return tuple(one for one in text.split(",") if one)
 
 
-def _asked(container: Container) -> dict[str, float]:
+def _asked(container: RawContainer) -> dict[str, float]:
     asked = {**container.resources.limits, **container.resources.requests}
     return {name: quantity(str(text)) for name, text in asked.items()}
 
@@ -346,7 +205,7 @@ def _number(text: str) -> int:
     return int(text) if text.isdecimal() else 0
 
 
-def _worker(pod: Pod) -> str:
+def _worker(pod: RawPod) -> str:
     known = [container.name for container in pod.spec.containers]
     return WORKER if WORKER in known else known[0] if known else ""
 
@@ -355,19 +214,19 @@ def _state(statuses: Iterable[ContainerStatus], name: str) -> ContainerState:
     return next((one.state for one in statuses if one.name == name), ContainerState())
 
 
-def _said(condition: Condition | None) -> str | None:
+def _said(condition: RawCondition | None) -> str | None:
     if condition is None or condition.status != "True":
         return None
     return condition.message or condition.reason
 
 
-def _unschedulable(condition: Condition | None) -> str | None:
+def _unschedulable(condition: RawCondition | None) -> str | None:
     if condition is None or condition.status != "False" or condition.reason != "Unschedulable":
         return None
     return condition.message
 
 
-def _waiting(status: PodStatus) -> tuple[str, str] | None:
+def _waiting(status: RawPodStatus) -> tuple[str, str] | None:
     for one in (*status.init_container_statuses, *status.container_statuses):
         waiting = one.state.waiting
         if waiting is not None and waiting.reason not in PENDING_REASONS:
@@ -375,7 +234,7 @@ def _waiting(status: PodStatus) -> tuple[str, str] | None:
     return None
 
 
-def _failed_setup(statuses: Iterable[ContainerStatus]) -> Terminated | None:
+def _failed_setup(statuses: Iterable[ContainerStatus]) -> ContainerTerminated | None:
     for one in statuses:
         ended = one.state.terminated
         if ended is not None and ended.exit_code:

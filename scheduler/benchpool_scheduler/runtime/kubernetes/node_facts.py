@@ -6,13 +6,13 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
 from benchpool_scheduler.runtime import NodeFacts
+from benchpool_scheduler.runtime.kubernetes.cluster_views import NodeView, PodUse
+from benchpool_scheduler.runtime.kubernetes.gpu_slots import SCHEDULING, why_not
 from benchpool_scheduler.runtime.kubernetes.quantities import GIB
-from benchpool_scheduler.runtime.kubernetes.seen import NodeSeen, PodUse
-from benchpool_scheduler.runtime.kubernetes.slots import SCHEDULING, why_not
 
 
-def facts(
-    nodes: Iterable[NodeSeen],
+def node_facts(
+    nodes: Iterable[NodeView],
     others: Iterable[PodUse],
     tolerations: Sequence[Mapping[str, str]],
 ) -> tuple[NodeFacts, ...]:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 from benchpool_scheduler.contract.kubernetes import GPU_RESOURCE, slot
 from benchpool_scheduler.runtime import Device, DeviceState
-from benchpool_scheduler.runtime.kubernetes.seen import NodeSeen, PodSeen, PodUse
+from benchpool_scheduler.runtime.kubernetes.cluster_views import NodeView, PodUse, PodView
 
 Counted = Mapping[tuple[str, str], int]
 """Pieces of a resource by node and resource."""
@@ -25,7 +25,7 @@ CORDON = "node.kubernetes.io/unschedulable"
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class GpuHolders:
     """Whose the GPUs are.
 
     Attributes:
@@ -37,7 +37,9 @@ class Held:
     foreign: Counted = field(default_factory=dict)
 
     @classmethod
-    def of(cls, pods: Iterable[PodSeen], others: Iterable[PodUse], chosen: Iterable[str]) -> Held:
+    def of(
+        cls, pods: Iterable[PodView], others: Iterable[PodUse], chosen: Iterable[str]
+    ) -> GpuHolders:
         """Count. A pod of ours without slots, that somebody else has bound, counts as foreign."""
         ours = set(chosen)
         foreign: dict[tuple[str, str], int] = defaultdict(int)
@@ -58,7 +60,7 @@ def _count(into: dict[tuple[str, str], int], node: str, requests: Mapping[str, f
         into[node, resource] += int(amount)
 
 
-def why_not(node: NodeSeen, tolerations: Sequence[Mapping[str, str]]) -> str | None:
+def why_not(node: NodeView, tolerations: Sequence[Mapping[str, str]]) -> str | None:
     """Return why nothing of ours may be started on a node, None when it may."""
     if not node.ready:
         said = f": {node.why_not_ready}" if node.why_not_ready else ""
@@ -81,13 +83,13 @@ def _bears(toleration: Mapping[str, str], key: str, value: str, effect: str) -> 
     return bool(toleration.get("key")) and toleration.get("value", "") == value
 
 
-class Steady:
+class SteadyCount:
     """Keeps the count of a node's GPUs over a dip.
 
     A kubelet or device plugin that starts again reports none for about 5 s, while running pods keep
     theirs. A lower count is believed once it has been there for a while; a higher one at once.
 
-    >>> steady = Steady(15.0)
+    >>> steady = SteadyCount(15.0)
     >>> steady.count(("n", "gpu"), 8, 0.0), steady.count(("n", "gpu"), 0, 1.0)
     (8, 8)
     >>> steady.count(("n", "gpu"), 8, 6.0), steady.count(("n", "gpu"), 0, 7.0)
@@ -126,9 +128,9 @@ class Steady:
 
 
 def devices(
-    nodes: Iterable[NodeSeen],
-    held: Held,
-    steady: Steady,
+    nodes: Iterable[NodeView],
+    held: GpuHolders,
+    steady: SteadyCount,
     now: float,
     prefixes: tuple[str, ...] = (GPU_RESOURCE,),
     refused: Mapping[str, str] | None = None,
@@ -156,11 +158,11 @@ def devices(
 
 
 def _of_resource(
-    node: NodeSeen,
+    node: NodeView,
     resource: str,
     total: int,
     usable: int,
-    held: Held,
+    held: GpuHolders,
     notes: tuple[str | None, str | None],
 ) -> list[Device]:
     out, refused = notes
@@ -187,7 +189,7 @@ def _of_resource(
     return found
 
 
-def _model(node: NodeSeen, resource: str) -> str:
+def _model(node: NodeView, resource: str) -> str:
     """Return the model as GPU feature discovery labels it, without the maker's name."""
     product = node.labels.get(f"{resource}.product") or node.labels.get(f"{GPU_RESOURCE}.product")
     model = (product or "unknown model").removeprefix("NVIDIA-").removeprefix("Tesla-")
@@ -197,6 +199,6 @@ def _model(node: NodeSeen, resource: str) -> str:
     return model
 
 
-def _memory(node: NodeSeen, resource: str) -> int | None:
+def _memory(node: NodeView, resource: str) -> int | None:
     text = node.labels.get(f"{resource}.memory", "")
     return int(text) if text.isdecimal() else None

@@ -9,14 +9,15 @@ import pytest
 
 from benchpool_scheduler.contract import kubernetes as names
 from benchpool_scheduler.runtime import EndedBy
-from benchpool_scheduler.runtime.kubernetes.seen import Pod, PodSeen, keep_pod
-from benchpool_scheduler.runtime.kubernetes.verdicts import end_of, trouble_of
+from benchpool_scheduler.runtime.kubernetes.cluster_views import PodView, keep_pod
+from benchpool_scheduler.runtime.kubernetes.pod_status import end_of, trouble_of
+from benchpool_scheduler.runtime.kubernetes.raw_objects import RawPod
 from benchpool_support.pods import settings_for
 
 SETTINGS = settings_for("jobs", pull_s=120.0)
 
 
-def pod(status: dict[str, Any], *, node: str = "n0", leaving: bool = False) -> PodSeen:
+def pod(status: dict[str, Any], *, node: str = "n0", leaving: bool = False) -> PodView:
     """Return a worker's pod in a state."""
     meta: dict[str, Any] = {
         "name": "p",
@@ -28,10 +29,10 @@ def pod(status: dict[str, Any], *, node: str = "n0", leaving: bool = False) -> P
     body = {"metadata": meta, "spec": {"containers": [{"name": "worker"}]}, "status": status}
     if node:
         body["spec"]["nodeName"] = node
-    return keep_pod(msgspec.convert(body, Pod))
+    return keep_pod(msgspec.convert(body, RawPod))
 
 
-def waiting(reason: str, message: str) -> PodSeen:
+def waiting(reason: str, message: str) -> PodView:
     """Return a pod whose container waits."""
     state = {"waiting": {"reason": reason, "message": message}}
     return pod({"phase": "Pending", "containerStatuses": [{"name": "worker", "state": state}]})

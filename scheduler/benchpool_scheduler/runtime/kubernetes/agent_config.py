@@ -1,7 +1,7 @@
 """What an agent is told: from a launch to the JSON that lies in its pod; pure.
 
-All workers of an attempt have the same order, since they are pods of one template; the agent adds
-what follows from its index. It travels in a Secret, because an environment may hold secrets.
+All workers of an attempt have the same configuration, since they are pods of one template; the
+agent adds what follows from its index. It travels in a Secret: an environment may hold secrets.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ import msgspec
 from benchpool_scheduler.contract.kubernetes import attempt_name
 from benchpool_scheduler.errors import InvalidInput
 from benchpool_scheduler.runtime import Launch
-from benchpool_scheduler.runtime.kubernetes.agent import places
-from benchpool_scheduler.runtime.kubernetes.settings import ClusterSettings
+from benchpool_scheduler.runtime.kubernetes.agent import paths
+from benchpool_scheduler.runtime.kubernetes.cluster_settings import ClusterSettings
 
 MOST_BYTES = 700_000
-"""Of a packed order; a Secret holds 1 MiB, in base64."""
+"""Of a packed configuration; a Secret holds 1 MiB, in base64."""
 
 
-def order(launch: Launch, settings: ClusterSettings, key: str = "") -> dict[str, object]:
+def agent_config(launch: Launch, settings: ClusterSettings, key: str = "") -> dict[str, object]:
     """Return what the agents of an attempt are told.
 
     Args:
@@ -56,7 +56,7 @@ def order(launch: Launch, settings: ClusterSettings, key: str = "") -> dict[str,
 def checkpoint(launch: Launch) -> str:
     """Return the folder that every attempt finds again: on the home volume where there is one."""
     if launch.claim is None:
-        return places.CHECKPOINT
+        return paths.CHECKPOINT
     return f"{launch.claim_path.rstrip('/')}/.benchpool/jobs/{launch.worker.job}/checkpoint"
 
 
@@ -77,7 +77,7 @@ def host(launch: Launch, index: int, settings: ClusterSettings) -> str:
 
 
 def pack(told: dict[str, object]) -> bytes:
-    """Return an order as bytes. Errors: InvalidInput for more files than fit."""
+    """Return a configuration as bytes. Errors: InvalidInput for more files than fit."""
     packed = gzip.compress(msgspec.json.encode(told), mtime=0)
     if len(packed) > MOST_BYTES:
         raise InvalidInput(

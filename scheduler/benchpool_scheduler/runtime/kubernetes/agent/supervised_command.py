@@ -12,31 +12,31 @@ from benchpool_scheduler.worker import records
 from benchpool_scheduler.worker.supervisor import containment
 from benchpool_scheduler.worker.supervisor_process import Program, spawn
 
-from . import environment, places
+from . import environment, paths
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from .order import Order
+    from .config import AgentConfig
 
 
-def told(order: Order, image: Mapping[str, str]) -> dict[str, object]:
+def supervisor_config(config: AgentConfig, image: Mapping[str, str]) -> dict[str, object]:
     """Return what the supervisor is told."""
     return {
-        "argv": order.argv,
-        "env": environment.environment(order, image),
-        "cwd": order.cwd,
-        "files": order.files,
-        "objects": places.OBJECTS,
-        "folders": [order.checkpoint, places.OUTPUT],
-        "output": places.OUTPUT,
-        "output_dir": order.home or places.RESULTS,
+        "argv": config.argv,
+        "env": environment.environment(config, image),
+        "cwd": config.cwd,
+        "files": config.files,
+        "objects": paths.OBJECTS,
+        "folders": [config.checkpoint, paths.OUTPUT],
+        "output": paths.OUTPUT,
+        "output_dir": config.home or paths.RESULTS,
         "account": None,
-        "grace_s": order.grace_s,
-        "time_limit_s": order.time_limit_s,
-        "log_bytes": order.log_bytes,
+        "grace_s": config.grace_s,
+        "time_limit_s": config.time_limit_s,
+        "log_bytes": config.log_bytes,
         "tag": tag(),
-        "name": f"benchpool-{order.job}-{order.attempt}-{order.index}",
+        "name": f"benchpool-{config.job}-{config.attempt}-{config.index}",
     }
 
 
@@ -45,16 +45,16 @@ def tag() -> str:
     return f"BENCHPOOL_NOTICE_FILE={environment.NOTICE}"
 
 
-class Supervisor:
+class SupervisedCommand:
     """A running supervisor; the agent is process 1 of its pod and reaps whatever ends."""
 
-    def __init__(self, order: Mapping[str, object], zipped: str) -> None:
-        folder = Path(places.WORKER)
+    def __init__(self, config: Mapping[str, object], zipped: str) -> None:
+        folder = Path(paths.WORKER)
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
         lock = os.open(folder / records.LOCK, flags, 0o600)
         try:
-            self._pid, ready = spawn(Program.zipped(zipped), folder, order, lock=lock, errors=2)
+            self._pid, ready = spawn(Program.zipped(zipped), folder, config, lock=lock, errors=2)
         finally:
             os.close(lock)
         os.close(ready)
@@ -69,24 +69,24 @@ class Supervisor:
 
     def stop(self, kind: str, grace_s: float, for_: str, text: str) -> None:
         """Let it stop the command as the scheduler wishes."""
-        wish: dict[str, object] = {"kind": kind, "grace_s": grace_s, "for": for_, "text": text}
-        records.write(places.WORKER, records.STOP, wish, durable=False)
+        request: dict[str, object] = {"kind": kind, "grace_s": grace_s, "for": for_, "text": text}
+        records.write(paths.WORKER, records.STOP, request, durable=False)
         # Before it has introduced itself a signal would kill it; then it looks by itself.
-        if os.path.exists(os.path.join(places.WORKER, records.PROCESS)):
+        if os.path.exists(os.path.join(paths.WORKER, records.PROCESS)):
             self._send(signal.SIGUSR1)
 
     def machine_ends(self) -> None:
         """Tell that the pod must go, although nobody of ours wants it to."""
         deadline = time.monotonic() + 5.0
         while time.monotonic() < deadline and not self.over:
-            if os.path.exists(os.path.join(places.WORKER, records.PROCESS)):
+            if os.path.exists(os.path.join(paths.WORKER, records.PROCESS)):
                 self._send(signal.SIGTERM)
                 return
             time.sleep(0.05)
 
     def end(self) -> dict[str, object]:
         """Return the record of the end; whatever a killed supervisor left is killed."""
-        found = records.read(places.WORKER, records.EXIT)
+        found = records.read(paths.WORKER, records.EXIT)
         if found is not None:
             return found
         while not containment.sweep(tag(), None):

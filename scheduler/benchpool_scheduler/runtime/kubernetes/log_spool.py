@@ -26,7 +26,7 @@ from benchpool_scheduler.worker.log_files import (
 )
 
 
-class ShippedLogs:
+class LogSpool:
     """Appends to the logs in the state folder.
 
     Args:
@@ -52,10 +52,10 @@ class ShippedLogs:
         self._mark(folder, offset)
         at, rest = offset, memoryview(data)
         while rest:
-            name, room = self._place(folder, at)
-            self._write(folder / name, rest[:room])
-            at += min(room, len(rest))
-            rest = rest[room:]
+            name, capacity = self._place(folder, at)
+            self._write(folder / name, rest[:capacity])
+            at += min(capacity, len(rest))
+            rest = rest[capacity:]
         self._drop(folder)
         return at
 

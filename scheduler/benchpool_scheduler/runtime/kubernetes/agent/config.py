@@ -1,4 +1,4 @@
-"""What an agent is told: the order of its attempt, and which of its workers it is."""
+"""What an agent is told: the configuration of its attempt, and which of its workers it is."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import gzip
 import json
 import os
 
-from . import places
+from . import paths
 
 
-class Order:
-    """The order of an attempt, as ``runtime.kubernetes.orders`` writes it.
+class AgentConfig:
+    """The configuration of an attempt, as ``runtime.kubernetes.agent_config`` writes it.
 
     Attributes:
         index: Which worker this is. ``token``: proves it to the scheduler.
@@ -60,11 +60,11 @@ class Order:
         return sorted({*self.objects, *(sha256 for _, sha256, _ in self.files)})
 
 
-def read(folder: str = places.TOLD) -> Order:
-    """Read the order that lies in this pod."""
-    index = int(os.environ.get(places.INDEX, "0"))
-    with open(os.path.join(folder, places.ORDER), "rb") as file:
+def read(folder: str = paths.CONFIG_FOLDER) -> AgentConfig:
+    """Read the configuration that is mounted in this pod."""
+    index = int(os.environ.get(paths.INDEX, "0"))
+    with open(os.path.join(folder, paths.CONFIG_FILE), "rb") as file:
         text = gzip.decompress(file.read())
-    with open(os.path.join(folder, places.TOKEN.format(index=index)), encoding="ascii") as file:
+    with open(os.path.join(folder, paths.TOKEN.format(index=index)), encoding="ascii") as file:
         token = file.read().strip()
-    return Order(text, index, token)
+    return AgentConfig(text, index, token)

@@ -11,14 +11,14 @@ CHECKPOINT = ROOT + "/checkpoint"
 OUTPUT = ROOT + "/output"
 RESULTS = ROOT + "/results"
 
-TOLD = "/benchpool-order"
+CONFIG_FOLDER = "/benchpool-order"
 """The Secret of the attempt."""
-ORDER = "order"
+CONFIG_FILE = "order"
 TOKEN = "token-{index}"  # noqa: S105 (the name of a file)
 
 INDEX = "JOB_COMPLETION_INDEX"
 """Variable in which Kubernetes says which worker this is."""
-LAST_WORDS = "/dev/termination-log"
-LAST_WORDS_LENGTH = 600
+TERMINATION_LOG = "/dev/termination-log"
+TERMINATION_LOG_LENGTH = 600
 """What the agent says at its end is kept with the pod: 4096 bytes at most, each character of the
 sentence up to six of them."""

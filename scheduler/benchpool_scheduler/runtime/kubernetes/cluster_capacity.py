@@ -6,26 +6,26 @@ import time
 from collections.abc import Iterator
 
 from benchpool_scheduler.runtime import Device, NodeFacts
-from benchpool_scheduler.runtime.kubernetes import facts, slots
-from benchpool_scheduler.runtime.kubernetes.book import Book
-from benchpool_scheduler.runtime.kubernetes.following import Following
-from benchpool_scheduler.runtime.kubernetes.refusals import Refusals
-from benchpool_scheduler.runtime.kubernetes.seen import PodSeen, PodUse
-from benchpool_scheduler.runtime.kubernetes.settings import ClusterSettings
+from benchpool_scheduler.runtime.kubernetes import gpu_slots, node_facts
+from benchpool_scheduler.runtime.kubernetes.attempt_registry import AttemptRegistry
+from benchpool_scheduler.runtime.kubernetes.cluster_settings import ClusterSettings
+from benchpool_scheduler.runtime.kubernetes.cluster_views import PodUse, PodView
+from benchpool_scheduler.runtime.kubernetes.informers import Informers
+from benchpool_scheduler.runtime.kubernetes.node_backoff import NodeBackoff
 
 
-class Room:
+class ClusterCapacity:
     """GPUs and nodes as the core shall see them.
 
     Attributes:
         leased: The slots of each lease in force.
     """
 
-    def __init__(self, settings: ClusterSettings, book: Book) -> None:
+    def __init__(self, settings: ClusterSettings, registry: AttemptRegistry) -> None:
         self._settings = settings
-        self._book = book
-        self._steady = slots.Steady(settings.dip_s)
-        self._refusals = Refusals(settings.refused_s)
+        self._registry = registry
+        self._steady = gpu_slots.SteadyCount(settings.dip_s)
+        self._backoff = NodeBackoff(settings.refused_s)
         self._out: dict[str, str] = {}
         self._devices: tuple[Device, ...] | None = None
         self._nodes: tuple[NodeFacts, ...] | None = None
@@ -56,26 +56,26 @@ class Room:
 
     def refuse(self, node: str, job: str, text: str) -> None:
         """Note that a node did not take a job: after several jobs it gets no other for a while."""
-        self._refusals.add(node, job, text, time.monotonic())
+        self._backoff.add(node, job, text, time.monotonic())
 
     def leave_alone(self, node: str, text: str) -> None:
         """Keep a node free of others for a while, each time longer."""
-        self._refusals.leave_alone(node, text, time.monotonic())
+        self._backoff.leave_alone(node, text, time.monotonic())
 
-    def devices(self, cluster: Following) -> tuple[Device, ...]:
+    def devices(self, cluster: Informers) -> tuple[Device, ...]:
         """Return the GPUs."""
         now = time.monotonic()
-        out = self._refusals.out(now)
+        out = self._backoff.out(now)
         if out != self._out:
             self._out, self._devices = out, None
         if self._devices is None or (self._steady.in_doubt and now != self._looked):
             self._looked = now
-            held = slots.Held.of(
+            held = gpu_slots.GpuHolders.of(
                 self._ours(cluster),
                 [*cluster.others, *self._nobodys(cluster)],
-                [*self._book.chosen(), *(one for held in self.leased.values() for one in held)],
+                [*self._registry.chosen(), *(one for held in self.leased.values() for one in held)],
             )
-            found = slots.devices(
+            found = gpu_slots.devices(
                 cluster.nodes,
                 held,
                 self._steady,
@@ -89,29 +89,29 @@ class Room:
             self._told_devices = self._devices
         return self._devices
 
-    def nodes(self, cluster: Following) -> tuple[NodeFacts, ...]:
+    def nodes(self, cluster: Informers) -> tuple[NodeFacts, ...]:
         """Return the nodes."""
         if self._nodes is None:
             others = [*cluster.others, *self._nobodys(cluster)]
-            found = facts.facts(cluster.nodes, others, self._settings.tolerations)
+            found = node_facts.node_facts(cluster.nodes, others, self._settings.tolerations)
             self._nodes = self._told_nodes if found == self._told_nodes else found
             self._told_nodes = self._nodes
         return self._nodes
 
-    def _ours(self, cluster: Following) -> Iterator[PodSeen]:
+    def _ours(self, cluster: Informers) -> Iterator[PodView]:
         return (pod for pod in cluster.pods if self._is_ours(pod))
 
-    def _nobodys(self, cluster: Following) -> Iterator[PodUse]:
+    def _nobodys(self, cluster: Informers) -> Iterator[PodUse]:
         """Yield what pods hold that carry our labels and are not expected: they are ending."""
         for pod in cluster.pods:
             if pod.node and not pod.over and not self._is_ours(pod):
                 yield PodUse(pod.node, pod.requests)
 
-    def _is_ours(self, pod: PodSeen) -> bool:
+    def _is_ours(self, pod: PodView) -> bool:
         if not self._opened:
             return True
         if pod.job:
-            attempt = self._book.attempts.get((pod.job, pod.attempt))
-            seat = None if attempt is None else attempt.seats.get(pod.index)
-            return seat is not None and not seat.over
+            attempt = self._registry.attempts.get((pod.job, pod.attempt))
+            state = None if attempt is None else attempt.workers.get(pod.index)
+            return state is not None and not state.over
         return pod.lease in self.leased

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 
 from benchpool_scheduler.contract import kubernetes as names
 from benchpool_scheduler.runtime import Launch, Notice, WorkerId
+from benchpool_scheduler.runtime.kubernetes.cluster_views import PodView
 from benchpool_scheduler.runtime.kubernetes.manifests import placement
-from benchpool_scheduler.runtime.kubernetes.seen import PodSeen
-from benchpool_scheduler.runtime.kubernetes.verdicts import Trouble
+from benchpool_scheduler.runtime.kubernetes.pod_status import Trouble
 
 
 @dataclass(slots=True)
-class Seat:
+class WorkerState:
     """One worker and its pod.
 
     Attributes:
@@ -31,7 +31,7 @@ class Seat:
     node: str
     slots: tuple[str, ...]
     launch: Launch | None = None
-    pod: PodSeen | None = None
+    pod: PodView | None = None
     gone: bool = False
     expected: bool = True
     opened: bool = False
@@ -56,7 +56,7 @@ class Seat:
 
 
 @dataclass(slots=True)
-class Attempt:
+class AttemptState:
     """One start of a job: an Indexed Job and its pods.
 
     Attributes:
@@ -70,7 +70,7 @@ class Attempt:
     job: str
     number: int
     since: float
-    seats: dict[int, Seat] = field(default_factory=dict)
+    workers: dict[int, WorkerState] = field(default_factory=dict)
     begun: bool = False
     uid: str = ""
     size: int = 0
@@ -84,66 +84,66 @@ class Attempt:
         return names.attempt_name(self.job, self.number)
 
     @property
-    def live(self) -> Iterator[Seat]:
+    def live(self) -> Iterator[WorkerState]:
         """The workers that have not ended."""
-        return (seat for seat in self.seats.values() if not seat.over)
+        return (state for state in self.workers.values() if not state.over)
 
     @property
     def over(self) -> bool:
         """Whether all its workers have ended."""
-        return all(seat.over for seat in self.seats.values())
+        return all(state.over for state in self.workers.values())
 
     @property
     def whole(self) -> bool:
         """Whether all workers that it shall have were launched."""
-        return all(index in self.seats for index in range(self.wanted))
+        return all(index in self.workers for index in range(self.wanted))
 
     @property
     def placements(self) -> list[str]:
         """Where its workers go, by index."""
-        return [self.seats[index].placement for index in range(self.wanted)]
+        return [self.workers[index].placement for index in range(self.wanted)]
 
-    def to_open(self) -> list[Seat]:
+    def to_open(self) -> list[WorkerState]:
         """Return the workers whose gates open now: all that wait, or none (R10).
 
         None before every worker has its pod: a gang that is not whole holds no GPU. None either
         when one of those that wait is to stop: then the others will be told as well.
         """
-        waiting = [seat for seat in self.live if not seat.opened and not _begun(seat)]
-        ready = all(seat.gated and seat.asked is None for seat in waiting)
+        waiting = [state for state in self.live if not state.opened and not _begun(state)]
+        ready = all(state.gated and state.asked is None for state in waiting)
         return waiting if ready and self.size >= self.wanted else []
 
-    def missing(self) -> list[Seat]:
+    def missing(self) -> list[WorkerState]:
         """Return the workers whose pods should be there and are not."""
-        return [seat for seat in self.live if seat.pod is None]
+        return [state for state in self.live if state.pod is None]
 
 
-def _begun(seat: Seat) -> bool:
-    return seat.pod is not None and not seat.gated
+def _begun(state: WorkerState) -> bool:
+    return state.pod is not None and not state.gated
 
 
 Key = tuple[str, int]
 """Job and number of an attempt."""
 
 
-class Book:
+class AttemptRegistry:
     """All attempts that somebody wants to hear of, and some that just ended."""
 
     def __init__(self) -> None:
-        self.attempts: dict[Key, Attempt] = {}
+        self.attempts: dict[Key, AttemptState] = {}
 
-    def attempt(self, job: str, number: int, now: float) -> Attempt:
+    def attempt(self, job: str, number: int, now: float) -> AttemptState:
         """Return an attempt, which begins now if it is new."""
         key = (job, number)
         found = self.attempts.get(key)
         if found is None:
-            found = self.attempts[key] = Attempt(job, number, now)
+            found = self.attempts[key] = AttemptState(job, number, now)
         return found
 
-    def seat(self, worker: WorkerId) -> Seat | None:
+    def state(self, worker: WorkerId) -> WorkerState | None:
         """Return a worker, None for one nobody knows."""
         attempt = self.attempts.get((worker.job, worker.attempt))
-        return None if attempt is None else attempt.seats.get(worker.worker)
+        return None if attempt is None else attempt.workers.get(worker.worker)
 
     def live(self, job: str) -> bool:
         """Tell whether a job has workers that have not ended."""
@@ -152,5 +152,5 @@ class Book:
     def chosen(self) -> Iterator[str]:
         """Yield the slots of all workers that have not ended."""
         for attempt in self.attempts.values():
-            for seat in attempt.live:
-                yield from seat.slots
+            for state in attempt.live:
+                yield from state.slots

@@ -15,8 +15,9 @@ import msgspec
 from msgspec import Struct
 
 from benchpool_scheduler.runtime import EndedBy
-from benchpool_scheduler.runtime.kubernetes.seen import PodSeen, Terminated
-from benchpool_scheduler.runtime.kubernetes.settings import ClusterSettings
+from benchpool_scheduler.runtime.kubernetes.cluster_settings import ClusterSettings
+from benchpool_scheduler.runtime.kubernetes.cluster_views import PodView
+from benchpool_scheduler.runtime.kubernetes.raw_objects import ContainerTerminated
 
 FOR_GOOD = (
     "invalidimagename",
@@ -34,7 +35,7 @@ PULL = ("ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPu
 TEXT_LIMIT = 600
 
 
-class LastWords(Struct, frozen=True):
+class TerminationMessage(Struct, frozen=True):
     """What an agent leaves with its pod."""
 
     exit_code: int | None = None
@@ -45,7 +46,7 @@ class LastWords(Struct, frozen=True):
 
 
 @dataclass(frozen=True, slots=True)
-class End:
+class WorkerEnd:
     """How a worker has ended."""
 
     exit_code: int | None
@@ -70,7 +71,9 @@ class Trouble:
     by: EndedBy
 
 
-def end_of(pod: PodSeen, *, gone: bool, asked: bool, given_back: Trouble | None) -> End | None:
+def end_of(
+    pod: PodView, *, gone: bool, asked: bool, given_back: Trouble | None
+) -> WorkerEnd | None:
     """Return how a worker has ended, None while its pod may still run.
 
     Args:
@@ -81,26 +84,26 @@ def end_of(pod: PodSeen, *, gone: bool, asked: bool, given_back: Trouble | None)
         return None  # its container may have ended, but the node has not freed its GPUs yet
     if given_back is not None:
         # A container that never began is told as ended with code 137 when its pod is deleted.
-        return End(None, given_back.by, given_back.text)
+        return WorkerEnd(None, given_back.by, given_back.text)
     if pod.ended is not None:
         return _ended(pod, pod.ended, asked)
     if pod.setup is not None:
         said = pod.setup.message or pod.setup.reason
-        return End(
+        return WorkerEnd(
             None,
             EndedBy.COULD_NOT_START,
             f"The agent could not be put into its pod (exit code {pod.setup.exit_code}): {said}",
         )
     if asked:
-        return End(None, EndedBy.NOTICE, None)
+        return WorkerEnd(None, EndedBy.NOTICE, None)
     if pod.phase == "Failed" and pod.node and pod.reason and not (pod.running or pod.why_leaving):
         # None of its containers began: OutOfcpu, UnexpectedAdmissionError, Evicted, ...
         text = f"{pod.node} did not take it ({pod.reason}): {pod.message}"
-        return End(None, EndedBy.NOT_TAKEN, text[:TEXT_LIMIT])
-    return End(None, EndedBy.LOST, _why_lost(pod))
+        return WorkerEnd(None, EndedBy.NOT_TAKEN, text[:TEXT_LIMIT])
+    return WorkerEnd(None, EndedBy.LOST, _why_lost(pod))
 
 
-def _ended(pod: PodSeen, ended: Terminated, asked: bool) -> End:
+def _ended(pod: PodView, ended: ContainerTerminated, asked: bool) -> WorkerEnd:
     """Return the agent's own words, else what the cluster saw."""
     at = seconds(ended.finished_at)
     if ended.reason == "OOMKilled":
@@ -108,33 +111,33 @@ def _ended(pod: PodSeen, ended: Terminated, asked: bool) -> End:
             "its pod used more memory than it asked for and was ended; ask for more memory, or "
             "use smaller batches or fewer data workers"
         )
-        return End(ended.exit_code, EndedBy.OUT_OF_MEMORY, text, at)
-    words = last_words(ended.message)
+        return WorkerEnd(ended.exit_code, EndedBy.OUT_OF_MEMORY, text, at)
+    words = termination_message(ended.message)
     if words is not None:
         by = EndedBy(words.by) if words.by in set(EndedBy) else EndedBy.LOST
         if asked and by is EndedBy.LOST:
             # Its agent did not hear our notice, only that its pod must go, which we wanted.
-            return End(words.exit_code, EndedBy.NOTICE, None, words.ended or at)
-        return End(words.exit_code, by, words.text, words.ended or at)
+            return WorkerEnd(words.exit_code, EndedBy.NOTICE, None, words.ended or at)
+        return WorkerEnd(words.exit_code, by, words.text, words.ended or at)
     if asked:
-        return End(ended.exit_code, EndedBy.NOTICE, None, at)
+        return WorkerEnd(ended.exit_code, EndedBy.NOTICE, None, at)
     if pod.why_leaving is not None or pod.leaving or pod.reason == "Evicted":
-        return End(ended.exit_code, EndedBy.LOST, _why_lost(pod), at)
+        return WorkerEnd(ended.exit_code, EndedBy.LOST, _why_lost(pod), at)
     if ended.reason in ("StartError", "ContainerCannotRun"):
         text = f"its container could not be started: {ended.message or ended.reason}"
-        return End(None, EndedBy.COULD_NOT_START, text[:TEXT_LIMIT], at)
-    return End(ended.exit_code, EndedBy.ITSELF, None, at)
+        return WorkerEnd(None, EndedBy.COULD_NOT_START, text[:TEXT_LIMIT], at)
+    return WorkerEnd(ended.exit_code, EndedBy.ITSELF, None, at)
 
 
-def last_words(text: str) -> LastWords | None:
+def termination_message(text: str) -> TerminationMessage | None:
     """Return what an agent left, None when it left nothing that makes sense."""
     try:
-        return msgspec.json.decode(text, type=LastWords)
+        return msgspec.json.decode(text, type=TerminationMessage)
     except (msgspec.DecodeError, ValueError):
         return None
 
 
-def _why_lost(pod: PodSeen) -> str:
+def _why_lost(pod: PodView) -> str:
     if pod.why_leaving:
         return f"the cluster took its pod away: {pod.why_leaving}"[:TEXT_LIMIT]
     if pod.reason or pod.message:
@@ -144,7 +147,7 @@ def _why_lost(pod: PodSeen) -> str:
 
 
 def trouble_of(
-    pod: PodSeen, settings: ClusterSettings, node: str, why_not: str | None
+    pod: PodView, settings: ClusterSettings, node: str, why_not: str | None
 ) -> Trouble | None:
     """Return what keeps an opened pod from running, None when nothing is known to.
 
@@ -167,7 +170,7 @@ def trouble_of(
     return Trouble("slow", text, settings.prepare_s, EndedBy.NOT_TAKEN)
 
 
-def _pull(pod: PodSeen, message: str, reason: str, settings: ClusterSettings) -> Trouble:
+def _pull(pod: PodView, message: str, reason: str, settings: ClusterSettings) -> Trouble:
     never = any(word in f"{reason} {message}".lower() for word in FOR_GOOD)
     if never:
         text = f"its image cannot be pulled ({reason}): {message}"[:TEXT_LIMIT]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 SEVERAL = 3
-"""So many different jobs make a refusal the node's own doing."""
+"""Refusals of at least this many different jobs are the node's own doing."""
 REMEMBERED_S = 600.0
 """Refusals that are further apart have nothing to do with each other."""
 LONGEST_S = 600.0
@@ -40,10 +40,10 @@ class _Node:
         return self.until > 0.0 and now < self.until + self.length_s
 
 
-class Refusals:
+class NodeBackoff:
     """Which nodes get no pod of ours at the moment; all times in seconds of a steady clock.
 
-    >>> refusals = Refusals(60.0)
+    >>> refusals = NodeBackoff(60.0)
     >>> for job in ("a", "a", "b"):
     ...     refusals.add("n", job, f"n did not take {job}", 0.0)
     >>> refusals.out(1.0)
@@ -53,7 +53,7 @@ class Refusals:
     ({'n': 'n did not take c'}, {})
 
     Args:
-        first_s: A node is left alone for so long at first, then for twice as long.
+        first_s: Seconds that a node is left alone at first; each next time is twice as long.
     """
 
     def __init__(self, first_s: float) -> None:

@@ -17,7 +17,7 @@ from .environment import environment, tag
 
 
 @dataclass(frozen=True, slots=True)
-class Handle:
+class SupervisorHandle:
     """A living supervisor: its pid and a descriptor that becomes readable at its end."""
 
     pid: int
@@ -35,7 +35,7 @@ class Handle:
         os.close(self.pidfd)
 
 
-def order(launch: Launch, folders: Folders, log_bytes: int) -> dict[str, object]:
+def supervisor_config(launch: Launch, folders: Folders, log_bytes: int) -> dict[str, object]:
     """Return what a supervisor is told."""
     worker = launch.worker
     return {
@@ -56,7 +56,7 @@ def order(launch: Launch, folders: Folders, log_bytes: int) -> dict[str, object]
     }
 
 
-def start(folder: Path, told: Mapping[str, object], lock: int) -> tuple[Handle, int]:
+def start(folder: Path, told: Mapping[str, object], lock: int) -> tuple[SupervisorHandle, int]:
     """Start a supervisor; return its handle and a pipe that closes when the command runs."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
     errors = os.open(folder / "supervisor.err", flags, 0o600)
@@ -65,13 +65,13 @@ def start(folder: Path, told: Mapping[str, object], lock: int) -> tuple[Handle, 
         pid, ready = supervisor_process.spawn(program, folder, told, lock=lock, errors=errors)
     finally:
         os.close(errors)
-    return Handle(pid, os.pidfd_open(pid)), ready
+    return SupervisorHandle(pid, os.pidfd_open(pid)), ready
 
 
-def find(process: Mapping[str, object]) -> Handle | None:
+def find(process: Mapping[str, object]) -> SupervisorHandle | None:
     """Return the supervisor that wrote a process record, if it still lives."""
     pid = process.get("pid")
     if process.get("boot_id") != process_identity.boot_id() or not isinstance(pid, int):
         return None
     pidfd = process_identity.open_process(pid, process.get("start_ticks"))
-    return None if pidfd is None else Handle(pid, pidfd)
+    return None if pidfd is None else SupervisorHandle(pid, pidfd)

@@ -1,4 +1,4 @@
-"""Does things until they are done, while the API server may be away."""
+"""Repeats actions until they succeed, while the API server may be away."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ AGAIN_S = (0.5, 15.0)
 Action = Callable[[], Coroutine[None, None, None]]
 
 
-class Doing:
+class WorkQueue:
     """One task for each thing that is under way.
 
     Asked again for something that is under way, it is done once more afterwards: what was asked

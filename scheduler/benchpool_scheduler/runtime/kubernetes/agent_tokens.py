@@ -14,10 +14,10 @@ from benchpool_scheduler.runtime import WorkerId
 SECRET_BYTES = 32
 
 
-class Tokens:
+class AgentTokens:
     """Makes and checks tokens.
 
-    >>> tokens = Tokens(b"0" * 32)
+    >>> tokens = AgentTokens(b"0" * 32)
     >>> susans = WorkerId("job", 1, 0)
     >>> tokens.good(susans, tokens.of(susans)), tokens.good(WorkerId("job", 2, 0), "0" * 64)
     (True, False)

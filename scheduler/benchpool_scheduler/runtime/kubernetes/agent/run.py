@@ -1,4 +1,4 @@
-"""The order of things in a worker's pod: fetch, start, watch, send, end.
+"""What the agent does in a worker's pod: fetch, start, watch, send, end.
 
 Two ways lead to an end that the command did not choose. The scheduler's notice comes over HTTP,
 with its reason; the pod is left alone until the grace is over, so that its last words stay. And the
@@ -15,35 +15,35 @@ import sys
 import threading
 import time
 
-from . import carrying, child, fetching, places
-from .link import Away, Link, Refused
-from .order import Order, read
+from . import archives, fetching, paths, supervised_command
+from .config import AgentConfig, read
+from .link import Link, LinkAway, LinkRefused
 from .shipping import Shipper
 
 LISTEN_S = 50.0
-"""A question for notices is held open by the scheduler for so long."""
+"""Seconds that the scheduler holds a question for notices open."""
 TICK_S = 0.25
 NOTICE_S = 1.0
-"""So long after SIGTERM a notice may still come before the pod counts as taken away."""
+"""Seconds after SIGTERM in which a notice may still come; then the pod counts as taken away."""
 SEND_S = 3600.0
 SEND_LEAVING_S = 20.0
-"""Patience with a scheduler that is away at the end: at ease, for nobody is given the GPUs while
-it is, and when the pod must go."""
+"""Seconds that sending the rest waits for a scheduler that is away: at most, and when the pod must
+go. An hour costs nobody GPUs: a scheduler that is away gives them to nobody else."""
 SAVE_S = 60.0
-"""A checkpoint is sent at most so often while the command runs."""
+"""Least seconds between two checkpoints that are sent while the command runs."""
 
 
 class Agent:
     """One worker from its pod's start to its end."""
 
-    def __init__(self, order: Order, zipped: str) -> None:
-        self._order = order
+    def __init__(self, config: AgentConfig, zipped: str) -> None:
+        self._config = config
         self._zipped = zipped
         self._unwanted = threading.Event()
         self._over = threading.Event()
         self._leaving: float | None = None
         self._notice: dict[str, object] | None = None
-        self._supervisor: child.Supervisor | None = None
+        self._supervisor: supervised_command.SupervisedCommand | None = None
         self._lock = threading.Lock()
         self._sending = threading.Lock()
         self._sent_at: float | None = None
@@ -55,32 +55,32 @@ class Agent:
         threading.Thread(target=self._listen, daemon=True).start()
         try:
             self._prepare()
-        except (fetching.CouldNotFetch, Refused) as error:
+        except (fetching.CouldNotFetch, LinkRefused) as error:
             return self._end(126, "could-not-start", str(error), None)
-        except (Away, OSError) as error:
+        except (LinkAway, OSError) as error:
             return self._not_begun(str(error))
         if self._unwanted.is_set():
             return self._not_begun("")
         with self._lock:
-            self._supervisor = child.Supervisor(
-                child.told(self._order, dict(os.environ)), self._zipped
+            self._supervisor = supervised_command.SupervisedCommand(
+                supervised_command.supervisor_config(self._config, dict(os.environ)), self._zipped
             )
         if self._notice is not None:
             self._stop(self._notice)
-        if self._order.carries:
+        if self._config.carries:
             threading.Thread(target=self._save_now_and_then, daemon=True).start()
-        shipper = Shipper(self._link(), self._order.checkpoint)
+        shipper = Shipper(self._link(), self._config.checkpoint)
         self._watch(self._supervisor, shipper)
         return self._finish(self._supervisor.end(), shipper)
 
     # --------------------------------------------------------------------------- begin
 
     def _prepare(self) -> None:
-        fetching.fetch_all(self._order, self._link(self._unwanted))
-        if self._order.workers > 1 and not fetching.wait_for_name(
-            self._order.master, self._unwanted
+        fetching.fetch_all(self._config, self._link(self._unwanted))
+        if self._config.workers > 1 and not fetching.wait_for_name(
+            self._config.master, self._unwanted
         ):
-            print(f"benchpool: {self._order.master} has no address yet", file=sys.stderr)
+            print(f"benchpool: {self._config.master} has no address yet", file=sys.stderr)
 
     def _not_begun(self, why: str) -> int:
         """End before the command was started."""
@@ -92,12 +92,12 @@ class Agent:
 
     def _link(self, ended: threading.Event | None = None) -> Link:
         return Link(
-            self._order.url, self._order.path, self._order.token, ended or threading.Event()
+            self._config.url, self._config.path, self._config.token, ended or threading.Event()
         )
 
     # --------------------------------------------------------------------------- watch
 
-    def _watch(self, supervisor: child.Supervisor, shipper: Shipper) -> None:
+    def _watch(self, supervisor: supervised_command.SupervisedCommand, shipper: Shipper) -> None:
         forwarded = False
         while not supervisor.over:
             more = shipper.step()
@@ -121,10 +121,10 @@ class Agent:
             try:
                 path = f"notice?known={known}&wait_s={LISTEN_S:g}"
                 text = link.get(path, timeout_s=LISTEN_S + 20, patience_s=3600.0)
-            except Refused:
+            except LinkRefused:
                 self._over.wait(10.0)
                 continue
-            except Away:
+            except LinkAway:
                 continue
             notice = json.loads(text) if text else None
             if isinstance(notice, dict):
@@ -162,11 +162,11 @@ class Agent:
         """Send results of a finished command, else its checkpoint; return what went wrong."""
         try:
             if finished:
-                if self._order.home is None:
-                    self._send(places.RESULTS, "results", patience_s)
-            elif self._order.carries:
-                self._send(self._order.checkpoint, "checkpoint", patience_s)
-        except (carrying.TooMuch, Away, Refused, OSError) as error:
+                if self._config.home is None:
+                    self._send(paths.RESULTS, "results", patience_s)
+            elif self._config.carries:
+                self._send(self._config.checkpoint, "checkpoint", patience_s)
+        except (archives.TooMuch, LinkAway, LinkRefused, OSError) as error:
             what = "results" if finished else "checkpoint"
             return [f"its {what} could not be sent: {error}"]
         return []
@@ -174,8 +174,8 @@ class Agent:
     def _send(self, folder: str, what: str, patience_s: float) -> None:
         """Pack a folder and send it. Errors: TooMuch, Away, Refused, OSError."""
         with self._sending:
-            packed = os.path.join(places.ROOT, f"{what}.tar")
-            size = carrying.pack(folder, packed, self._order.carry_bytes, what)
+            packed = os.path.join(paths.ROOT, f"{what}.tar")
+            size = archives.pack(folder, packed, self._config.carry_bytes, what)
             if not size:
                 return
             with open(packed, "rb") as file:
@@ -186,15 +186,15 @@ class Agent:
         """Send a checkpoint that is written whole: a node that is lost must not take it along."""
         before: float | None = None
         while not self._over.wait(SAVE_S / 10):
-            saved = _newest(self._order.checkpoint)
+            saved = _newest(self._config.checkpoint)
             settled, before = saved is not None and saved == before, saved
             due = self._sent_at is None or time.monotonic() - self._sent_at > SAVE_S
             if not settled or not due or saved == self._sent_saved:
                 continue
             self._sent_at = time.monotonic()
             try:
-                self._send(self._order.checkpoint, "checkpoint", 0.0)
-            except (carrying.TooMuch, Away, Refused, OSError):
+                self._send(self._config.checkpoint, "checkpoint", 0.0)
+            except (archives.TooMuch, LinkAway, LinkRefused, OSError):
                 continue
             self._sent_saved = saved
 
@@ -202,8 +202,8 @@ class Agent:
         """Leave the last words with the pod; the exit code says the same."""
         self._over.set()
         words = {"exit_code": code, "by": by, "started": started, "ended": time.time()}
-        with open(places.LAST_WORDS, "w", encoding="ascii") as file:
-            file.write(json.dumps({**words, "text": text and text[: places.LAST_WORDS_LENGTH]}))
+        with open(paths.TERMINATION_LOG, "w", encoding="ascii") as file:
+            file.write(json.dumps({**words, "text": text and text[: paths.TERMINATION_LOG_LENGTH]}))
         if text:
             print(f"benchpool: {text}", flush=True)
         return 1 if code is None else code
@@ -224,7 +224,9 @@ def _newest(folder: str) -> float | None:
 def main() -> None:
     """Run the worker of this pod."""
     os.umask(0o077)
-    if not os.path.exists(os.path.join(places.TOLD, places.ORDER)):
-        print(f"benchpool agent: no order in {places.TOLD}; a pod mounts it", file=sys.stderr)
+    if not os.path.exists(os.path.join(paths.CONFIG_FOLDER, paths.CONFIG_FILE)):
+        print(
+            f"benchpool agent: no order in {paths.CONFIG_FOLDER}; a pod mounts it", file=sys.stderr
+        )
         sys.exit(2)
-    sys.exit(Agent(read(), places.AGENT).run())
+    sys.exit(Agent(read(), paths.AGENT).run())

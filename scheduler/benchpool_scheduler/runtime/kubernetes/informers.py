@@ -20,12 +20,18 @@ from benchpool_scheduler.kube import (
     kinds,
 )
 from benchpool_scheduler.runtime import Pinned
-from benchpool_scheduler.runtime.kubernetes import device_claims, images, seen, volumes
+from benchpool_scheduler.runtime.kubernetes import (
+    cluster_views,
+    device_claims,
+    images,
+    raw_objects,
+    volumes,
+)
 
 log = logging.getLogger(__name__)
 
 
-class Following:
+class Informers:
     """Keeps what the runtime must know of the cluster.
 
     Args:
@@ -40,49 +46,49 @@ class Following:
     def __init__(
         self,
         connection: Connection,
-        pod_changed: Callable[[seen.PodSeen, bool], None],
+        pod_changed: Callable[[cluster_views.PodView, bool], None],
         changed: Callable[[], None],
         namespace: str,
     ) -> None:
         self._pod_changed = pod_changed
         self._changed = changed
-        self._ours: Reflector[seen.PodSeen] = Reflector(
+        self._ours: Reflector[cluster_views.PodView] = Reflector(
             connection,
             kinds.PODS,
             labels=f"{names.ROLE} in ({names.ROLE_WORKER},{names.ROLE_NOTEBOOK})",
-            as_=seen.Pod,
-            keep=seen.keep_pod,
+            as_=raw_objects.RawPod,
+            keep=cluster_views.keep_pod,
         )
-        self._others: Reflector[seen.PodUse] = Reflector(
+        self._others: Reflector[cluster_views.PodUse] = Reflector(
             connection,
             kinds.PODS,
             labels=f"!{names.ROLE}",
             fields="spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed",
-            as_=seen.Pod,
-            keep=seen.keep_use,
+            as_=raw_objects.RawPod,
+            keep=cluster_views.keep_use,
         )
-        self._nodes: Reflector[seen.NodeSeen] = Reflector(
-            connection, kinds.NODES, as_=seen.Node, keep=seen.keep_node
+        self._nodes: Reflector[cluster_views.NodeView] = Reflector(
+            connection, kinds.NODES, as_=raw_objects.RawNode, keep=cluster_views.keep_node
         )
-        self._claims: Reflector[volumes.ClaimSeen] = Reflector(
-            connection, kinds.CLAIMS, as_=volumes.Claim, keep=volumes.keep_claim
+        self._claims: Reflector[volumes.ClaimView] = Reflector(
+            connection, kinds.CLAIMS, as_=volumes.RawClaim, keep=volumes.keep_claim
         )
-        self._volumes: Reflector[volumes.VolumeSeen] = Reflector(
-            connection, kinds.VOLUMES, as_=volumes.Volume, keep=volumes.keep_volume
+        self._volumes: Reflector[volumes.VolumeView] = Reflector(
+            connection, kinds.VOLUMES, as_=volumes.RawVolume, keep=volumes.keep_volume
         )
-        self._notebooks: Reflector[images.ImageSeen] = Reflector(
+        self._notebooks: Reflector[images.ImageView] = Reflector(
             connection,
             kinds.PODS,
             namespace=namespace,
             labels=volumes.WHOSE,
             fields="status.phase=Running",
-            as_=images.Pod,
+            as_=images.RawNotebookPod,
             keep=images.keep_image,
         )
-        self._device_claims: Reflector[seen.PodUse] = Reflector(
+        self._device_claims: Reflector[cluster_views.PodUse] = Reflector(
             connection,
             kinds.DEVICE_CLAIMS,
-            as_=device_claims.DeviceClaim,
+            as_=device_claims.RawDeviceClaim,
             keep=device_claims.keep_claim,
         )
         self._every: tuple[Reflector[Any], ...] = (
@@ -120,21 +126,21 @@ class Following:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     @property
-    def pods(self) -> Iterable[seen.PodSeen]:
+    def pods(self) -> Iterable[cluster_views.PodView]:
         """Pods of ours."""
         return self._ours.items.values()
 
     @property
-    def others(self) -> Iterable[seen.PodUse]:
+    def others(self) -> Iterable[cluster_views.PodUse]:
         """What other pods take."""
         return chain(self._others.items.values(), self._device_claims.items.values())
 
     @property
-    def nodes(self) -> Iterable[seen.NodeSeen]:
+    def nodes(self) -> Iterable[cluster_views.NodeView]:
         """All nodes."""
         return self._nodes.items.values()
 
-    def node(self, name: str) -> seen.NodeSeen | None:
+    def node(self, name: str) -> cluster_views.NodeView | None:
         """One node."""
         return self._nodes.items.get(("", name))
 

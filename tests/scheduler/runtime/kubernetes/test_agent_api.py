@@ -18,15 +18,15 @@ from tornado.web import Application
 
 from benchpool_scheduler.api.workers import Agents
 from benchpool_scheduler.runtime import Notice, WorkerEvent, WorkerId, WorkerProgress
-from benchpool_scheduler.runtime.kubernetes import Desk, Tokens
-from benchpool_scheduler.runtime.kubernetes.agent.link import Away, Link
-from benchpool_scheduler.runtime.kubernetes.agent.link import Refused as LinkRefused
+from benchpool_scheduler.runtime.kubernetes import AgentApi, AgentTokens
+from benchpool_scheduler.runtime.kubernetes.agent.link import Link, LinkAway
+from benchpool_scheduler.runtime.kubernetes.agent.link import LinkRefused as LinkRefused
 from benchpool_scheduler.worker import log_reader
 from benchpool_scheduler.worker.folders import Folders
 from benchpool_support.real_pods import Bundle
 
 WORKER = WorkerId("j" * 26, 1, 0)
-TOKENS = Tokens(b"s" * 32)
+TOKENS = AgentTokens(b"s" * 32)
 
 
 class Desked:
@@ -35,10 +35,10 @@ class Desked:
     def __init__(self, state: Path) -> None:
         self.told: list[WorkerEvent] = []
         self.folders = Folders(state)
-        self.desk = Desk(self.folders, self.told.append, log_bytes=1 << 20)
+        self.agent_api = AgentApi(self.folders, self.told.append, log_bytes=1 << 20)
         self.bundle = Bundle(train_py="print(1)")
         self.server = HTTPServer(
-            Application(Agents(self.desk, TOKENS, self.bundle, 1 << 20).rules("/")),
+            Application(Agents(self.agent_api, TOKENS, self.bundle, 1 << 20).rules("/")),
             max_body_size=64 * 1024,  # folders on their way have a bound of their own
         )
         (listening,) = bind_sockets(0, "127.0.0.1", socket.AF_INET)
@@ -88,8 +88,8 @@ async def test_a_notice_arrives_while_the_agent_asks(desked: Desked) -> None:
     async with desked.client() as client:
         asking = asyncio.create_task(client.get("notice", params={"wait_s": 20}))
         await asyncio.sleep(0.1)
-        assert desked.desk.listens(WORKER)
-        desked.desk.notify(WORKER, Notice("pause", 30.0, "joe", "room"))
+        assert desked.agent_api.listens(WORKER)
+        desked.agent_api.notify(WORKER, Notice("pause", 30.0, "joe", "room"))
         began = time.monotonic()
         answer = await asking
         assert time.monotonic() - began < 1.0
@@ -101,7 +101,7 @@ async def test_a_notice_arrives_while_the_agent_asks(desked: Desked) -> None:
         }
         again = await client.get("notice", params={"wait_s": 0, "known": "pause"})
         assert again.status_code == 204
-        desked.desk.notify(WORKER, Notice("cancel", 5.0, "susan", "enough"))
+        desked.agent_api.notify(WORKER, Notice("cancel", 5.0, "susan", "enough"))
         stronger = await client.get("notice", params={"wait_s": 0, "known": "pause"})
         assert stronger.json()["kind"] == "cancel"
 
@@ -155,7 +155,7 @@ async def test_what_was_saved_is_fetched_by_the_next_attempt(desked: Desked) -> 
             assert (await client.put("checkpoint", content=large)).status_code == 413
     async with desked.client(WorkerId(WORKER.job, 2, 0)) as client:
         assert (await client.get("checkpoint/0")).content == b"saved"
-    kept = list(desked.desk.carried(WORKER.job, "checkpoint", 0).parent.iterdir())
+    kept = list(desked.agent_api.carried(WORKER.job, "checkpoint", 0).parent.iterdir())
     assert sorted(path.name for path in kept) == ["checkpoint-0.tar", "results-0.tar"]
 
 
@@ -164,7 +164,7 @@ async def test_an_agent_waits_while_the_scheduler_is_away(desked: Desked) -> Non
     link = Link(desked.url, path, TOKENS.of(WORKER), threading.Event())
     with _silent() as nowhere:
         lost = Link(nowhere, path, TOKENS.of(WORKER), threading.Event())
-        with pytest.raises(Away):
+        with pytest.raises(LinkAway):
             await asyncio.to_thread(lost.get, "notice?wait_s=0", patience_s=0.5)
     assert await asyncio.to_thread(link.get, "notice?wait_s=0") == b""
     wrong = Link(desked.url, path, "0" * 64, threading.Event())

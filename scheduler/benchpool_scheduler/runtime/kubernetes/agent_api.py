@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from benchpool_scheduler.runtime import Notice, WorkerEvent, WorkerId, WorkerProgress
-from benchpool_scheduler.runtime.kubernetes.shipped import ShippedLogs
+from benchpool_scheduler.runtime.kubernetes.log_spool import LogSpool
 from benchpool_scheduler.worker.folders import Folders
 
 HEARD_S = 5.0
@@ -22,8 +22,8 @@ MOST_WAIT_S = 55.0
 
 
 @dataclass(slots=True)
-class _Line:
-    """One worker's line to its agent."""
+class _AgentSession:
+    """The questions of one worker's agent."""
 
     notice: tuple[Notice, float] | None = None
     news: asyncio.Event = field(default_factory=asyncio.Event)
@@ -32,7 +32,7 @@ class _Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class PendingNotice:
     """A notice with the seconds that are left of its grace."""
 
     kind: str
@@ -41,7 +41,7 @@ class Wanted:
     text: str
 
 
-class Desk:
+class AgentApi:
     """What agents talk to; every verb is for a worker that has proved who it is.
 
     Args:
@@ -58,26 +58,28 @@ class Desk:
     ) -> None:
         self._folders = folders
         self._tell = tell
-        self._logs = ShippedLogs(folders, log_bytes)
-        self._lines: dict[WorkerId, _Line] = {}
+        self._logs = LogSpool(folders, log_bytes)
+        self._sessions: dict[WorkerId, _AgentSession] = {}
         self._grown: dict[WorkerId, asyncio.Event] = {}
 
     # ------------------------------------------------------------------ for the runtime
 
     def notify(self, worker: WorkerId, notice: Notice) -> None:
         """Give a notice to the worker's agent as soon as it asks."""
-        line = self._line(worker)
-        line.notice = (notice, time.monotonic() + notice.grace_s)
-        line.news.set()
+        session = self._session(worker)
+        session.notice = (notice, time.monotonic() + notice.grace_s)
+        session.news.set()
 
     def listens(self, worker: WorkerId) -> bool:
         """Tell whether the worker's agent hears notices just now."""
-        line = self._lines.get(worker)
-        return line is not None and (line.asking > 0 or time.monotonic() - line.heard < HEARD_S)
+        session = self._sessions.get(worker)
+        return session is not None and (
+            session.asking > 0 or time.monotonic() - session.heard < HEARD_S
+        )
 
     def leave(self, worker: WorkerId) -> None:
         """Forget a worker that has ended."""
-        self._lines.pop(worker, None)
+        self._sessions.pop(worker, None)
         self.grew(worker)
 
     def grown(self, worker: WorkerId) -> asyncio.Event:
@@ -86,28 +88,28 @@ class Desk:
 
     # ------------------------------------------------------------------ for agents
 
-    async def notice(self, worker: WorkerId, known: str, wait_s: float) -> Wanted | None:
+    async def notice(self, worker: WorkerId, known: str, wait_s: float) -> PendingNotice | None:
         """Return what the worker shall know and does not, waiting for it; None for nothing."""
-        line = self._line(worker)
-        line.asking += 1
+        session = self._session(worker)
+        session.asking += 1
         deadline = time.monotonic() + min(wait_s, MOST_WAIT_S)
         try:
             while True:
-                if line.notice is not None and line.notice[0].kind != known:
-                    notice, until = line.notice
+                if session.notice is not None and session.notice[0].kind != known:
+                    notice, until = session.notice
                     left = max(0.0, until - time.monotonic())
-                    return Wanted(notice.kind, left, notice.for_, notice.text)
-                line.news.clear()
+                    return PendingNotice(notice.kind, left, notice.for_, notice.text)
+                session.news.clear()
                 left = deadline - time.monotonic()
                 if left <= 0:
                     return None
                 try:
-                    await asyncio.wait_for(line.news.wait(), left)
+                    await asyncio.wait_for(session.news.wait(), left)
                 except TimeoutError:
                     return None
         finally:
-            line.asking -= 1
-            line.heard = time.monotonic()
+            session.asking -= 1
+            session.heard = time.monotonic()
 
     def append(self, worker: WorkerId, offset: int, data: bytes) -> int:
         """Take a piece of the log; return where the next one begins. Blocks for the disk."""
@@ -136,5 +138,5 @@ class Desk:
         """Return where a packed folder of a worker lies, or would lie."""
         return self._folders.job(job) / "carried" / f"{what}-{index}.tar"
 
-    def _line(self, worker: WorkerId) -> _Line:
-        return self._lines.setdefault(worker, _Line())
+    def _session(self, worker: WorkerId) -> _AgentSession:
+        return self._sessions.setdefault(worker, _AgentSession())

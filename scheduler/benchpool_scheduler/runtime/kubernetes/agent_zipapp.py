@@ -1,6 +1,6 @@
 """Makes the agent's one file: a zip of its modules and of those of ``worker``.
 
-    python -m benchpool_scheduler.runtime.kubernetes.zipped /opt/benchpool/agent.pyz
+    python -m benchpool_scheduler.runtime.kubernetes.agent_zipapp /opt/benchpool/agent.pyz
 
 The same sources always give the same bytes. The packages in between are empty there: nothing of
 the scheduler comes along.
@@ -15,7 +15,7 @@ from pathlib import Path
 PACKAGE = Path(__file__).resolve().parents[2]
 BEGIN = """import sys
 sys.dont_write_bytecode = True
-from benchpool_scheduler.runtime.kubernetes.agent.life import main
+from benchpool_scheduler.runtime.kubernetes.agent.run import main
 main()
 """
 SHELLS = ("", "runtime", "runtime/kubernetes")

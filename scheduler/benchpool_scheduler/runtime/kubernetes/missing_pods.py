@@ -1,0 +1,59 @@
+"""Why the pods of an attempt are not there, from the API server alone."""
+
+from __future__ import annotations
+
+import time
+
+from benchpool_scheduler.kube import Connection, NotFound, kinds
+from benchpool_scheduler.runtime import EndedBy
+from benchpool_scheduler.runtime.kubernetes.attempt_registry import AttemptState
+from benchpool_scheduler.runtime.kubernetes.cluster_settings import ClusterSettings
+from benchpool_scheduler.runtime.kubernetes.pod_status import TEXT_LIMIT, Trouble, seconds
+from benchpool_scheduler.runtime.kubernetes.raw_objects import RawEvent, RawJob
+
+PATIENCE_S = 60.0
+"""Pods that are still missing after this, without anybody saying why, will not come."""
+IDLE_PATIENCE_S = 600.0
+"""A Job controller that has thousands of Jobs to begin may take this long to come to one."""
+
+
+async def why_missing(
+    connection: Connection, settings: ClusterSettings, attempt: AttemptState, now: float
+) -> Trouble | None:
+    """Return why an attempt's pods are not there; None while they may still come.
+
+    A pod that a policy or a quota refuses does not fail its Job: only events tell of it.
+    Errors: KubeFailure, KubeUnavailable.
+    """
+    try:
+        job = await connection.get(
+            kinds.JOBS, attempt.name, namespace=settings.namespace, as_=RawJob
+        )
+    except NotFound:
+        text = "somebody deleted its Job"
+        return Trouble("job", text, 0.0, EndedBy.LOST)
+    if job.over or job.metadata.deletion_timestamp:
+        return Trouble("job", "its Job has ended without it", 0.0, EndedBy.LOST)
+    waited = now - attempt.since
+    began = seconds(job.status.start_time)
+    if began is None:
+        if waited < IDLE_PATIENCE_S:
+            return None
+        text = f"the cluster has not begun its Job within {IDLE_PATIENCE_S:g} s"
+        return Trouble("missing", text, 0.0, EndedBy.LOST)
+    events = await connection.list(
+        kinds.EVENTS,
+        namespace=settings.namespace,
+        fields=f"involvedObject.uid={job.metadata.uid},reason=FailedCreate",
+        as_=RawEvent,
+    )
+    if events.items:
+        said = events.items[-1].message
+        quota = "exceeded quota" in said
+        text = f"the cluster refuses its pod: {said}"[:TEXT_LIMIT]
+        by = EndedBy.LOST if quota else EndedBy.COULD_NOT_START
+        return Trouble("refused", text, 0.0, by)
+    if min(waited, time.time() - began) > PATIENCE_S:
+        text = f"the cluster has made no pod for it within {PATIENCE_S:g} s"
+        return Trouble("missing", text, 0.0, EndedBy.LOST)
+    return None

@@ -1,0 +1,238 @@
+"""Watches pods and tells what became of their workers.
+
+A pod whose worker is to stop is deleted; a worker whose pod does not begin is given back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+import time
+from collections.abc import Callable, Coroutine
+from functools import partial
+
+from benchpool_scheduler.contract.kubernetes import ADMISSION_GATE, attempt_name
+from benchpool_scheduler.kube import Connection
+from benchpool_scheduler.runtime import EndedBy, WorkerEnded, WorkerEvent, WorkerId, WorkerStarted
+from benchpool_scheduler.runtime.kubernetes import manifests, pod_status
+from benchpool_scheduler.runtime.kubernetes.agent_api import AgentApi
+from benchpool_scheduler.runtime.kubernetes.attempt_registry import (
+    AttemptRegistry,
+    AttemptState,
+    WorkerState,
+)
+from benchpool_scheduler.runtime.kubernetes.cluster_capacity import ClusterCapacity
+from benchpool_scheduler.runtime.kubernetes.cluster_settings import ClusterSettings
+from benchpool_scheduler.runtime.kubernetes.cluster_views import PodView
+from benchpool_scheduler.runtime.kubernetes.job_writer import JobWriter
+from benchpool_scheduler.runtime.kubernetes.missing_pods import why_missing
+from benchpool_scheduler.runtime.kubernetes.work_queue import WorkQueue
+
+log = logging.getLogger(__name__)
+
+TICK_S = 1.0
+MISSING_S = 15.0
+"""A pod that should be there is looked for after this; while others still come, much later."""
+WHILE_OTHERS_COME = 4
+MOST_LOOKS = 5
+"""At most this many are looked for in one turn: the API server keeps no index of events."""
+AGENT_SLACK_S = 60.0
+"""Seconds beyond the grace that an agent that heard a notice has to send the rest."""
+QUICK_S = 5
+"""Grace of pods whose command does not run."""
+
+
+class PodMonitor:
+    """Follows the pods of all known attempts.
+
+    Args:
+        tell: Takes events. ``take_up``: goes on with an attempt whose pods have come.
+        why_not: Tells why nothing of ours may be started on a node.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        settings: ClusterSettings,
+        registry: AttemptRegistry,
+        *,
+        job_writer: JobWriter,
+        capacity: ClusterCapacity,
+        agent_api: AgentApi,
+        queue: WorkQueue,
+        tell: Callable[[WorkerEvent], None],
+        take_up: Callable[[AttemptState], None],
+        why_not: Callable[[str], str | None],
+    ) -> None:
+        self._connection = connection
+        self._settings = settings
+        self._registry = registry
+        self._job_writer = job_writer
+        self._capacity = capacity
+        self._agent_api = agent_api
+        self._queue = queue
+        self._tell = tell
+        self._take_up = take_up
+        self._why_not = why_not
+        self._watched: set[WorkerId] = set()
+        self._came = -math.inf
+
+    def pod_changed(self, pod: PodView, gone: bool) -> None:
+        """Take a worker's pod as it is now, or was last."""
+        attempt = self._registry.attempts.get((pod.job, pod.attempt))
+        state = None if attempt is None else attempt.workers.get(pod.index)
+        ours = pod.namespace == self._settings.namespace
+        if attempt is None and ours and ADMISSION_GATE in pod.gates and not gone:
+            # Of an attempt that ended before we began, whose Job has made another pod for one that
+            # was deleted; or a leader before us was stopped in a write, and went on after we began.
+            name = attempt_name(pod.job, pod.attempt)
+            log.info("%s is not under way, and its pod waits in vain: it is deleted", name)
+            self._queue.ask(("unknown", name), partial(self._job_writer.delete_job, name))
+            return
+        if attempt is None or state is None or state.over:
+            return
+        if state.pod is not None and state.pod.uid != pod.uid:
+            return  # a second pod of one worker stays behind its gate
+        if state.pod is None:
+            self._came = time.monotonic()
+        state.pod, state.gone = pod, gone
+        self._look_at(attempt, state)
+
+    def _look_at(self, attempt: AttemptState, state: WorkerState) -> None:
+        pod = state.pod
+        if pod is None:
+            return
+        if not state.told_started and (pod.running or (pod.ended and pod.ended.started_at)):
+            state.told_started = True
+            since = pod.since or (pod.ended.started_at if pod.ended else None)
+            if state.expected:
+                self._tell(WorkerStarted(state.worker, pod_status.seconds(since) or time.time()))
+        end = pod_status.end_of(
+            pod, gone=state.gone, asked=state.asked is not None, given_back=state.given_back
+        )
+        if end is not None:
+            self.end(state, end)
+            return
+        if state.asked is not None and state.kill_at is None and not pod.leaving:
+            self.stop(state, pod)
+        trouble = pod_status.trouble_of(
+            pod,
+            self._settings,
+            state.node,
+            self._why_not(state.node) if pod.unschedulable else None,
+        )
+        if trouble is None or state.trouble is None or trouble.kind != state.trouble.kind:
+            state.since = time.monotonic()
+        state.trouble = trouble
+        if trouble is not None:
+            self._watched.add(state.worker)
+        if state.gated and not state.opened and attempt.uid:
+            self._take_up(attempt)
+
+    def end(self, state: WorkerState, end: pod_status.WorkerEnd) -> None:
+        """Tell of a worker's end, once."""
+        state.over = True
+        state.trouble = state.kill_at = None
+        if end.by is EndedBy.NOT_TAKEN:
+            self._capacity.refuse(state.node, state.worker.job, end.text or "it refused a pod")
+        self._agent_api.leave(state.worker)
+        if state.expected:
+            at = end.at or time.time()
+            self._tell(WorkerEnded(state.worker, at, end.exit_code, end.by, end.text))
+        attempt = self._registry.attempts.get((state.worker.job, state.worker.attempt))
+        if attempt is not None and attempt.over:
+            attempt.over_since = time.monotonic()
+        self._capacity.changed()
+
+    # --------------------------------------------------------------------------- stop
+
+    def stop(self, state: WorkerState, pod: PodView) -> None:
+        """Delete the pod of a worker that is to stop: at once, or when its agent is overdue."""
+        notice, now = state.asked, time.monotonic()
+        if notice is None or pod.leaving:
+            return
+        grace_s = math.ceil(notice.grace_s)
+        if not pod.running:
+            self._delete(state, pod, 1 if not pod.node else QUICK_S)
+        elif self._agent_api.listens(state.worker):
+            state.kill_at, state.kill_grace_s = now + grace_s + AGENT_SLACK_S, 1
+        else:
+            self._delete(state, pod, grace_s + manifests.MARGIN_S)
+
+    def _delete(self, state: WorkerState, pod: PodView, grace_s: int) -> None:
+        state.kill_at = None
+        self._queue.ask(state.worker, partial(self._job_writer.delete_pod, pod, grace_s))
+
+    def give_back(self, state: WorkerState, trouble: pod_status.Trouble) -> None:
+        """Give up waiting for a worker to begin; it has ended when its pod is gone."""
+        log.warning("%s is given back: %s", state.worker, trouble.text)
+        state.given_back = trouble
+        if state.pod is None:
+            self.end(state, pod_status.WorkerEnd(None, trouble.by, trouble.text))
+            attempt = self._registry.attempts.get((state.worker.job, state.worker.attempt))
+            if attempt is not None and attempt.over:
+                # Its pods may still come, and would wait behind their gates for nobody.
+                self._ask(attempt, self.remove)
+        else:
+            self._delete(state, state.pod, QUICK_S)
+
+    # --------------------------------------------------------------------------- in time
+
+    async def run(self) -> None:
+        while True:
+            await asyncio.sleep(TICK_S)
+            try:
+                self._look_around(time.monotonic())
+            except Exception:
+                log.exception("looking after workers failed; it is tried again")
+
+    def _look_around(self, now: float) -> None:
+        for worker in list(self._watched):
+            state = self._registry.state(worker)
+            if state is None or state.over or (state.trouble is None and state.asked is None):
+                self._watched.discard(worker)
+            else:
+                self._look_in_time(state, now)
+        patience_s = MISSING_S * (WHILE_OTHERS_COME if now - self._came < MISSING_S else 1)
+        looks = MOST_LOOKS
+        for attempt in list(self._registry.attempts.values()):
+            if attempt.over_since is not None:
+                if now - attempt.over_since > self._settings.keep_ended_s:
+                    self._ask(attempt, self.remove)
+            elif looks and attempt.uid and now - attempt.looked > patience_s:
+                attempt.looked = now
+                if attempt.missing():
+                    looks -= 1
+                    self._ask(attempt, self._look_for)
+
+    def _look_in_time(self, state: WorkerState, now: float) -> None:
+        pod = state.pod
+        if pod is None:
+            return
+        if state.kill_at is not None and now >= state.kill_at:
+            self._delete(state, pod, state.kill_grace_s)
+        trouble = state.trouble
+        if trouble is not None and state.given_back is None and now - state.since >= trouble.bear_s:
+            self.give_back(state, trouble)
+
+    async def _look_for(self, attempt: AttemptState) -> None:
+        """Find out why pods of an attempt are not there, and give it back if they will not come."""
+        trouble = await why_missing(self._connection, self._settings, attempt, time.monotonic())
+        for state in attempt.missing() if trouble is not None else ():
+            if trouble is not None:
+                self.give_back(state, trouble)
+
+    async def remove(self, attempt: AttemptState) -> None:
+        """Delete an ended attempt's Job with all it owns."""
+        await self._job_writer.delete_job(attempt.name)
+        self._registry.attempts.pop((attempt.job, attempt.number), None)
+
+    def watch(self, worker: WorkerId) -> None:
+        """Look at a worker again in time."""
+        self._watched.add(worker)
+
+    def _ask(
+        self, attempt: AttemptState, action: Callable[[AttemptState], Coroutine[None, None, None]]
+    ) -> None:
+        self._queue.ask((attempt.name, action.__name__), partial(action, attempt))
