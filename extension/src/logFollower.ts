@@ -5,7 +5,7 @@ import { ISignal, Signal } from '@lumino/signaling';
 import { Api, ApiError, ILogPlace } from './api';
 import type { LogText as LogPiece } from './generated/pool';
 import { LogText } from './logText';
-import type { IServerEvent } from './sse';
+import type { IServerEvent } from './stream';
 import { followWhileVisible } from './visible';
 
 /** How much of a long log is shown from before its present end. */

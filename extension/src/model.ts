@@ -5,7 +5,7 @@
 import { ISignal, Signal } from '@lumino/signaling';
 import { Api, ApiError, NO_EXTENSION, Verb } from './api';
 import type { JobDeleted, PoolNow } from './generated/pool';
-import type { IServerEvent } from './sse';
+import type { IServerEvent } from './stream';
 import { followWhileVisible } from './visible';
 import type {
   IBenchpool,

@@ -2,7 +2,15 @@
  * Follow a stream of server-sent events over fetch for as long as it is wanted: reconnect after
  * every end, failure or silence, and go on after the last id seen.
  */
-import { EventParser, IServerEvent } from './sse';
+import { createParser, type EventSourceMessage } from 'eventsource-parser';
+
+export interface IServerEvent {
+  /** The type of the event; `message` where the server names none. */
+  type: string;
+  /** The last id seen up to this event, on this connection or before; null where there is none. */
+  id: string | null;
+  data: string;
+}
 
 /** Waits between attempts in milliseconds; the last one repeats. */
 export const BACKOFF_MS = [500, 1000, 2000, 4000] as const;
@@ -77,17 +85,21 @@ async function readEvents(
   after: string | null,
   seen: (id: string | null) => void
 ): Promise<boolean> {
+  let last = after;
   const decoder = new TextDecoder();
-  const parser = new EventParser();
+  const events: EventSourceMessage[] = [];
+  const parser = createParser({ onEvent: event => void events.push(event) });
   const silenceMs = options.silenceMs ?? SILENCE_MS;
   for (;;) {
     const { done, value } = await withinSilence(reader, silenceMs);
     if (done) {
       return false;
     }
-    for (const event of parser.push(decoder.decode(value, { stream: true }))) {
-      seen(event.id ?? after);
-      if (options.onEvent(event) === false) {
+    parser.feed(decoder.decode(value, { stream: true }));
+    for (const { id, event: type = 'message', data } of events.splice(0)) {
+      last = id ?? last;
+      seen(last);
+      if (options.onEvent({ type, id: last, data }) === false) {
         return true;
       }
     }

@@ -114,7 +114,11 @@ export class Wire {
   }
 
   push(text: string): void {
-    this._give({ done: false, value: new TextEncoder().encode(text) });
+    this.bytes(new TextEncoder().encode(text));
+  }
+
+  bytes(value: Uint8Array): void {
+    this._give({ done: false, value });
   }
 
   event(type: string, data: unknown, id?: number): void {

@@ -64,6 +64,54 @@ describe('following a stream', () => {
     stop.abort();
   });
 
+  it('gives the same events however its bytes are cut into pieces', async () => {
+    const bytes = new TextEncoder().encode(
+      ': beat\n\nid: 7\nevent: job\ndata: {"a":"é"}\n\ndata: two\ndata: lines\n\nevent: x\n\nid: 9\r\ndata:no space\r\n\r\n\n'
+    );
+    for (let width = 1; width <= bytes.length; width += 1) {
+      const wire = new Wire();
+      const seen: [string, string][] = [];
+      const asked: (string | null)[] = [];
+      const stop = new AbortController();
+      void follow({
+        open: after => Promise.resolve(asked.push(after) > 1 ? new Wire().response : wire.response),
+        onEvent: event => void seen.push([event.type, event.data]),
+        signal: stop.signal
+      });
+      for (let i = 0; i < bytes.length; i += width) {
+        wire.bytes(bytes.slice(i, i + width));
+      }
+      wire.end();
+      await settle(1000);
+      stop.abort();
+      expect(seen).toEqual([
+        ['job', '{"a":"é"}'],
+        ['message', 'two\nlines'],
+        ['message', 'no space']
+      ]);
+      expect(asked).toEqual([null, '9']);
+    }
+  });
+
+  it('keeps the last id through events that have none', async () => {
+    const wire = new Wire();
+    const asked: (string | null)[] = [];
+    const stop = new AbortController();
+    void follow({
+      open: after => Promise.resolve(asked.push(after) > 1 ? new Wire().response : wire.response),
+      onEvent: () => undefined,
+      signal: stop.signal,
+      after: '3'
+    });
+    wire.event('pool', {});
+    wire.event('job', {}, 4);
+    wire.event('pool', {});
+    wire.end();
+    await settle(1000);
+    stop.abort();
+    expect(asked).toEqual(['3', '4']);
+  });
+
   it('ends when the reader wants no more', async () => {
     const wire = new Wire();
     const following = follow({
