@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
 import json
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime, timedelta
@@ -96,9 +95,3 @@ def test_a_start_of_the_wire_is_said_from_now() -> None:
     assert phrases.start_range(start, NOW) == "in 5–12 min"
     assert phrases.start_range(None, NOW) == phrases.NOT_KNOWN
     assert phrases.start_range(EstimatedStart(None, None, None), NOW) == phrases.NOT_KNOWN
-
-
-def test_the_examples_of_the_reference_run() -> None:
-    outcome = doctest.testmod(phrases)
-    assert outcome.attempted > 0
-    assert outcome.failed == 0

@@ -125,7 +125,7 @@ def object_name(name: str) -> str:
     """Return a name that Kubernetes takes: the same where it can be, else one that is like it.
 
     >>> object_name("research"), object_name("Vision & Speech")
-    ('research', 'vision-speech-42e5aeb7')
+    ('research', 'vision-speech-2dbd167f')
     """
     if PLAIN.fullmatch(name):
         return name

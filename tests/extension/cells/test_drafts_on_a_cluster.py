@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import doctest
 from pathlib import Path
 
 import pytest
 
 from benchpool import drafts
-from benchpool import kernel_environment as module
 from benchpool.cells import NotebookCell
 from benchpool.drafts import Draft, JobOptions
 from benchpool.kernel_environment import KernelEnvironment, kernel_environment
@@ -57,6 +55,5 @@ def test_an_image_that_is_asked_for_goes_before_the_notebooks_own(tmp_path: Path
     assert drafted(tmp_path, ALONE, image="mine:2").submission.image == "mine:2"
 
 
-def test_the_examples_of_the_module_hold() -> None:
-    assert doctest.testmod(module).failed == 0
+def test_no_image_is_none() -> None:
     assert kernel_environment({"BENCHPOOL_IMAGE": ""}) == KernelEnvironment()

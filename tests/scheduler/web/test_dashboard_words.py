@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import doctest
 from datetime import timedelta
-from types import ModuleType
 
 import pytest
 from hypothesis import given
@@ -26,8 +24,7 @@ from benchpool_scheduler.contract import (
     State,
 )
 from benchpool_scheduler.service import Caller
-from benchpool_scheduler.web import log_text, words
-from benchpool_scheduler.web import pool_view as pool_view_module
+from benchpool_scheduler.web import words
 from benchpool_scheduler.web.benches_view import benches_view, line_view
 from benchpool_scheduler.web.job_rows import ENDED_SHOWN, Reader, actions, jobs_view
 from benchpool_scheduler.web.job_view import job_view
@@ -43,16 +40,6 @@ ADMIN = Caller("ada", admin=True)
 
 def minutes(number: float) -> timedelta:
     return timedelta(minutes=number)
-
-
-# --------------------------------------------------------------------------- times
-
-
-@pytest.mark.parametrize("module", [words, log_text, pool_view_module])
-def test_the_examples_of_the_reference_run(module: ModuleType) -> None:
-    outcome = doctest.testmod(module)
-    assert outcome.attempted > 0
-    assert outcome.failed == 0
 
 
 # --------------------------------------------------------------------------- pool

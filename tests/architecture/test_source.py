@@ -1,0 +1,172 @@
+"""What the source is held to: names with one meaning, modules and functions of bounded size.
+
+Each set of exceptions only shrinks: what is mended must be taken out of it.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+
+from benchpool_support import checkout
+
+MOST_LINES = 400
+MOST_LINES_OF_A_FUNCTION = 60
+
+TWICE: frozenset[str] = frozenset(
+    {
+        "Claim",
+        "Clock",
+        "Column",
+        "Conflict",
+        "Contents",
+        "Credentials",
+        "EstimatedStart",
+        "File",
+        "Forbidden",
+        "Held",
+        "Holding",
+        "Job",
+        "JobChange",
+        "JobNow",
+        "Ledger",
+        "Level",
+        "Limits",
+        "Node",
+        "NotFound",
+        "Outcome",
+        "Pool",
+        "ProjectNow",
+        "ProjectWaits",
+        "Reason",
+        "Running",
+        "Screen",
+        "Server",
+        "Site",
+        "Snapshot",
+        "Standing",
+        "Status",
+        "Timing",
+        "Told",
+        "Waiting",
+        "Wish",
+        "Writer",
+    }
+)
+"""Public classes of the product that are two or more."""
+
+LONG: frozenset[str] = frozenset(
+    {
+        "scheduler/benchpool_scheduler/core/cluster/cluster_state.py",
+        "scheduler/benchpool_scheduler/runtime/local/runtime.py",
+        "scheduler/benchpool_scheduler/service/cluster_state/snapshots.py",
+        "scheduler/benchpool_scheduler/service/pool/pool.py",
+        "scheduler/benchpool_scheduler/store/kubernetes/store.py",
+        "tests/extension/cells/test_cell_selection.py",
+        "tests/extension/server/test_page_to_pool.py",
+        "tests/helm/test_rendered_chart.py",
+        "tests/helm/test_side_doors_to_gpus.py",
+        "tests/scheduler/service/test_any_history_of_a_pool.py",
+        "tests/scheduler/service/test_benches_that_lend.py",
+        "tests/scheduler/web/test_dashboard_in_a_browser.py",
+    }
+)
+"""Modules that are too long."""
+
+LONG_FUNCTIONS: frozenset[str] = frozenset(
+    {
+        "benchpool.handles.submit",
+        "benchpool_scheduler.runtime.kubernetes.informers.__init__",
+        "benchpool_scheduler.service.pool.engine.__init__",
+    }
+)
+"""Functions that are too long."""
+
+PRIVATE = 115
+"""Uses of private names of the product by tests, at most."""
+
+
+@cache
+def tree(path: Path) -> ast.Module:
+    """Return the syntax tree of a file."""
+    return ast.parse(path.read_text())
+
+
+def all_files() -> Iterator[Path]:
+    """Yield every Python file of the product and of its tests."""
+    yield from (module.path for module in checkout.modules())
+    yield from checkout.test_files()
+
+
+def test_a_public_class_has_its_name_alone() -> None:
+    found = defaultdict(list)
+    for module in checkout.modules(*checkout.PRODUCT):
+        for node in tree(module.path).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                found[node.name].append(module.name)
+    twice = {name: sorted(where) for name, where in found.items() if len(where) > 1}
+    assert_only(twice, TWICE)
+
+
+def test_a_module_is_no_longer_than_can_be_read_at_once() -> None:
+    lines = {path: path.read_text().count("\n") for path in all_files()}
+    assert_only(
+        {checkout.relative(path): number for path, number in lines.items() if number > MOST_LINES},
+        LONG,
+    )
+
+
+def test_a_function_is_no_longer_than_can_be_read_at_once() -> None:
+    found = {}
+    for module in checkout.modules():  # a test may tell its story in one piece
+        for node in ast.walk(tree(module.path)):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                lines = (node.end_lineno or node.lineno) - node.lineno + 1
+                if lines > MOST_LINES_OF_A_FUNCTION:
+                    found[f"{module.name}.{node.name}"] = lines
+    assert_only(found, LONG_FUNCTIONS)
+
+
+def test_tests_use_public_names() -> None:
+    uses = Counter(
+        {
+            checkout.relative(path): number
+            for path in checkout.test_files()
+            if (number := private(path))
+        }
+    )
+    assert uses.total() <= PRIVATE, f"more than {PRIVATE} uses of private names: {uses}"
+
+
+def private(path: Path) -> int:
+    """Count the uses of private names that are of no class or module of this file.
+
+    ``os._exit`` and ``ssl._create_unverified_context`` have no public names.
+    """
+    nodes = list(ast.walk(tree(path)))
+    own = {node.attr for node in nodes if isinstance(node, ast.Attribute) and of_itself(node)}
+    own |= {node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
+    return sum(
+        isinstance(node, ast.Attribute)
+        and node.attr.startswith("_")
+        and not node.attr.startswith("__")
+        and node.attr not in own
+        and not (isinstance(node.value, ast.Name) and node.value.id in {"os", "ssl"})
+        for node in nodes
+    )
+
+
+def of_itself(node: ast.Attribute) -> bool:
+    """Tell whether it is an attribute of ``self`` or ``cls``."""
+    return isinstance(node.value, ast.Name) and node.value.id in {"self", "cls"}
+
+
+def assert_only(found: Mapping[str, object], known: frozenset[str]) -> None:
+    """Hold what was found against what is known, in both directions."""
+    new = {name: about for name, about in found.items() if name not in known}
+    mended = sorted(known - set(found))
+    assert not new, f"new: {new}"
+    assert not mended, f"mended, so take it out of the set: {mended}"
