@@ -7,6 +7,7 @@ than the product, or JupyterLab does not list the extension as enabled.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -39,6 +40,7 @@ def missing_parts(wheel: Path) -> list[str]:
     lacking = [part for part in NEEDED if not any(name.endswith(part) for name in names)]
     if not any("static/remoteEntry" in name for name in names):
         lacking.append("the front end's remote entry")
+    lacking += [f"the licence of {each}" for each in sorted(bundled() - licensed(archive))]
     if any(name.startswith("benchpool/labextension/") for name in names):
         lacking.append("tidiness: the front end is in the package as well")
     more = sorted({name for name in names if not any(name.startswith(part) for part in PRODUCT)})
@@ -47,6 +49,20 @@ def missing_parts(wheel: Path) -> list[str]:
     scaffolding = [name for name in modules if FOR_TESTS.search(archive.read(name).decode())]
     lacking += [f"tidiness: {name} is for tests" for name in scaffolding]
     return lacking
+
+
+def bundled() -> set[str]:
+    """Return the packages that the front end brings along; the rest comes from JupyterLab."""
+    needed = json.loads((ROOT / "extension" / "package.json").read_text())["dependencies"]
+    return {name for name in needed if not name.startswith(("@jupyterlab/", "@lumino/", "react"))}
+
+
+def licensed(archive: zipfile.ZipFile) -> set[str]:
+    """Return the packages whose licence is in the wheel beside the built front end."""
+    listed = [each for each in archive.namelist() if each.endswith("third-party-licenses.json")]
+    return {
+        package["name"] for each in listed for package in json.loads(archive.read(each))["packages"]
+    }
 
 
 def installed_listing(wheel: Path, folder: Path) -> str:
