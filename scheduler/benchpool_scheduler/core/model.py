@@ -337,13 +337,13 @@ class Plan:
 
     ``commands`` are in the order in which they must take effect. ``reasons`` has exactly one entry
     per job that is still queued after the commands; a job whose ``Start`` must wait for others to
-    leave counts as queued. ``over_quota`` names the jobs that, after the commands, run with GPUs
-    above their project's quota. ``wake_s`` is when the answer may change although nothing happens,
-    e.g. because a protection ends (R19); None when it never does.
+    leave counts as queued. ``over_quota`` names the GPUs that, after the commands, are held above
+    their project's quota, by job; no job without any. ``wake_s`` is when the answer may change
+    although nothing happens, e.g. because a protection ends (R19); None when it never does.
     """
 
     commands: tuple[Command, ...]
     reasons: Mapping[JobId, Reason]
     shares: Mapping[ProjectName, Share]
-    over_quota: frozenset[JobId] = frozenset()
+    over_quota: Mapping[JobId, frozenset[GpuId]] = field(default_factory=dict)
     wake_s: float | None = None

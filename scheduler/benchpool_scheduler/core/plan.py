@@ -326,14 +326,13 @@ class Pass:
         commands: list[Command] = [*self.preempts.values()]
         for job, entry in board.decided.items():
             commands += [Start(job, part.workers, part.after) for part in entry.starts()]
-        over_quota = frozenset[JobId]()
-        if explain:
-            over_quota = board.over_quota.after(board.works, board.decided, self.preempts.values())
+        over = board.over_quota
+        preempts = self.preempts.values()
         return Plan(
             commands=tuple(commands),
             reasons=self._reasons() if explain else {},
             shares=self._shares(),
-            over_quota=over_quota,
+            over_quota=over.after(board.works, board.decided, preempts) if explain else {},
             wake_s=self._wake_s(),
         )
 

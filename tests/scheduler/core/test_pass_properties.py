@@ -159,7 +159,7 @@ def test_after_a_few_passes_nothing_changes_any_more(pool: Snapshot) -> None:
 @many
 @given(pools)
 def test_jobs_above_their_quota_are_named(pool: Snapshot) -> None:
-    """R4: exactly where a project holds more than its quota, some of its jobs are over quota."""
+    """R4: exactly as many GPUs as a project holds beyond its quota are named, of its own jobs."""
     plan = decide(pool)
     if any(command.after for command in starts(plan).values()):
         return  # such jobs do not run yet
@@ -169,10 +169,11 @@ def test_jobs_above_their_quota_are_named(pool: Snapshot) -> None:
             j for j in done.jobs if j.project == project.name and j.activity is Activity.RUNNING
         ]
         held = sum(gpus_of(job) for job in running)
-        if project.quota is None or held <= project.quota:
-            assert not {job.id for job in running} & plan.over_quota
-        else:
-            assert {job.id for job in running} & plan.over_quota
+        over = [gpu for job in running for gpu in plan.over_quota.get(job.id, ())]
+        assert len(over) == (0 if project.quota is None else max(0, held - project.quota))
+        for job in running:
+            mine = {gpu for worker in job.held for gpu in worker.gpus}
+            assert plan.over_quota.get(job.id, frozenset()) <= mine
 
 
 @some

@@ -20,7 +20,7 @@ from benchpool_scheduler.contract import (
     LineRequest,
     State,
 )
-from benchpool_scheduler.core.model import Plan, Start
+from benchpool_scheduler.core.model import JobId, Plan, Start
 from benchpool_scheduler.core.plan import decide
 from benchpool_scheduler.errors import BenchpoolError, Refused, Unavailable
 from benchpool_scheduler.runtime import DeviceState, EndedBy, NodeFacts, WorkerId, WorkerProgress
@@ -365,11 +365,23 @@ class PoolHistory(RuleBasedStateMachine):
         assert set(kept.nominated) == set(fresh.nominated)
         assert set(kept.stopping) == set(fresh.stopping)
         shown = {gpu.uuid: gpu.state for gpu in self.pool.status(ADMIN).gpus}
-        anew = GpuStates(engine.ledger, engine.site)
+        anew = GpuStates(engine.ledger, engine.site, engine.latest_pass)
         anew.refresh()
         assert shown == anew.states
         for state in GpuState:
             assert engine.pool.counts()[state] == anew.counts[state]
+
+    @invariant()
+    def squares_and_tags_name_the_gpus_that_the_plan_names(self) -> None:
+        if not hasattr(self, "pool"):
+            return
+        told = self.pool._engine.latest_pass.over_quota
+        shown = self.pool.status(ADMIN).gpus
+        for job in self.pool.jobs(ADMIN):
+            mine = [gpu for gpu in shown if gpu.job == job.id]
+            over = {gpu.uuid for gpu in mine if gpu.state is GpuState.TRAIN_OVER_QUOTA}
+            assert job.over_quota == bool(over)
+            assert over == told.get(JobId(job.id), frozenset())
 
     @invariant()
     def the_kept_board_decides_as_one_made_afresh(self) -> None:

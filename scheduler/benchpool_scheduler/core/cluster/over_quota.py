@@ -1,4 +1,7 @@
-"""Which jobs run above their project's quota, kept from pass to pass."""
+"""Which GPUs are held above a project's quota, and by which jobs; kept from pass to pass.
+
+This is the only place that says so: tags of jobs, squares of GPUs and counters show its answer.
+"""
 
 from __future__ import annotations
 
@@ -6,16 +9,21 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from benchpool_scheduler.core.capacity.assignment import Decided
 from benchpool_scheduler.core.fairness.ledger import Ledger
+from benchpool_scheduler.core.jobs.amounts import WHOLE_GPU
 from benchpool_scheduler.core.jobs.job_info import Work
-from benchpool_scheduler.core.model import Activity, JobId, Preempt
+from benchpool_scheduler.core.model import Activity, GpuId, JobId, Preempt, Worker
+
+Over = dict[JobId, frozenset[GpuId]]
+"""By job, those of its GPUs that its project's quota does not cover; no job without any."""
 
 
 class OverQuota:
-    """Names the jobs that hold GPUs above their project's quota.
+    """Names the GPUs that are held above their project's quota.
 
     A project's quota covers its jobs in the order in which it would keep them: non-preemptible,
-    then priority, then what has not run long, then age. What is known of a project stands until its
-    running jobs change.
+    then priority, then what has not run long, then age; and what is leaving last. Of a job that
+    it covers in part, it covers the first workers, and of those the first GPUs. What is known of
+    a project stands until its running jobs change.
 
     Args:
         running: The running jobs of every project, as they are at any moment.
@@ -28,34 +36,34 @@ class OverQuota:
         self.ledger = ledger
         self.running = running
         self.versions = versions
-        self._known: dict[int, tuple[int, frozenset[JobId]]] = {}
+        self._known: dict[int, tuple[int, Over]] = {}
 
     def after(
         self,
         works: Mapping[JobId, Work],
         decided: Mapping[JobId, Decided],
         preempts: Iterable[Preempt],
-    ) -> frozenset[JobId]:
-        """Return the jobs that are above their quota once a pass's commands are carried out.
+    ) -> Over:
+        """Return what is above its quota once a pass's commands are carried out.
 
         Args:
             works: Every job by its id. ``decided``: what the pass gives to whom.
         """
-        lost: dict[JobId, int] = {}
+        lost: dict[JobId, frozenset[Worker]] = {}
         for command in preempts:
-            lost[command.job] = lost.get(command.job, 0) + len(command.workers)
+            lost[command.job] = lost.get(command.job, frozenset()).union(command.workers)
         touched = {works[job].branch.index for job in [*lost, *decided]}
-        found: list[frozenset[JobId]] = []
+        found: Over = {}
         for branch in self.ledger.tree.branches:
             if branch.children or branch.quota[0] is None:
                 continue
             if branch.index in touched:
-                found.append(self._over(branch.index, decided, lost))
+                found.update(self._over(branch.index, decided, lost))
             elif self.running[branch.index]:
-                found.append(self._kept(branch.index))
-        return frozenset().union(*found)
+                found.update(self._kept(branch.index))
+        return found
 
-    def _kept(self, index: int) -> frozenset[JobId]:
+    def _kept(self, index: int) -> Over:
         version = self.versions[index]
         known = self._known.get(index)
         if known is None or known[0] != version:
@@ -63,30 +71,50 @@ class OverQuota:
         return known[1]
 
     def _over(
-        self, index: int, decided: Mapping[JobId, Decided], lost: Mapping[JobId, int]
-    ) -> frozenset[JobId]:
+        self,
+        index: int,
+        decided: Mapping[JobId, Decided],
+        lost: Mapping[JobId, frozenset[Worker]],
+    ) -> Over:
         quota = self.ledger.tree.branches[index].quota[0] or 0
-        if self.ledger.held[index].gpus <= quota:
-            return frozenset()
+        if self.ledger.held[index].gpus + self.ledger.leaving[index].gpus <= quota:
+            return {}
         works = set(self.running[index])
         works.update(e.work for e in decided.values() if e.work.branch.index == index)
-        holding = [(work, _gpus_after(work, decided.get(work.job.id), lost)) for work in works]
-        covered = 0
-        over: list[JobId] = []
-        for work, gpus in sorted(holding, key=lambda entry: _worth(entry[0])):
-            covered += gpus
-            if gpus and covered > quota:
-                over.append(work.job.id)
-        return frozenset(over)
+        staying: list[tuple[Work, list[Worker]]] = []
+        leaving: list[tuple[Work, list[Worker]]] = []
+        for work in sorted(works, key=_worth):
+            stay, leave = _workers(work, decided.get(work.job.id), lost)
+            staying.append((work, stay))
+            leaving.append((work, leave))
+        found: Over = {}
+        for work, workers in staying + leaving:
+            amount = work.need.gpus * len(workers)
+            if workers and amount > quota:
+                gpus = [gpu for worker in workers for gpu in worker.gpus]
+                covered = max(0, quota) // (work.job.fraction or WHOLE_GPU)
+                found[work.job.id] = found.get(work.job.id, frozenset()).union(gpus[covered:])
+            quota -= amount
+        return found
 
 
-def _gpus_after(work: Work, decided: Decided | None, lost: Mapping[JobId, int]) -> int:
-    """Return what the job holds; workers that wait for others to leave do not run yet."""
+def _workers(
+    work: Work, decided: Decided | None, lost: Mapping[JobId, frozenset[Worker]]
+) -> tuple[list[Worker], list[Worker]]:
+    """Return a job's workers that run after the pass, and those that are on their way out.
+
+    Workers that wait for others to leave do not run yet.
+    """
     job = work.job
-    workers = len(job.held) if job.activity is Activity.RUNNING else 0
+    if job.activity is Activity.RUNNING:
+        told = lost.get(job.id, frozenset())
+        stay = [worker for worker in job.held if worker not in told]
+        leave = [worker for worker in job.held if worker in told]
+    else:
+        stay, leave = [], list(job.held)
     if decided is not None:
-        workers += sum(len(part.workers) for part in decided.starts() if not part.after)
-    return work.need.gpus * (workers - lost.get(job.id, 0))
+        stay += [w for part in decided.starts() if not part.after for w in part.workers]
+    return stay, leave
 
 
 def _worth(work: Work) -> tuple[bool, int, bool, int]:

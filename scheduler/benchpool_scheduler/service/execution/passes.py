@@ -160,8 +160,9 @@ class Passes:
         work = UnitOfWork(self._ledger)
         apply(work, self._site, plan, given.now)
         news, shifts = changed_reasons(self._latest_pass.reasons, plan.reasons)
-        over = plan.over_quota ^ self._latest_pass.over_quota
-        news += [job for job in over if job not in plan.reasons]
+        over, before = plan.over_quota, self._latest_pass.over_quota
+        moved = (job for job in over.keys() | before.keys() if over.get(job) != before.get(job))
+        news += [job for job in moved if job not in plan.reasons]
         return PassOutput(plan, work, work.changes(), news, shifts)
 
     def _remember(self, plan: Plan) -> None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from benchpool_scheduler.core.model import JobId, Reason, Share
+from benchpool_scheduler.core.model import GpuId, JobId, Reason, Share
 
 
 @dataclass
 class LatestPass:
-    """Reasons, shares and jobs over quota as of the newest pass.
+    """Reasons, shares and GPUs over quota as of the newest pass.
 
     Attributes:
         aside: Jobs that no pass looks at because the core cannot take them, each with a sentence.
@@ -18,7 +18,7 @@ class LatestPass:
 
     reasons: Mapping[JobId, Reason] = field(default_factory=dict)
     shares: Mapping[str, Share] = field(default_factory=dict)
-    over_quota: frozenset[JobId] = frozenset()
+    over_quota: Mapping[JobId, frozenset[GpuId]] = field(default_factory=dict)
     quarantined: Mapping[str, str] = field(default_factory=dict)
     passes: int = 0
     last_pass_s: float = 0.0

@@ -32,7 +32,7 @@ class PoolViews:
         self._ledger = ledger
         self._site = site
         self._latest_pass = latest_pass
-        self._gpu_states = GpuStates(ledger, site)
+        self._gpu_states = GpuStates(ledger, site, latest_pass)
         self._rows: dict[str, list[_Row]] = {}
 
     # ------------------------------------------------------------------ status

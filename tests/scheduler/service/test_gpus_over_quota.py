@@ -1,0 +1,84 @@
+"""Which GPUs are over quota is decided once: the pool's squares and the jobs' tags agree."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from benchpool_scheduler.contract import GpuState, Job, State
+from benchpool_scheduler.service import Pool
+from benchpool_support.pools import (
+    ADMIN,
+    JOE,
+    SUSAN,
+    make_pool,
+    opened,
+    python_job,
+    reached,
+    sleeper,
+    story,
+)
+
+POOL = """
+version: 1
+projects:
+  - {name: susan, quota: 1, members: [susan]}
+  - {name: joe, quota: 1, members: [joe]}
+policy: {grace_s: 2}
+"""
+
+
+STUBBORN = """
+import signal, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+print("ready")
+time.sleep(1000)
+"""
+
+
+def over(pool: Pool, job: Job) -> list[bool]:
+    """Return of each GPU that a job holds whether it is shown as over quota."""
+    shown = [gpu for gpu in pool.status(ADMIN).gpus if gpu.job == job.id]
+    return [gpu.state is GpuState.TRAIN_OVER_QUOTA for gpu in shown]
+
+
+def tagged(pool: Pool, job: Job) -> bool:
+    return pool.job(ADMIN, job.id).job.over_quota
+
+
+async def test_the_quota_covers_the_job_of_higher_priority_also_on_the_squares(
+    tmp_path: Path,
+) -> None:
+    async with opened(make_pool(tmp_path, configuration=story(POOL), gpus=2)) as pool:
+        older = await pool.submit(SUSAN, sleeper(name="older", priority=10))
+        await reached(pool, older.id, State.RUNNING)
+        assert (over(pool, older), tagged(pool, older)) == ([False], False)
+        newer = await pool.submit(SUSAN, sleeper(name="newer", priority=90))
+        await reached(pool, newer.id, State.RUNNING)
+        assert (over(pool, older), tagged(pool, older)) == ([True], True)
+        assert (over(pool, newer), tagged(pool, newer)) == ([False], False)
+        assert pool.status(ADMIN).counts[GpuState.TRAIN_OVER_QUOTA] == 1
+
+
+async def test_a_job_that_the_quota_covers_in_part_is_over_quota_with_the_rest(
+    tmp_path: Path,
+) -> None:
+    async with opened(make_pool(tmp_path, configuration=story(POOL), gpus=3)) as pool:
+        large = await pool.submit(SUSAN, sleeper(name="large", gpus=3))
+        await reached(pool, large.id, State.RUNNING)
+        assert (sorted(over(pool, large)), tagged(pool, large)) == ([False, True, True], True)
+
+
+async def test_what_leaves_because_it_is_over_quota_is_shown_so_until_it_has_left(
+    tmp_path: Path,
+) -> None:
+    async with opened(make_pool(tmp_path, configuration=story(POOL), gpus=2)) as pool:
+        first = await pool.submit(SUSAN, sleeper(name="first"))
+        second = await pool.submit(SUSAN, python_job(STUBBORN, name="second"))
+        await reached(pool, second.id, State.RUNNING)
+        await pool.wait_log(SUSAN, second.id, offset=0)
+        mine = await pool.submit(JOE, sleeper(name="mine"))
+        leaving = await reached(pool, second.id, State.PAUSING)
+        assert leaving.over_quota
+        assert (over(pool, second), over(pool, first)) == ([True], [False])
+        await reached(pool, mine.id, State.RUNNING)
+        assert (over(pool, mine), tagged(pool, mine), over(pool, second)) == ([False], False, [])
