@@ -45,6 +45,7 @@ PLACES = (
         (
             "scheduler/benchpool_scheduler/service/lifecycle/transitions.py",
             "scheduler/benchpool_scheduler/service/access/rights.py",
+            "scheduler/benchpool_scheduler/service/jobs/commands.py",
             "scheduler/benchpool_scheduler/service/pool/pool.py",
             "scheduler/benchpool_scheduler/web",
         ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import AsyncIterator, Iterator
-from typing import Any, assert_type
+from typing import Any, assert_type, cast, get_type_hints
 
 import pytest
 
@@ -12,8 +12,11 @@ from benchpool.server import allowed
 from benchpool_scheduler.api import jobs, routing
 from benchpool_scheduler.client import AsyncClient, Client, Credentials, PoolEvent
 from benchpool_scheduler.contract import Job
-from benchpool_scheduler.contract.operation import PARTS, Given, Media, given, operation
-from benchpool_scheduler.contract.operations import OPERATIONS, Operations
+from benchpool_scheduler.contract.forms import fields
+from benchpool_scheduler.contract.operation import PARTS, Given, Media, declared, given, operation
+from benchpool_scheduler.contract.operations import OPERATIONS, JobActions, Operations
+from benchpool_scheduler.service.jobs import commands
+from benchpool_scheduler.web.routes import routes as pages
 
 ADDRESS = Credentials("http://127.0.0.1:1/services/benchpool", "t")
 
@@ -81,3 +84,27 @@ def test_jupyterlab_is_offered_what_the_table_says_and_nothing_else() -> None:
     for one in OPERATIONS:
         assert allowed.is_forwarded(one.method, one.path.format(**example)) == one.lab
     assert len(allowed.FORWARDED) == sum(one.lab for one in OPERATIONS)
+
+
+def test_each_action_on_a_job_is_done_by_the_service_with_the_body_of_the_table() -> None:
+    actions = {one.name: one for one in declared(JobActions)}
+    assert set(commands.ACTIONS) == set(actions)
+    for name, one in actions.items():
+        assert get_type_hints(commands.ACTIONS[name])["asked"] is one.body, name
+
+
+def test_pages_post_what_the_table_offers_and_nothing_else() -> None:
+    offered = {one.name for one in OPERATIONS if one.form is not None}
+    rules = [rule.regex for rule in pages(cast(Any, None), cast(Any, None))]
+    (actions,) = [rule for rule in rules if "verb" in rule.groupindex]
+    posted = {
+        name
+        for name in {one.name for one in OPERATIONS}
+        if actions.match(f"/services/benchpool/jobs/{'a' * 26}/{name}")
+    }
+    assert posted == offered
+    for one in OPERATIONS:
+        if one.form is not None:
+            assert one.path == f"jobs/{{job}}/{one.name}"
+            assert one.body is not None
+            assert all(field.kind != "flag" for field in fields(one.body))

@@ -7,8 +7,8 @@ from typing import Any
 
 from benchpool_scheduler.api.routing import Answer, Handle, Request
 from benchpool_scheduler.contract import JobsQuery
-from benchpool_scheduler.contract.operation import Operation
-from benchpool_scheduler.contract.operations import Operations
+from benchpool_scheduler.contract.operation import Operation, declared
+from benchpool_scheduler.contract.operations import JobActions, Operations
 
 
 async def submit(request: Request) -> Answer:
@@ -51,30 +51,15 @@ async def submission(request: Request) -> Answer:
     return Answer(request.pool.submission(request.caller, request.path["job"]))
 
 
-async def pause(request: Request) -> Answer:
-    """Pause until resumed."""
-    return Answer(
-        await request.pool.pause(request.caller, request.path["job"], request.body.reason)
-    )
+def act(action: str) -> Handle:
+    """Return what does an action to a job."""
 
+    async def handle(request: Request) -> Answer:
+        return Answer(
+            await request.pool.act(request.caller, request.path["job"], action, request.body)
+        )
 
-async def resume(request: Request) -> Answer:
-    """Queue a paused job again."""
-    return Answer(
-        await request.pool.resume(request.caller, request.path["job"], request.body.reason)
-    )
-
-
-async def change(request: Request) -> Answer:
-    """Give a job another priority or other workers."""
-    return Answer(await request.pool.change(request.caller, request.path["job"], request.body))
-
-
-async def cancel(request: Request) -> Answer:
-    """End a job for good."""
-    return Answer(
-        await request.pool.cancel(request.caller, request.path["job"], request.body.reason)
-    )
+    return handle
 
 
 HANDLERS: Mapping[Operation[Any], Handle] = {
@@ -84,8 +69,5 @@ HANDLERS: Mapping[Operation[Any], Handle] = {
     Operations.job: show,
     Operations.why: why,
     Operations.submission: submission,
-    Operations.pause: pause,
-    Operations.resume: resume,
-    Operations.cancel: cancel,
-    Operations.change: change,
+    **{one: act(one.name) for one in declared(JobActions)},
 }

@@ -168,7 +168,12 @@ class JobsQuery(Struct, frozen=True, forbid_unknown_fields=True):
 class ActionReason(Struct, frozen=True, forbid_unknown_fields=True):
     """Body of ``pause``, ``resume`` and ``cancel``: the reason is shown to the job's owner."""
 
-    reason: Annotated[str, Meta(max_length=500)] | None = None
+    reason: (
+        Annotated[
+            str, Meta(max_length=500, description="A short reason, which the job's owner sees.")
+        ]
+        | None
+    ) = None
 
 
 class JobChange(Struct, frozen=True, forbid_unknown_fields=True):
@@ -179,5 +184,7 @@ class JobChange(Struct, frozen=True, forbid_unknown_fields=True):
     last ones go at once.
     """
 
-    priority: Priority | None = None
-    workers: WorkerCount | None = None
+    priority: (
+        Annotated[Priority, Meta(description="Its turn inside the project; higher first.")] | None
+    ) = None
+    workers: Annotated[WorkerCount, Meta(description="Workers from now on.")] | None = None

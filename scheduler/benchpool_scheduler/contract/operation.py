@@ -32,6 +32,8 @@ from urllib.parse import quote
 
 import msgspec
 
+from benchpool_scheduler.contract.forms import Form, PlainVerb
+
 P = ParamSpec("P")
 A = TypeVar("A")
 
@@ -122,6 +124,7 @@ class Operation(Generic[A]):
         max_body: Most bytes of a body.
         takes_s: The answer may take so long to compute; None for the usual.
         lab: Pages of JupyterLab may call it through the notebook server.
+        form: Its button on the pages of a job; ``verb``: its verb of the command line.
     """
 
     name: str
@@ -140,6 +143,8 @@ class Operation(Generic[A]):
     repeat: Repeat = Repeat.HARMLESS
     takes_s: float | None = None
     lab: bool = False
+    form: Form | None = None
+    verb: PlainVerb | None = None
 
     @property
     def parts(self) -> tuple[str, ...]:

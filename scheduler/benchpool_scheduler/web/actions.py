@@ -1,22 +1,28 @@
-"""Pause, resume, cancel and change from a page: plain forms that lead back to where they were."""
+"""Actions of the table from a page: plain forms that lead back to where they were."""
 
 from __future__ import annotations
 
 import hmac
-from collections.abc import Awaitable, Callable
+from collections.abc import Mapping
+from typing import Any
 from urllib.parse import urlencode
 
+from msgspec import Struct
+
 from benchpool_scheduler.api import decoding
-from benchpool_scheduler.contract import Job, JobChange
+from benchpool_scheduler.contract import ActionReason, Job
+from benchpool_scheduler.contract.operation import Operation, declared
+from benchpool_scheduler.contract.operations import JobActions
 from benchpool_scheduler.errors import Forbidden, InvalidInput
-from benchpool_scheduler.service import Caller, Pool
+from benchpool_scheduler.service import Caller
 from benchpool_scheduler.web.pages import PageHandler
 
 MOST_REASON = 200
 
-CHANGEABLE = JobChange.__struct_fields__
-
-Verb = Callable[[Caller, str, str | None], Awaitable[Job]]
+FORMS: Mapping[str, Operation[Any]] = {
+    one.name: one for one in declared(JobActions) if one.form is not None
+}
+"""What pages offer to do with a job, by its word in their addresses."""
 
 
 class ActionHandler(PageHandler):
@@ -27,10 +33,8 @@ class ActionHandler(PageHandler):
         caller = await self.reader()
         self._refuse_forged()
         target = self.site.pool.job(caller, job).job
-        if verb == "change":
-            await self.site.pool.change(caller, target.id, self._change())
-        else:
-            await verbs(self.site.pool)[verb](caller, target.id, self._why(caller, target))
+        body = self._body(FORMS[verb].body or ActionReason, caller, target)
+        await self.site.pool.act(caller, target.id, verb, body)
         query = urlencode({"did": verb, "of": target.id})
         back = f"jobs/{target.id}" if self.get_body_argument("back", "") == "job" else ""
         self.redirect(f"{self.site.root}{back}?{query}", status=303)
@@ -44,11 +48,13 @@ class ActionHandler(PageHandler):
                 code="xsrf",
             )
 
-    def _change(self) -> JobChange:
+    def _body(self, type_: type[Struct], caller: Caller, job: Job) -> Struct:
         """Return what the form asks for; a field that is empty, or cannot change, is left out."""
-        fields = {name: self.get_body_argument(name, "").strip() for name in CHANGEABLE}
-        given = {name: [text] for name, text in fields.items() if text}
-        return decoding.query(given, JobChange)
+        if type_ is ActionReason:
+            return ActionReason(self._why(caller, job))
+        names = type_.__struct_fields__
+        texts = {name: self.get_body_argument(name, "").strip() for name in names}
+        return decoding.query({name: [text] for name, text in texts.items() if text}, type_)
 
     def _why(self, caller: Caller, job: Job) -> str | None:
         """Return why; whoever intervenes in somebody else's job says it (screens, section 5)."""
@@ -66,8 +72,3 @@ class ActionHandler(PageHandler):
                 field="reason",
             )
         return reason or None
-
-
-def verbs(pool: Pool) -> dict[str, Verb]:
-    """Return what each button of a job calls."""
-    return {"pause": pool.pause, "resume": pool.resume, "cancel": pool.cancel}

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from msgspec.structs import asdict
+
 from benchpool_scheduler.contract import Job, State
 from benchpool_scheduler.errors import NotFound
 from benchpool_scheduler.phrases import count
 from benchpool_scheduler.service import Caller
+from benchpool_scheduler.web.actions import FORMS
 from benchpool_scheduler.web.job_rows import Action, Reader, actions
 from benchpool_scheduler.web.pages import PageHandler
 
@@ -41,7 +44,7 @@ def flash(handler: PageHandler, caller: Caller) -> Flash | None:
     """Return the message that this address asks for, if it is one of ours."""
     verb = handler.get_query_argument("did", "")
     job_id = handler.get_query_argument("of", "")
-    if verb not in ("pause", "resume", "cancel", "change") or len(job_id) != JOB_ID_SIGNS:
+    if verb not in FORMS or len(job_id) != JOB_ID_SIGNS:
         return None
     try:
         job = handler.site.pool.job(caller, job_id).job
@@ -52,10 +55,12 @@ def flash(handler: PageHandler, caller: Caller) -> Flash | None:
 
 def message(verb: str, job: Job, reader: Reader) -> Flash:
     """Return what ``verb`` did to ``job``, judged by the state it is in."""
-    text = _TEXTS.get((verb, job.state), "{} is " + job.state + " now.").format(job.name)
-    if verb == "change":
+    form = FORMS[verb].form
+    if form is not None and form.done:
         workers = count(job.workers, "worker")
-        text = f"{job.name} has priority {job.priority} and is to have {workers}."
+        text = form.done.format(workers_text=workers, **asdict(job))
+    else:
+        text = _TEXTS.get((verb, job.state), "{} is " + job.state + " now.").format(job.name)
     undo = None
     if verb == "pause":
         undo = next((one for one in actions(job, reader, "") if one.verb == "resume"), None)

@@ -6,8 +6,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from benchpool_scheduler.contract import Attempt, Gpu, Job, JobDetail, Preemption, State
+from benchpool_scheduler.contract import (
+    ActionReason,
+    Attempt,
+    Gpu,
+    Job,
+    JobDetail,
+    Preemption,
+    State,
+)
+from benchpool_scheduler.contract.forms import Field, fields
 from benchpool_scheduler.phrases import attempt_end, duration, gpu_time
+from benchpool_scheduler.web.actions import FORMS
 from benchpool_scheduler.web.job_rows import JobRow, Reader, job_row
 from benchpool_scheduler.web.pool_view import gpu_places
 from benchpool_scheduler.web.words import (
@@ -52,12 +62,22 @@ class PauseRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Changeable:
-    """What of the job can be another; ``fixed`` is why its workers cannot, empty where they can."""
+class FormField:
+    """An input with what the job has now; ``fixed`` is why it cannot be another, else empty."""
 
-    priority: int
-    workers: int
+    field: Field
+    label: str
+    value: str
     fixed: str
+
+
+@dataclass(frozen=True, slots=True)
+class JobForm:
+    """An action of the table whose fields are filled in before."""
+
+    verb: str
+    label: str
+    fields: tuple[FormField, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +90,7 @@ class JobView:
     attempts: tuple[AttemptRow, ...]
     pauses: tuple[PauseRow, ...]
     terminal: tuple[str, ...]
-    change: Changeable | None
+    forms: tuple[JobForm, ...]
 
 
 _REASON_NAMES = {
@@ -93,19 +113,37 @@ def job_view(
         attempts=tuple(_attempt(attempt, gpus, now) for attempt in reversed(detail.attempts)),
         pauses=tuple(_pause(pause, now) for pause in reversed(job.preemptions)),
         terminal=_terminal(job),
-        change=_changeable(job, elastic),
+        forms=_forms(job, elastic),
     )
 
 
-def _changeable(job: Job, elastic: bool) -> Changeable | None:
-    if job.state in ENDED_STATES:
-        return None
-    fixed = ""
+def _forms(job: Job, elastic: bool) -> tuple[JobForm, ...]:
+    """Return what may be filled in for a job; who may see a job may also change it."""
+    return tuple(
+        JobForm(
+            verb,
+            one.form.label,
+            tuple(_form_field(job, field, elastic) for field in fields(one.body)),
+        )
+        for verb, one in FORMS.items()
+        if one.form is not None and one.body not in (None, ActionReason)
+        if one.form.ended or job.state not in ENDED_STATES
+    )
+
+
+def _form_field(job: Job, field: Field, elastic: bool) -> FormField:
+    fixed = _fixed_workers(job, elastic) if field.name == "workers" else ""
+    note = fixed or field.help.removesuffix(".")
+    label = f"{field.title}: {note[:1].lower() if not fixed else note[:1]}{note[1:]}"
+    return FormField(field, label, str(getattr(job, field.name)), fixed)
+
+
+def _fixed_workers(job: Job, elastic: bool) -> str:
     if job.state is State.PAUSING:
-        fixed = "It leaves its GPUs now; change them when it waits."
-    elif job.state in ACTIVE_STATES and not elastic:
-        fixed = "It runs with all of its workers or none; pause it first."
-    return Changeable(job.priority, job.workers, fixed)
+        return "It leaves its GPUs now; change them when it waits."
+    if job.state in ACTIVE_STATES and not elastic:
+        return "It runs with all of its workers or none; pause it first."
+    return ""
 
 
 def _facts(detail: JobDetail, now: datetime) -> tuple[Fact, ...]:

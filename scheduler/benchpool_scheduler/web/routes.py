@@ -9,7 +9,7 @@ from tornado.routing import URLSpec
 
 from benchpool_scheduler.api.identity import Identity
 from benchpool_scheduler.service import Clock, Pool, SystemClock
-from benchpool_scheduler.web.actions import ActionHandler
+from benchpool_scheduler.web.actions import FORMS, ActionHandler
 from benchpool_scheduler.web.assets import AssetHandler
 from benchpool_scheduler.web.dashboard import DashboardHandler
 from benchpool_scheduler.web.job_page import JobHandler
@@ -47,6 +47,6 @@ def routes(
         ),
         URLSpec(f"{base}static/(.*)", AssetHandler, {"path": str(STATIC)}),
         URLSpec(f"{base}{job}", JobHandler, args),
-        URLSpec(f"{base}{job}/(?P<verb>pause|resume|cancel|change)", ActionHandler, args),
+        URLSpec(f"{base}{job}/(?P<verb>{'|'.join(FORMS)})", ActionHandler, args),
         URLSpec(f"{base}.*", NoPageHandler, args),
     ]

@@ -92,7 +92,7 @@ async def test_old_jobs_leave_with_their_files(tmp_path: Path) -> None:
     clock, runtime = FakeClock(), ScriptedRuntime(devices(9))
     async with opened(make_pool(tmp_path, runtime=runtime, clock=clock)) as pool:
         job = await pool.submit(SUSAN, sleeper(key="k"))
-        await pool.cancel(SUSAN, job.id)
+        await pool.act(SUSAN, job.id, "cancel")
         await asyncio.sleep(0)
         for worker in list(runtime.launched):
             runtime.end(worker, 143, at=clock.now())

@@ -186,7 +186,7 @@ class PoolHistory(RuleBasedStateMachine):
             return
         job = data.draw(st.sampled_from(jobs))
         try:
-            self.wait(getattr(self.pool, verb)(ADMIN, job.id))
+            self.wait(self.pool.act(ADMIN, job.id, verb))
         except Refused:
             assert job.state in ENDED
         self.settle()
@@ -199,7 +199,7 @@ class PoolHistory(RuleBasedStateMachine):
         job = data.draw(st.sampled_from(jobs))
         wanted = JobChange(priority=priority, workers=workers)
         try:
-            changed = self.wait(self.pool.change(ADMIN, job.id, wanted))
+            changed = self.wait(self.pool.act(ADMIN, job.id, "change", wanted))
         except BenchpoolError:
             now = self.pool.job(ADMIN, job.id).job
             assert (now.priority, now.workers) == (job.priority, job.workers)

@@ -105,7 +105,7 @@ async def test_a_job_that_is_lost_at_once_again_and_again_waits_for_its_user(
     assert paused.reason is not None
     assert paused.reason.code == "lost-repeatedly"
     assert "5 times in a row" in paused.reason.text
-    await pool.resume(SUSAN, job.id)
+    await pool.act(SUSAN, job.id, "resume")
     await until(pool, job.id, lambda now: now.attempt == MOST_LOST + 1)
 
 

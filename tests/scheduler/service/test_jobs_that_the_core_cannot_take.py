@@ -85,7 +85,7 @@ async def test_the_pool_goes_on_and_says_which_job_is_set_aside(tmp_path: Path, 
         assert problems[0].count("goes on without it") == count
 
         for job in POISONED[:count]:
-            await pool.cancel(SUSAN, job)
+            await pool.act(SUSAN, job, "cancel")
         await reached(pool, POISONED[0], State.CANCELLED)
         await pool._engine.passes.make()
         assert pool.status(ADMIN).health.ok

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from benchpool_scheduler.contract import State
+from benchpool_scheduler.contract import ActionReason, State
 from benchpool_scheduler.errors import Refused
 from benchpool_scheduler.runtime import EndedBy
 from benchpool_scheduler.service import Pool
@@ -42,7 +42,7 @@ async def test_a_running_job_that_its_user_pauses_waits_until_it_is_resumed(
 ) -> None:
     job = await pool.submit(SUSAN, sleeper())
     await reached(pool, job.id, State.RUNNING)
-    pausing = await pool.pause(SUSAN, job.id, "the data is wrong")
+    pausing = await pool.act(SUSAN, job.id, "pause", ActionReason("the data is wrong"))
     assert pausing.state is State.PAUSING
     (worker, notice), *_ = await runtime.until_noticed(1)
     assert (notice.kind, notice.text) == ("pause", "Paused by susan: the data is wrong.")
@@ -50,8 +50,8 @@ async def test_a_running_job_that_its_user_pauses_waits_until_it_is_resumed(
     paused = await reached(pool, job.id, State.PAUSED)
     assert paused.reason is not None
     assert (paused.reason.code, paused.preemptions) == ("paused-by-user", [])
-    assert (await pool.pause(SUSAN, job.id)).state is State.PAUSED
-    resumed = await pool.resume(SUSAN, job.id)
+    assert (await pool.act(SUSAN, job.id, "pause")).state is State.PAUSED
+    resumed = await pool.act(SUSAN, job.id, "resume")
     assert resumed.state is State.QUEUED
     again = await reached(pool, job.id, State.RUNNING)
     assert again.attempt == 2
@@ -60,7 +60,7 @@ async def test_a_running_job_that_its_user_pauses_waits_until_it_is_resumed(
 async def test_exit_0_during_a_pause_means_finished(pool: Pool, runtime: ScriptedRuntime) -> None:
     job = await pool.submit(SUSAN, sleeper())
     await reached(pool, job.id, State.RUNNING)
-    await pool.pause(SUSAN, job.id)
+    await pool.act(SUSAN, job.id, "pause")
     runtime.end((await runtime.until_noticed(1))[0][0], 0)
     assert (await reached(pool, job.id, State.SUCCEEDED)).exit_code == 0
 
@@ -70,8 +70,8 @@ async def test_a_resume_during_the_pause_makes_the_job_queue_by_itself(
 ) -> None:
     job = await pool.submit(SUSAN, sleeper())
     await reached(pool, job.id, State.RUNNING)
-    await pool.pause(SUSAN, job.id)
-    assert (await pool.resume(SUSAN, job.id)).state is State.PAUSING
+    await pool.act(SUSAN, job.id, "pause")
+    assert (await pool.act(SUSAN, job.id, "resume")).state is State.PAUSING
     runtime.end((await runtime.until_noticed(1))[0][0], 143, EndedBy.NOTICE)
     assert (await reached(pool, job.id, State.RUNNING)).attempt == 2
 
@@ -81,7 +81,7 @@ async def test_a_cancel_takes_effect_when_the_last_process_is_gone(
 ) -> None:
     job = await pool.submit(SUSAN, sleeper())
     await reached(pool, job.id, State.RUNNING)
-    asked = await pool.cancel(SUSAN, job.id)
+    asked = await pool.act(SUSAN, job.id, "cancel")
     assert asked.state is State.RUNNING
     assert asked.reason is not None
     assert asked.reason.code == "cancelling"
@@ -90,7 +90,7 @@ async def test_a_cancel_takes_effect_when_the_last_process_is_gone(
     runtime.end(worker, 137, EndedBy.NOTICE)
     done = await reached(pool, job.id, State.CANCELLED)
     assert (done.exit_code, done.reason and done.reason.text) == (137, "Cancelled by susan.")
-    assert (await pool.cancel(SUSAN, job.id)).state is State.CANCELLED
+    assert (await pool.act(SUSAN, job.id, "cancel")).state is State.CANCELLED
 
 
 async def test_a_cancel_outdoes_a_pause_that_is_under_way(
@@ -98,8 +98,8 @@ async def test_a_cancel_outdoes_a_pause_that_is_under_way(
 ) -> None:
     job = await pool.submit(SUSAN, sleeper())
     await reached(pool, job.id, State.RUNNING)
-    await pool.pause(SUSAN, job.id)
-    await pool.cancel(SUSAN, job.id)
+    await pool.act(SUSAN, job.id, "pause")
+    await pool.act(SUSAN, job.id, "cancel")
     notices = await runtime.until_noticed(2)
     assert [notice.kind for _, notice in notices] == ["pause", "cancel"]
     runtime.end(notices[0][0], 143, EndedBy.NOTICE)
@@ -110,9 +110,9 @@ async def test_waiting_and_paused_jobs_are_paused_and_cancelled_at_once(pool: Po
     await pool.submit(SUSAN, sleeper(gpus=6))
     job = await pool.submit(SUSAN, sleeper(gpus=6))
     await decided(pool, job.id)
-    assert (await pool.pause(SUSAN, job.id)).state is State.PAUSED
-    assert (await pool.resume(SUSAN, job.id)).state is State.QUEUED
-    assert (await pool.cancel(SUSAN, job.id)).state is State.CANCELLED
+    assert (await pool.act(SUSAN, job.id, "pause")).state is State.PAUSED
+    assert (await pool.act(SUSAN, job.id, "resume")).state is State.QUEUED
+    assert (await pool.act(SUSAN, job.id, "cancel")).state is State.CANCELLED
 
 
 async def test_an_ended_job_refuses_every_verb_with_its_state(
@@ -123,9 +123,9 @@ async def test_an_ended_job_refuses_every_verb_with_its_state(
     failed = await reached(pool, job.id, State.FAILED)
     assert failed.reason is not None
     assert failed.reason.text == "short ended with exit code 3."
-    for verb in (pool.pause, pool.resume, pool.cancel):
+    for verb in ("pause", "resume", "cancel"):
         with pytest.raises(Refused, match="is failed since its end") as caught:
-            await verb(SUSAN, job.id)
+            await pool.act(SUSAN, job.id, verb)
         assert caught.value.code == "job-ended"
 
 
@@ -136,7 +136,7 @@ async def test_a_preempted_job_that_its_user_pauses_stays_paused(
     await reached(pool, big.id, State.RUNNING)
     await pool.submit(JOE, sleeper(gpus=2))
     await reached(pool, big.id, State.PAUSING)
-    await pool.pause(SUSAN, big.id)
+    await pool.act(SUSAN, big.id, "pause")
     runtime.end((await runtime.until_noticed(1))[0][0], 143, EndedBy.NOTICE)
     paused = await reached(pool, big.id, State.PAUSED)
     assert len(paused.preemptions) == 1
@@ -158,5 +158,5 @@ async def test_a_real_process_that_ignores_its_notice_is_gone_after_the_grace(
         job = await pool.submit(SUSAN, python_job(stubborn))
         await reached(pool, job.id, State.RUNNING)
         await pool.wait_log(SUSAN, job.id, offset=0)
-        await pool.cancel(SUSAN, job.id)
+        await pool.act(SUSAN, job.id, "cancel")
         assert (await reached(pool, job.id, State.CANCELLED)).exit_code == 137

@@ -48,9 +48,9 @@ VERBS: dict[str, Callable[[Pool, Caller, str], object]] = {
     "log": lambda pool, caller, job: pool.log(caller, job),
     "read_log": lambda pool, caller, job: pool.read_log(caller, job),
     "wait_log": lambda pool, caller, job: pool.wait_log(caller, job, timeout_s=0),
-    "pause": lambda pool, caller, job: pool.pause(caller, job),
-    "resume": lambda pool, caller, job: pool.resume(caller, job),
-    "cancel": lambda pool, caller, job: pool.cancel(caller, job),
+    "pause": lambda pool, caller, job: pool.act(caller, job, "pause"),
+    "resume": lambda pool, caller, job: pool.act(caller, job, "resume"),
+    "cancel": lambda pool, caller, job: pool.act(caller, job, "cancel"),
 }
 
 

@@ -66,7 +66,7 @@ async def test_surplus_is_given_back_and_the_job_resumes_from_its_checkpoint(
         assert waiting.preemptions[0].resumed_at is None
         assert pool.status(SUSAN).counts[GpuState.FREE] == 2
 
-        await pool.cancel(JEMMA, of_jemma.id)
+        await pool.act(JEMMA, of_jemma.id, "cancel")
         done = await reached(pool, big.id, State.SUCCEEDED)
         assert (done.attempt, done.exit_code, done.reason) == (2, 0, None)
         assert done.preemptions[0].resumed_at is not None
@@ -106,6 +106,6 @@ async def test_progress_that_a_worker_writes_is_seen_and_kept(tmp_path: Path) ->
         seen = await until(pool, job.id, lambda now: now.progress is not None)
         assert seen.progress is not None
         assert (seen.progress.fraction, seen.progress.text) == (0.25, "epoch 1")
-        await pool.cancel(SUSAN, job.id)
+        await pool.act(SUSAN, job.id, "cancel")
         ended = await reached(pool, job.id, State.CANCELLED)
         assert ended.progress == seen.progress

@@ -200,6 +200,6 @@ def test_lent_gpus_come_back_when_their_owner_starts_a_server(hub: KubeHub, sche
         scheduler.service.loop.call_soon_threadsafe(scheduler.runtime.end, worker, 143)
     hub.wait_ready("ida")
     assert [len(gpus) for gpus in scheduler.leases("ida")] == [2]
-    service.do(service.pool.cancel(joe, accepted.id))
+    service.do(service.pool.act(joe, accepted.id, "cancel"))
     hub.stop_server("ida")
     hub.wait_gone("ida")

@@ -85,7 +85,7 @@ async def cancel_everything(pool: Pool) -> None:
     """Cancel all jobs and wait until they have ended."""
     for job in pool.jobs(ADMIN, all=True):
         if job.ended is None:
-            await pool.cancel(ADMIN, job.id)
+            await pool.act(ADMIN, job.id, "cancel")
     for job in pool.jobs(ADMIN, all=True):
         await until(pool, job.id, lambda now: now.ended is not None)
 

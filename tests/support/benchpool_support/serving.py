@@ -163,7 +163,7 @@ async def _end_jobs(pool: Pool) -> None:
     while running := [job for job in pool.jobs(root, all=True) if job.state not in ENDED]:
         for job in running:
             with suppress(Refused):  # ended by itself meanwhile
-                await pool.cancel(root, job.id)
+                await pool.act(root, job.id, "cancel")
         await anext(news)
 
 

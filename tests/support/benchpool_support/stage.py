@@ -82,6 +82,10 @@ def gpu(index: int, state: GpuState = GpuState.FREE, **facts: Any) -> contract.G
     return contract.Gpu(**(own | facts))
 
 
+MOVES = {"pause": State.PAUSED, "resume": State.QUEUED, "cancel": State.CANCELLED}
+"""Where an action brings a job at once."""
+
+
 @dataclass
 class StagedPool:
     """The reads and the verbs of ``service.Pool`` over hand-made facts."""
@@ -252,17 +256,17 @@ class StagedPool:
 
     # ------------------------------------------------------------------ verbs
 
-    async def pause(self, caller: Caller, job: str, reason: str | None = None) -> contract.Job:
-        """Pause at once."""
-        return await self._move("pause", caller, job, reason, State.PAUSED)
-
-    async def resume(self, caller: Caller, job: str, reason: str | None = None) -> contract.Job:
-        """Queue again."""
-        return await self._move("resume", caller, job, reason, State.QUEUED)
-
-    async def cancel(self, caller: Caller, job: str, reason: str | None = None) -> contract.Job:
-        """End at once."""
-        return await self._move("cancel", caller, job, reason, State.CANCELLED)
+    async def act(
+        self, caller: Caller, job: str, action: str, body: msgspec.Struct
+    ) -> contract.Job:
+        """Move at once, or take what is given."""
+        if action in MOVES and isinstance(body, contract.ActionReason):
+            return await self._move(action, caller, job, body.reason, MOVES[action])
+        one = self.job(caller, job).job
+        given = {key: value for key, value in msgspec.structs.asdict(body).items() if value}
+        self.asked.append((action, caller.name, one.id, str(given)))
+        await self.becomes(one.id, **given)
+        return self.held_jobs[one.id]
 
     def submission(self, caller: Caller, job: str) -> contract.JobSubmission:
         """Return what a job might have been sent with; ``least`` are its fewest workers."""
@@ -271,14 +275,6 @@ class StagedPool:
         return contract.JobSubmission(
             entry, workers=one.workers, min_workers=self.least.get(one.id)
         )
-
-    async def change(self, caller: Caller, job: str, change: contract.JobChange) -> contract.Job:
-        """Take what is given."""
-        one = self.job(caller, job).job
-        given = {key: value for key, value in msgspec.structs.asdict(change).items() if value}
-        self.asked.append(("change", caller.name, one.id, str(given)))
-        await self.becomes(one.id, **given)
-        return self.held_jobs[one.id]
 
     async def _move(
         self, verb: str, caller: Caller, job_id: str, why: str | None, state: State

@@ -7,6 +7,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from benchpool_scheduler.contract.forms import Form
 from benchpool_scheduler.contract.jobs import (
     ActionReason,
     Job,
@@ -89,7 +90,7 @@ class JobActions:
     Each is a wish for how the job is to be, so saying it twice is saying it once.
     """
 
-    @operation("POST", "jobs/{job}/pause", Job, body=ActionReason, lab=True)
+    @operation("POST", "jobs/{job}/pause", Job, body=ActionReason, lab=True, form=Form("Pause"))
     def pause(self, id_: str, reason: str | None = None) -> Given:
         """Pause a job until it is resumed.
 
@@ -97,17 +98,24 @@ class JobActions:
         """
         return given(ActionReason(reason), job=id_)
 
-    @operation("POST", "jobs/{job}/resume", Job, body=ActionReason, lab=True)
+    @operation("POST", "jobs/{job}/resume", Job, body=ActionReason, lab=True, form=Form("Resume"))
     def resume(self, id_: str, reason: str | None = None) -> Given:
         """Queue a paused job again."""
         return given(ActionReason(reason), job=id_)
 
-    @operation("POST", "jobs/{job}/cancel", Job, body=ActionReason, lab=True)
+    @operation("POST", "jobs/{job}/cancel", Job, body=ActionReason, lab=True, form=Form("Cancel"))
     def cancel(self, id_: str, reason: str | None = None) -> Given:
         """End a job for good."""
         return given(ActionReason(reason), job=id_)
 
-    @operation("POST", "jobs/{job}/change", Job, body=JobChange, lab=True)
+    @operation(
+        "POST",
+        "jobs/{job}/change",
+        Job,
+        body=JobChange,
+        lab=True,
+        form=Form("Change", "{name} has priority {priority} and is to have {workers_text}."),
+    )
     def change(self, id_: str, *, priority: int | None = None, workers: int | None = None) -> Given:
         """Give an accepted job another priority, other workers, or both.
 

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
 
+from msgspec.structs import asdict
+
+from benchpool_scheduler.contract import ActionReason, JobChange
 from benchpool_scheduler.core.lifecycle.states import Intent
+from benchpool_scheduler.errors import InvalidInput
 from benchpool_scheduler.service.access.caller import Caller
 from benchpool_scheduler.service.execution.actions import Actions
+from benchpool_scheduler.service.jobs.admission import Admission
 from benchpool_scheduler.service.ledger.ledger import Ledger, UnitOfWork
 from benchpool_scheduler.service.lifecycle import transitions
 from benchpool_scheduler.service.observed.site import Site
@@ -19,44 +25,58 @@ class Commands:
     """The verbs; each is written before it takes effect, and repeating it does nothing."""
 
     def __init__(
-        self, ledger: Ledger, site: Site, actions: Actions, want_pass: Callable[[], None]
+        self,
+        ledger: Ledger,
+        site: Site,
+        actions: Actions,
+        admission: Admission,
+        want_pass: Callable[[], None],
     ) -> None:
         self._ledger = ledger
+        self._admission = admission
         self._site = site
         self._actions = actions
         self._want_pass = want_pass
 
-    async def pause(self, caller: Caller, job: str, reason: str | None) -> None:
+    async def act(self, caller: Caller, job: str, action: str, body: Any) -> None:
+        """Do what an action of the API's table says, with its body. Errors: those of the action."""
+        await ACTIONS[action](self, caller, job, body)
+
+    async def pause(self, caller: Caller, job: str, asked: ActionReason) -> None:
         """Pause a job until it is resumed. Errors: Refused, Unavailable."""
-        wish = self._wish(Intent.PAUSE, "Paused", caller, reason)
+        wish = self._wish(Intent.PAUSE, "Paused", caller, asked.reason)
         await self._do(lambda work: transitions.pause(work, job, wish))
 
-    async def resume(self, caller: Caller, job: str, reason: str | None) -> None:
+    async def resume(self, caller: Caller, job: str, asked: ActionReason) -> None:
         """Let a paused job queue again. Errors: Refused, Unavailable."""
-        wish = self._wish(Intent.PREEMPT, "Told to stop and then to go on", caller, reason)
+        wish = self._wish(Intent.PREEMPT, "Told to stop and then to go on", caller, asked.reason)
         await self._do(lambda work: transitions.resume(work, job, wish, wish.at))
 
-    async def cancel(self, caller: Caller, job: str, reason: str | None) -> None:
+    async def cancel(self, caller: Caller, job: str, asked: ActionReason) -> None:
         """End a job for good. Errors: Refused, Unavailable."""
-        wish = self._wish(Intent.CANCEL, "Cancelled", caller, reason)
+        wish = self._wish(Intent.CANCEL, "Cancelled", caller, asked.reason)
         await self._do(lambda work: transitions.cancel(work, job, wish, wish.at))
 
-    async def change(
-        self, caller: Caller, job: str, *, workers: int | None, priority: int | None
-    ) -> None:
+    async def change(self, caller: Caller, job: str, asked: JobChange) -> None:
         """Let a job have so many workers and this priority; None leaves it as it is.
 
-        Both or none. Errors: Refused, Unavailable.
+        Both or none. Errors: InvalidInput when nothing is asked or it could never run with so many
+        workers, Refused when it runs as a gang of which none may be missing, Unavailable.
         """
-
-        asked = {"workers": workers, "priority": priority}
+        workers, priority = asked.workers, asked.priority
+        if workers is None and priority is None:
+            raise InvalidInput("Say what is to change: priority, workers, or both.", field="body")
+        record = self._ledger.job(job)
+        if workers is not None and record is not None:
+            self._admission.check_workers(record, workers)
 
         def command(work: UnitOfWork) -> None:
             if workers is not None:
                 transitions.scale(work, job, workers, self._fewer(caller, workers))
             if priority is not None:
                 transitions.prioritise(work, job, priority)
-            work.save_asked(job, *(name for name, value in asked.items() if value is not None))
+            given = asdict(asked).items()
+            work.save_asked(job, *(name for name, value in given if value is not None))
 
         await self._do(command)
 
@@ -92,3 +112,14 @@ class Commands:
             for_=caller.name,
             text=text if text.endswith((".", "!", "?")) else f"{text}.",
         )
+
+
+Command = Callable[[Commands, Caller, str, Any], Awaitable[None]]
+
+ACTIONS: Mapping[str, Command] = {
+    "pause": Commands.pause,
+    "resume": Commands.resume,
+    "cancel": Commands.cancel,
+    "change": Commands.change,
+}
+"""Who does each of ``contract.operations.JobActions``, by its name."""

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from benchpool_scheduler.contract import JobSubmission
+from benchpool_scheduler.contract import ActionReason, JobSubmission
 from benchpool_scheduler.errors import BenchpoolError, InvalidInput, Unavailable
 from benchpool_scheduler.runtime import Runtime
 from benchpool_scheduler.service.access.caller import Caller
@@ -40,6 +40,8 @@ log = logging.getLogger(__name__)
 RETRY_S = 1.0
 SOMEBODY = Caller("kubectl", kind="service")
 """Whoever may write the object: the API server has checked that, and does not tell us who."""
+
+DELETED = ActionReason("its object was deleted")
 
 SUSPENDED = Note(
     StateReason.PAUSED_BY_USER,
@@ -116,9 +118,9 @@ class InboundJobs:
             case _ if not known_job:
                 return
             case SuspendWritten(id=job, suspend=True):
-                await self._commands.pause(SOMEBODY, job, None)
+                await self._commands.pause(SOMEBODY, job, ActionReason())
             case SuspendWritten(id=job):
-                await self._commands.resume(SOMEBODY, job, None)
+                await self._commands.resume(SOMEBODY, job, ActionReason())
             case WorkersWritten(id=job, workers=workers):
                 await self._scale(store, job, workers)
             case PriorityWritten(id=job, priority=priority):
@@ -182,7 +184,7 @@ class InboundJobs:
             return
         self._gone.add(job)
         if record.live:
-            await self._commands.cancel(SOMEBODY, job, "its object was deleted")
+            await self._commands.cancel(SOMEBODY, job, DELETED)
         self.see([job])
 
     async def _forget_ended(self) -> None:

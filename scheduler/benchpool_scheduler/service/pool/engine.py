@@ -100,7 +100,7 @@ class Engine:
         self.previews = Previews(
             self.ledger, site, self.state_cache, self.admission, self.estimates
         )
-        self.commands = Commands(self.ledger, site, actions, self.want_pass)
+        self.commands = Commands(self.ledger, site, actions, self.admission, self.want_pass)
         self.gates = BenchGates(self.ledger, runtime)
         self.ledger.lease_changed = self.gates.see
         self.inbound = InboundJobs(

@@ -15,9 +15,11 @@ from pathlib import Path
 from typing import Literal
 
 import msgspec
+from msgspec import Struct
 
 from benchpool_scheduler import contract
 from benchpool_scheduler.configuration import Configuration
+from benchpool_scheduler.contract.operations import JobActions
 from benchpool_scheduler.core.lifecycle.states import JobState
 from benchpool_scheduler.errors import InvalidInput, NotFound
 from benchpool_scheduler.hub import Directory
@@ -200,47 +202,17 @@ class Pool(Administration):
         found = msgspec.json.decode(stored, type=contract.JobSubmission)
         return msgspec.structs.replace(found, key=None)
 
-    async def pause(self, caller: Caller, job: str, reason: str | None = None) -> contract.Job:
-        """Pause a job until it is resumed. Repeating it does nothing.
+    async def act(
+        self, caller: Caller, job: str, action: str, body: Struct | None = None
+    ) -> contract.Job:
+        """Do to a job what an action of the table says (``contract.operations.JobActions``).
 
-        Errors: NotFound, Refused when it has ended.
+        ``body`` is that of the action, by default an empty one. Repeating it does nothing.
+        Errors: NotFound, InvalidInput, Refused where the job's state does not let it.
         """
         record = self._find(caller, job)
-        await shielded(self._engine.commands.pause(caller, record.id, reason))
-        return self._engine.jobs.job(self._now(record))
-
-    async def resume(self, caller: Caller, job: str, reason: str | None = None) -> contract.Job:
-        """Queue a paused job again. Repeating it does nothing.
-
-        Errors: NotFound, Refused when it has ended.
-        """
-        record = self._find(caller, job)
-        await shielded(self._engine.commands.resume(caller, record.id, reason))
-        return self._engine.jobs.job(self._now(record))
-
-    async def cancel(self, caller: Caller, job: str, reason: str | None = None) -> contract.Job:
-        """End a job: at once when it waits, after notice and grace when it runs.
-
-        Errors: NotFound, Refused when it ended otherwise. Repeating it does nothing.
-        """
-        record = self._find(caller, job)
-        await shielded(self._engine.commands.cancel(caller, record.id, reason))
-        return self._engine.jobs.job(self._now(record))
-
-    async def change(self, caller: Caller, job: str, change: contract.JobChange) -> contract.Job:
-        """Give a job another priority, other workers, or both. Repeating it does nothing.
-
-        Errors: NotFound, InvalidInput when nothing is asked or it could never run with so many
-        workers, Refused when it has ended or runs as a gang of which none may be missing.
-        """
-        record = self._find(caller, job)
-        workers, priority = change.workers, change.priority
-        if workers is None and priority is None:
-            raise InvalidInput("Say what is to change: priority, workers, or both.", field="body")
-        if workers is not None:
-            self._engine.admission.check_workers(record, workers)
-        commands = self._engine.commands
-        await shielded(commands.change(caller, record.id, workers=workers, priority=priority))
+        asked = getattr(JobActions, action).body() if body is None else body
+        await shielded(self._engine.commands.act(caller, record.id, action, asked))
         return self._engine.jobs.job(self._now(record))
 
     # ------------------------------------------------------------------ logs
