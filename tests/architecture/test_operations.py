@@ -10,6 +10,7 @@ import pytest
 
 from benchpool.server import allowed
 from benchpool_scheduler.api import jobs, routing
+from benchpool_scheduler.cli import VERBS, plain_verbs
 from benchpool_scheduler.client import AsyncClient, Client, Credentials, PoolEvent
 from benchpool_scheduler.contract import Job
 from benchpool_scheduler.contract.forms import fields
@@ -108,3 +109,14 @@ def test_pages_post_what_the_table_offers_and_nothing_else() -> None:
             assert one.path == f"jobs/{{job}}/{one.name}"
             assert one.body is not None
             assert all(field.kind != "flag" for field in fields(one.body))
+
+
+def test_the_command_line_has_the_plain_verbs_of_the_table_once_each() -> None:
+    words = [verb.path for verb in VERBS]
+    assert len(set(words)) == len(words)
+    for one in OPERATIONS:
+        if one.verb is not None:
+            (verb,) = [verb for verb in VERBS if verb.path == one.verb.words]
+            assert verb.summary == one.verb.summary
+            assert one.answer in plain_verbs.SHOWN
+            assert all(param.opts for param in verb.params)

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from benchpool_scheduler.cli import words
+from benchpool_scheduler.cli.plain_verbs import read
 from benchpool_scheduler.cli.replay_verb import REPLAY
 from benchpool_scheduler.cli.screen import Cell, Column, Screen
 from benchpool_scheduler.cli.session import Session
@@ -22,7 +23,6 @@ from benchpool_scheduler.contract import (
     WhatIfQuestion,
     WorkloadWhatIf,
 )
-from benchpool_scheduler.errors import InvalidInput
 
 PROJECT_COLUMNS = (
     Column("PROJECT", width=18),
@@ -75,7 +75,7 @@ WAIT_COLUMNS = (
 
 
 def _whatif(session: Session, options: Options) -> int:
-    declared = None if options["config"] is None else _read(options["config"])
+    declared = None if options["config"] is None else read(options["config"], "config")
     if options["trace"] is not None:
         from benchpool_scheduler.cli import whatif_trace
 
@@ -98,14 +98,6 @@ def _whatif(session: Session, options: Options) -> int:
     else:
         show(session.screen, answer)
     return 0
-
-
-def _read(path: Path) -> str:
-    """Return the text of a file. Errors: InvalidInput."""
-    try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as failed:
-        raise InvalidInput(f"{path} cannot be read ({failed}).", field="config") from failed
 
 
 def show(screen: Screen, answer: WhatIf) -> None:

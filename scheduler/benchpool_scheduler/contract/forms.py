@@ -62,8 +62,8 @@ class Field:
     help: str
     required: bool
     default: Any = None
-    least: float | None = None
-    most: float | None = None
+    least: int | None = None
+    most: int | None = None
     longest: int | None = None
     choices: tuple[str, ...] = ()
 

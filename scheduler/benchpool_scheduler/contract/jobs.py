@@ -159,9 +159,9 @@ class Preview(Struct, frozen=True):
 class JobsQuery(Struct, frozen=True, forbid_unknown_fields=True):
     """Which jobs: the caller's own, or ``all`` that it may see; newest first."""
 
-    all: bool = False
-    project: Name | None = None
-    state: State | None = None
+    all: Annotated[bool, Meta(description="All jobs that you may see.")] = False
+    project: Annotated[Name, Meta(description="Only jobs of this project.")] | None = None
+    state: Annotated[State, Meta(description="Only jobs in this state.")] | None = None
     limit: Annotated[int, Meta(ge=1, le=10_000)] = 1000
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Annotated
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from benchpool_scheduler.contract.scalars import Name
 
@@ -12,7 +13,7 @@ from benchpool_scheduler.contract.scalars import Name
 class UserQuery(Struct, frozen=True, forbid_unknown_fields=True):
     """Whose: the caller's own unless said otherwise."""
 
-    user: Name | None = None
+    user: Annotated[Name, Meta(description="Another user, for those who may see it.")] | None = None
 
 
 class StatusQuery(Struct, frozen=True, forbid_unknown_fields=True):

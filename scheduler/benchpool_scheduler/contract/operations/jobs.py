@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from benchpool_scheduler.contract.forms import Form
+from benchpool_scheduler.contract.forms import Form, PlainVerb
 from benchpool_scheduler.contract.jobs import (
     ActionReason,
     Job,
@@ -21,6 +21,11 @@ from benchpool_scheduler.contract.operation import MIB, Given, Repeat, given, op
 from benchpool_scheduler.contract.submission import JobSubmission
 
 _SUBMISSION: dict[str, Any] = {"body": JobSubmission, "max_body": 16 * MIB, "lab": True}
+
+_CHANGE = """\
+Everything else stays as it was accepted. A job that waits may get any number of workers that could
+run. One that runs keeps its workers unless it was sent with --min-workers: more then come when
+there is room, and the last ones go at once, saving as for a pause."""
 
 
 class JobOperations:
@@ -49,7 +54,14 @@ class JobOperations:
         """Say what would happen to a submission now."""
         return given(submission)
 
-    @operation("GET", "jobs", list[Job], query=JobsQuery, lab=True)
+    @operation(
+        "GET",
+        "jobs",
+        list[Job],
+        query=JobsQuery,
+        lab=True,
+        verb=PlainVerb(("jobs",), "List your jobs, newest first.", hidden=("limit",)),
+    )
     def jobs(
         self,
         *,
@@ -65,12 +77,24 @@ class JobOperations:
         query = {"all": all_ or None, "project": project, "state": state, "limit": limit}
         return given(query=query)
 
-    @operation("GET", "jobs/{job}", JobDetail, lab=True)
+    @operation(
+        "GET",
+        "jobs/{job}",
+        JobDetail,
+        lab=True,
+        verb=PlainVerb(("show",), "Show a job and its attempts."),
+    )
     def job(self, id_: str) -> Given:
         """Read a job and its attempts."""
         return given(job=id_)
 
-    @operation("GET", "jobs/{job}/why", Why, lab=True)
+    @operation(
+        "GET",
+        "jobs/{job}/why",
+        Why,
+        lab=True,
+        verb=PlainVerb(("why",), "Say why a job waits, and what would make it start."),
+    )
     def why(self, id_: str) -> Given:
         """Ask why a job waits.
 
@@ -90,7 +114,17 @@ class JobActions:
     Each is a wish for how the job is to be, so saying it twice is saying it once.
     """
 
-    @operation("POST", "jobs/{job}/pause", Job, body=ActionReason, lab=True, form=Form("Pause"))
+    @operation(
+        "POST",
+        "jobs/{job}/pause",
+        Job,
+        body=ActionReason,
+        lab=True,
+        form=Form("Pause"),
+        verb=PlainVerb(
+            ("pause",), "Pause jobs: they keep their progress and wait until resumed.", many=True
+        ),
+    )
     def pause(self, id_: str, reason: str | None = None) -> Given:
         """Pause a job until it is resumed.
 
@@ -98,12 +132,28 @@ class JobActions:
         """
         return given(ActionReason(reason), job=id_)
 
-    @operation("POST", "jobs/{job}/resume", Job, body=ActionReason, lab=True, form=Form("Resume"))
+    @operation(
+        "POST",
+        "jobs/{job}/resume",
+        Job,
+        body=ActionReason,
+        lab=True,
+        form=Form("Resume"),
+        verb=PlainVerb(("resume",), "Queue paused jobs again.", many=True),
+    )
     def resume(self, id_: str, reason: str | None = None) -> Given:
         """Queue a paused job again."""
         return given(ActionReason(reason), job=id_)
 
-    @operation("POST", "jobs/{job}/cancel", Job, body=ActionReason, lab=True, form=Form("Cancel"))
+    @operation(
+        "POST",
+        "jobs/{job}/cancel",
+        Job,
+        body=ActionReason,
+        lab=True,
+        form=Form("Cancel"),
+        verb=PlainVerb(("cancel",), "End jobs for good.", many=True),
+    )
     def cancel(self, id_: str, reason: str | None = None) -> Given:
         """End a job for good."""
         return given(ActionReason(reason), job=id_)
@@ -115,6 +165,12 @@ class JobActions:
         body=JobChange,
         lab=True,
         form=Form("Change", "{name} has priority {priority} and is to have {workers_text}."),
+        verb=PlainVerb(
+            ("change",),
+            "Give jobs another priority or other workers.",
+            _CHANGE,
+            many=True,
+        ),
     )
     def change(self, id_: str, *, priority: int | None = None, workers: int | None = None) -> Given:
         """Give an accepted job another priority, other workers, or both.

@@ -16,6 +16,7 @@ from benchpool_scheduler.contract.benches import (
 )
 from benchpool_scheduler.contract.configuration import ConfigurationChange
 from benchpool_scheduler.contract.events import EventsQuery, JobDeleted, PoolEvent, PoolNow
+from benchpool_scheduler.contract.forms import PlainVerb
 from benchpool_scheduler.contract.jobs import Job
 from benchpool_scheduler.contract.logs import (
     FollowQuery,
@@ -134,7 +135,14 @@ class PoolOperations:
         """
         return given(query={"after": after})
 
-    @operation("GET", "quota", Quota, query=UserQuery, lab=True)
+    @operation(
+        "GET",
+        "quota",
+        Quota,
+        query=UserQuery,
+        lab=True,
+        verb=PlainVerb(("quota",), "Say what you have on the bench and in your projects."),
+    )
     def quota(self, user: str | None = None) -> Given:
         """Read build quota and projects of a user.
 
@@ -178,7 +186,16 @@ class BenchOperations:
         """Hold build GPUs for a server, or its place in line."""
         return given(request, takes_s=request.hold_s + USUAL_S)
 
-    @operation("GET", "leases/line", list[InLine])
+    @operation(
+        "GET",
+        "leases/line",
+        list[InLine],
+        verb=PlainVerb(
+            ("line",),
+            "Say who waits in line for a bench, since when, and until when.",
+            "Administrators see everybody, others their own servers.",
+        ),
+    )
     def line(self) -> Given:
         """List who waits in line for build GPUs.
 
@@ -239,7 +256,13 @@ _CONFIGURATION: Mapping[str, Any] = {"who": Who.ADMIN, "takes": Media.YAML, "max
 class PlanningOperations:
     """The configuration, and what would be otherwise with another."""
 
-    @operation("POST", "config/check", ConfigurationChange, **_CONFIGURATION)
+    @operation(
+        "POST",
+        "config/check",
+        ConfigurationChange,
+        **_CONFIGURATION,
+        verb=PlainVerb(("config", "check"), "Say what a benchpool.yaml would change for whom."),
+    )
     def check_config(self, text: str) -> Given:
         """Say what a benchpool.yaml would change.
 
@@ -247,7 +270,13 @@ class PlanningOperations:
         """
         return given(text)
 
-    @operation("POST", "config/apply", ConfigurationChange, **_CONFIGURATION)
+    @operation(
+        "POST",
+        "config/apply",
+        ConfigurationChange,
+        **_CONFIGURATION,
+        verb=PlainVerb(("config", "apply"), "Put a benchpool.yaml in force, all or nothing."),
+    )
     def apply_config(self, text: str) -> Given:
         """Put a benchpool.yaml in force.
 

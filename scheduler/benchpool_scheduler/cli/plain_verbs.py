@@ -1,0 +1,143 @@
+"""Verbs that ask once and print the answer: made from the table of operations.
+
+Arguments are the parts of an operation's path and what the table calls positional; all other
+fields of its query and body are options, with the bounds that the service checks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from benchpool_scheduler.cli import views
+from benchpool_scheduler.cli.screen import Screen
+from benchpool_scheduler.cli.session import Session
+from benchpool_scheduler.cli.verb import Options, Verb, argument, option
+from benchpool_scheduler.client import Call
+from benchpool_scheduler.contract import (
+    ConfigurationChange,
+    InLine,
+    Job,
+    JobDetail,
+    Quota,
+    Why,
+)
+from benchpool_scheduler.contract.forms import Field, PlainVerb, fields
+from benchpool_scheduler.contract.operation import Given, Media, Operation
+from benchpool_scheduler.errors import BenchpoolError, InvalidInput
+
+SHOWN: Mapping[Any, Callable[[Screen, Any], None]] = {
+    Job: lambda screen, job: views.jobs(screen, [job]),
+    list[Job]: views.jobs,
+    JobDetail: views.job,
+    Why: views.why,
+    Quota: views.quota,
+    list[InLine]: views.line,
+    ConfigurationChange: views.change,
+}
+"""How an answer is shown to people, by its type."""
+
+
+def plain(one: Operation[Any]) -> Verb:
+    """Return the verb of an operation that has one in the table."""
+    if one.verb is None:
+        raise LookupError(f"{one.name} has no verb")
+    params = tuple(_params(one, one.verb))
+    run = _each if one.verb.many else _once
+    return Verb(
+        one.verb.words,
+        one.verb.summary,
+        lambda session, options: run(one, session, options),
+        params,
+        one.verb.details,
+    )
+
+
+def _once(one: Operation[Any], session: Session, options: Options) -> int:
+    answer = session.client.send(_call(one, options, options.get("id")))
+    if session.screen.json:
+        session.screen.value(answer)
+    else:
+        SHOWN[one.answer](session.screen, answer)
+    return 0
+
+
+def _each(one: Operation[Any], session: Session, options: Options) -> int:
+    """Do one thing to each job, then answer all that took it; the first refusal is the error."""
+    done: list[Job] = []
+    refused: list[BenchpoolError] = []
+    for id_ in options["ids"]:
+        try:
+            done.append(session.client.send(_call(one, options, id_)))
+        except BenchpoolError as failed:
+            refused.append(failed)
+    if done and not session.screen.json:
+        views.jobs(session.screen, done)
+    for other in refused[1:]:
+        session.screen.aside(f"benchpool: {other.message}")
+    if refused:
+        raise refused[0]
+    if session.screen.json:
+        session.screen.value(done)
+    return 0
+
+
+def _call(one: Operation[Any], options: Options, id_: str | None) -> Call[Any]:
+    body: object = None
+    if one.takes is Media.YAML:
+        body = read(options["file"], "file")
+    elif one.body is not None:
+        body = one.body(**{field.name: options[field.name] for field in fields(one.body)})
+    asked = {
+        field.name: options[field.name]
+        for field in fields(one.query)
+        if options.get(field.name, field.default) != field.default
+    }
+    return one.ask(Given({} if id_ is None else {"job": id_}, asked, body))
+
+
+def read(path: Path, field: str) -> str:
+    """Return the text of a file. Errors: InvalidInput, which names ``field``."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as failed:
+        raise InvalidInput(f"{path} cannot be read ({failed}).", field=field) from failed
+
+
+def _params(one: Operation[Any], verb: PlainVerb) -> Iterator[click.Parameter]:
+    if one.parts:
+        many = {"nargs": -1, "required": True}
+        yield (
+            argument("ids", metavar="ID...", **many) if verb.many else argument("id", metavar="ID")
+        )
+    if one.takes is Media.YAML:
+        path = click.Path(path_type=Path, dir_okay=False)
+        yield argument("file", metavar="FILE", type=path)
+    asked = (*fields(one.query), *(() if one.body is None else fields(one.body)))
+    known = {field.name: field for field in asked if field.name not in verb.hidden}
+    for name in verb.positional:
+        yield argument(name, metavar=name.upper())
+    for name, field in known.items():
+        if name not in verb.positional:
+            yield _option(field)
+
+
+def _option(field: Field) -> click.Option:
+    name = f"--{field.name.replace('_', '-')}"
+    if field.kind == "flag":
+        return option(name, field.name, is_flag=True, help=field.help)
+    return option(name, field.name, type=_type(field), help=field.help)
+
+
+def _type(field: Field) -> click.ParamType[Any] | None:
+    match field.kind:
+        case "choice":
+            return click.Choice(list(field.choices))
+        case "whole":
+            return click.IntRange(field.least, field.most)
+        case "number":
+            return click.FloatRange(field.least, field.most)
+    return None
