@@ -20,9 +20,9 @@ from tables import machine
 from benchpool_scheduler.core.forecast.forecast import Estimate, forecast
 from benchpool_scheduler.core.forecast.run_times import RunTimes
 from benchpool_scheduler.core.model import JobId, Policy, Project, ProjectName, Snapshot
-from benchpool_scheduler.simulation.replay.engine import Clock, Costs, Meter, Run, play
+from benchpool_scheduler.simulation.replay.engine import Costs, Meter, ReplayClock, Run, play
 from benchpool_scheduler.simulation.replay.guaranteed import Guaranteed
-from benchpool_scheduler.simulation.replay.pools import Pool
+from benchpool_scheduler.simulation.replay.pools import ReplayPool
 from benchpool_scheduler.simulation.replay.report import ReplayOptions, prepared
 
 HOUR_S = 3600.0
@@ -32,7 +32,7 @@ PASSES = 256
 class Asking(Guaranteed):
     """The guaranteed policy, asked every few hours when its waiting jobs will start."""
 
-    def __init__(self, pool: Pool, quotas: Mapping[str, int], every_s: float) -> None:
+    def __init__(self, pool: ReplayPool, quotas: Mapping[str, int], every_s: float) -> None:
         super().__init__(pool, quotas, Policy())
         self.projects = tuple(Project(ProjectName(n), quota=q) for n, q in quotas.items())
         self.known = RunTimes()
@@ -47,7 +47,7 @@ class Asking(Guaranteed):
         self.known.learn(trace.user or "", trace.project, "", trace.gpus, trace.duration_s)
         super().ended(run, now_s)
 
-    def decide(self, clock: Clock, now_s: float) -> None:
+    def decide(self, clock: ReplayClock, now_s: float) -> None:
         """Decide, and ask now and then."""
         super().decide(clock, now_s)
         if self.waiting and now_s >= self.next_s:
@@ -65,7 +65,7 @@ class Asking(Guaranteed):
             return
         begin = time.perf_counter()
         pool = Snapshot(
-            self.board.nodes, self.projects, tuple(jobs.values()), self.policy, now_s=now_s
+            self.state.nodes, self.projects, tuple(jobs.values()), self.policy, now_s=now_s
         )
         expected = {}
         for job, run in self._runs.items():
@@ -94,7 +94,7 @@ def main() -> None:
     )
     runs = [Run.of(i, job, ready.pool.workers_of(job)) for i, job in enumerate(ready.jobs)]
     decider = Asking(ready.pool, ready.quotas, given.every * HOUR_S)
-    play(runs, decider, Clock(Costs(), Meter(ready.jobs[0].submit_s, None)))
+    play(runs, decider, ReplayClock(Costs(), Meter(ready.jobs[0].submit_s, None)))
     report(decider)
 
 

@@ -26,7 +26,7 @@ from pathlib import Path
 
 from tables import Figure, show
 
-from benchpool_scheduler.core.cluster.cluster_state import Board
+from benchpool_scheduler.core.cluster.cluster_state import ClusterState
 from benchpool_scheduler.core.jobs.amounts import WHOLE_GPU
 from benchpool_scheduler.core.model import (
     Activity,
@@ -100,19 +100,19 @@ def arrivals(pods: Sequence[Job], total: int, seed: int) -> Iterator[Job]:
 def fill(nodes: Sequence[Node], pods: Sequence[Job], seed: int) -> tuple[float, list[float]]:
     """Let the pods arrive; return the GPUs in use in percent, and milliseconds of every pass."""
     total = sum(len(node.gpus) for node in nodes) * WHOLE_GPU
-    board = Board.of(Snapshot(tuple(nodes), (Project(PROJECT, quota=None),), ()))
+    state = ClusterState.of(Snapshot(tuple(nodes), (Project(PROJECT, quota=None),), ()))
     held: dict[GpuId, int] = {}
     passes = []
     for job in arrivals(pods, total, seed):
         begin = time.perf_counter()
-        board.put(job)
-        plan = decide_on(board, 0.0, explain=False)
+        state.put(job)
+        plan = decide_on(state, 0.0, explain=False)
         started = [command for command in plan.commands if isinstance(command, Start)]
         for start in started:
-            board.put(replace(job, activity=Activity.RUNNING, held=start.workers))
+            state.put(replace(job, activity=Activity.RUNNING, held=start.workers))
         passes.append((time.perf_counter() - begin) * 1000)
         if not started:
-            board.drop(job.id)
+            state.drop(job.id)
         for gpu in (gpu for start in started for worker in start.workers for gpu in worker.gpus):
             held[gpu] = held.get(gpu, 0) + (job.fraction or WHOLE_GPU)
     if max(held.values()) > WHOLE_GPU:

@@ -204,13 +204,13 @@ def bars(division: divisions.Division) -> str:
     divided = divisions.check(division)
     if divided.differences:
         raise ValueError(f"{division.name}: {divided.differences}")
-    most = max(claim.demand for claim in division.claims)
+    most = max(sibling.demand for sibling in division.siblings)
     left, unit = MARGIN + 74, (WIDTH - 2 * MARGIN - 330) / most
     parts = [_text(MARGIN, MARGIN + 14, f"{division.total} GPUs to divide", "head")]
     y = MARGIN + LABEL
-    for name, claim, colour in zip(division.names, division.claims, COLOURS, strict=False):
+    for name, demand, colour in zip(division.names, division.siblings, COLOURS, strict=False):
         share = divided.shares[name]
-        quota = min(claim.quota or 0, claim.most)
+        quota = min(demand.quota or 0, demand.most)
         for start, length, opacity in ((0, quota, 1.0), (quota, share - quota, 0.55)):
             if length > 0:
                 parts.append(
@@ -218,12 +218,12 @@ def bars(division: divisions.Division) -> str:
                     f'height="{SQUARE}" fill="{colour}" fill-opacity="{opacity}"/>'
                 )
         parts.append(
-            f'<rect class="free" x="{left}" y="{y}" width="{claim.demand * unit:.1f}" '
+            f'<rect class="free" x="{left}" y="{y}" width="{demand.demand * unit:.1f}" '
             f'height="{SQUARE}"/>'
         )
         parts.append(_text(MARGIN, y + 18, name))
-        facts = f"quota {claim.quota}, weight {claim.weight:g}, asks {claim.demand}"
-        facts += f", priority {claim.priority}" if claim.priority else ""
+        facts = f"quota {demand.quota}, weight {demand.weight:g}, asks {demand.demand}"
+        facts += f", priority {demand.priority}" if demand.priority else ""
         parts.append(_text(left + int(most * unit) + 10, y + 12, f"fair share {share}", "head"))
         parts.append(_text(left + int(most * unit) + 10, y + 26, facts, "quiet"))
         y += ROW
@@ -247,7 +247,7 @@ def _marks_after(before: Snapshot, played: Played) -> Mapping[str, str]:
             marks[job.id] = "moved"
         elif job.held and not then.held:
             marks[job.id] = "started"
-        elif job.earmarked:
+        elif job.is_nominated:
             marks[job.id] = "promised"
     return marks
 

@@ -13,7 +13,7 @@ from benchpool_scheduler.errors import InvalidInput
 from benchpool_scheduler.service.administration import workloads
 from benchpool_scheduler.simulation.replay import report
 from benchpool_scheduler.simulation.replay.engine import Costs
-from benchpool_scheduler.simulation.replay.pools import Pool
+from benchpool_scheduler.simulation.replay.pools import ReplayPool
 from benchpool_scheduler.simulation.whatif import Side, replay_both
 
 FROM_REPLAY = (
@@ -59,7 +59,7 @@ def _projects(found: report.Prepared) -> tuple[Project, ...]:
     return tuple(Project(ProjectName(name), quota=gpus) for name, gpus in found.quotas.items())
 
 
-def _after(options: Options, declared: str | None, pool: Pool, before: Side) -> Side:
+def _after(options: Options, declared: str | None, pool: ReplayPool, before: Side) -> Side:
     after = replace(before, nodes=_grown(pool, options["more_gpus"]))
     if declared is None:
         return after
@@ -68,8 +68,8 @@ def _after(options: Options, declared: str | None, pool: Pool, before: Side) -> 
     return replace(after, projects=projects, policy=configuration.policy)
 
 
-def _grown(pool: Pool, more: int) -> tuple[Node, ...]:
+def _grown(pool: ReplayPool, more: int) -> tuple[Node, ...]:
     """Return the nodes with so many more GPUs; a pool that only counts stays one node."""
     if pool.nodes == 1:
-        return Pool(1, pool.gpus_per_node + more).as_nodes()
+        return ReplayPool(1, pool.gpus_per_node + more).as_nodes()
     return with_nodes(Snapshot(pool.as_nodes(), (), ()), more, per_node=pool.gpus_per_node).nodes

@@ -29,13 +29,13 @@ def after(snapshot: Snapshot, plan: Plan) -> Snapshot:
     'running'
     """
     jobs = {job.id: job for job in snapshot.jobs}
-    leaving = {job.id for job in snapshot.jobs if job.activity is Activity.TERMINATING}
+    releasing = {job.id for job in snapshot.jobs if job.activity is Activity.TERMINATING}
     for command in plan.commands:
         job = jobs[command.job]
         if isinstance(command, Preempt):
             jobs[job.id] = _preempted(job, command, snapshot.now_s)
         else:
-            jobs[job.id] = _started(job, command, leaving, snapshot.now_s)
+            jobs[job.id] = _started(job, command, releasing, snapshot.now_s)
     return replace(snapshot, jobs=tuple(jobs.values()))
 
 
@@ -56,18 +56,18 @@ def _preempted(job: Job, command: Preempt, now_s: float) -> Job:
     )
 
 
-def _started(job: Job, command: Start, leaving: AbstractSet[JobId], now_s: float) -> Job:
-    if leaving & set(command.after):
-        return replace(job, earmarked=True, promised=command.workers)
+def _started(job: Job, command: Start, releasing: AbstractSet[JobId], now_s: float) -> Job:
+    if releasing & set(command.after):
+        return replace(job, is_nominated=True, nominated=command.workers)
     held = (*job.held, *command.workers)
     if job.held:
-        return replace(job, held=held, earmarked=False, promised=())
+        return replace(job, held=held, is_nominated=False, nominated=())
     return replace(
         job,
         held=held,
         activity=Activity.RUNNING,
-        earmarked=False,
-        promised=(),
+        is_nominated=False,
+        nominated=(),
         as_of_s=now_s,
         ran_s=0.0,
         since_checkpoint_s=None,

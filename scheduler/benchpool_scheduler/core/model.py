@@ -119,9 +119,9 @@ class Job:
             ``waits_s``: time since it was queued.
         expected_run_s: How long it will run in all, learned from earlier jobs; None while nothing
             is known (R14). ``done_s``: the part of it that earlier attempts have done.
-        earmarked: It was promised the GPUs that victims are giving back (R20): the last plan held
-            a ``Start`` of it with ``after``.
-        promised: The places of that ``Start``, kept for it while they can be had.
+        is_nominated: It was promised the GPUs that victims are giving back (R20): the last plan
+            held a ``Start`` of it with ``after``.
+        nominated: The places of that ``Start``, kept for it while they can be had.
         preemptions_last_hour: How often it was preempted in the last hour (R19).
         fraction: A single worker's part of one GPU in thousandths, else None; ``gpus`` is then 1.
         spread: Its workers want nodes of their own, instead of being packed (R12).
@@ -149,8 +149,8 @@ class Job:
     since_checkpoint_s: float | None = None
     checkpoints: bool = True
     waits_s: float = 0.0
-    earmarked: bool = False
-    promised: tuple[Worker, ...] = ()
+    is_nominated: bool = False
+    nominated: tuple[Worker, ...] = ()
     preemptions_last_hour: int = 0
     fraction: int | None = None
     as_of_s: float = 0.0
@@ -194,8 +194,8 @@ class Policy:
             divided among younger work first (R5), its own project's younger jobs of its priority
             go before it and take its GPUs above the quota (R11, R15), it gives way first, the
             largest first (R18), and it takes room back only within quota (R15). 0 is off.
-        claim_delay_s: So long a job waits before it stops long-running work for GPUs beyond its
-            quota: often room comes free by itself (R19).
+        claim_delay_s: For this many seconds a job waits before it stops long-running work for GPUs
+            beyond its quota: often enough comes free by itself (R19).
     """
 
     grace_s: float = 30.0
@@ -244,9 +244,9 @@ class Start:
     Attributes:
         after: Jobs that are leaving some of these GPUs and must be gone first; empty when the
             start can happen now. Until then the job stays queued: give it back to the next pass
-            with ``earmarked`` and ``promised=workers`` (R20). Every plan repeats the promise while
-            it stands; the one with an empty ``after`` starts it. A job that is in its own ``after``
-            moves: the same plan preempts it, and it goes on at these places (R18).
+            with ``is_nominated`` and ``nominated=workers`` (R20). Every plan repeats the promise
+            while it stands; the one with an empty ``after`` starts it. A job that is in its own
+            ``after`` moves: the same plan preempts it, and it goes on at these places (R18).
     """
 
     job: JobId

@@ -4,14 +4,14 @@
                 (R4-R7)   (R3)             (R20)      (R8-R18)  (R22)
 
 The jobs take turns (R11). The one whose turn it is starts on what is free, if it fits and no
-limit forbids it (R8-R10); else others make room by moving, where that helps (R18); else it claims
-room from others, if it may (R15-R18); else it waits and blocks nobody (R9).
+limit forbids it (R8-R10); else others make room by moving, where that helps (R18); else it tries to
+preempt others, if it may (R15-R18); else it waits and blocks nobody (R9).
 
-Two views of the pool are kept apart all the way: a plain start sees the pool as it is, a claim
-sees it as it will be when those who are leaving have gone. A job that was promised room keeps it
-and makes nobody else leave (R20).
+Two views of the pool are kept apart all the way: a plain start sees the pool as it is, an attempt
+to preempt sees it as it will be when those who are leaving have gone. A job that was promised room
+keeps it and makes nobody else leave (R20).
 
-Nothing is searched: every line of equal jobs has its turn until one of it fails, and a turn is
+Nothing is searched: every class of equal jobs has its turn until one of it fails, and a turn is
 bounded by what running jobs could give.
 """
 
@@ -22,17 +22,17 @@ from functools import partial
 from itertools import chain
 
 from benchpool_scheduler.core.backfill.backfill import Backfill
-from benchpool_scheduler.core.capacity.free_capacity import Taken
+from benchpool_scheduler.core.capacity.assignment import Assignment
 from benchpool_scheduler.core.capacity.placement import find
-from benchpool_scheduler.core.cluster.cluster_state import Board
-from benchpool_scheduler.core.cluster.preemption_units import Chunk
+from benchpool_scheduler.core.cluster.cluster_state import ClusterState
+from benchpool_scheduler.core.cluster.preemption_units import PreemptionUnit
 from benchpool_scheduler.core.explain.held_back import held_back
 from benchpool_scheduler.core.explain.reasons import reasons_of
-from benchpool_scheduler.core.fairness.queue_usage import Standing
-from benchpool_scheduler.core.fairness.scheduling_queue import Turns, Waiter
+from benchpool_scheduler.core.fairness.queue_usage import QueueUsage
+from benchpool_scheduler.core.fairness.scheduling_queue import Cursor, SchedulingQueue
 from benchpool_scheduler.core.jobs.amounts import WHOLE_GPU
-from benchpool_scheduler.core.jobs.equivalence import Line
-from benchpool_scheduler.core.jobs.job_info import Fit, Work
+from benchpool_scheduler.core.jobs.equivalence import EquivalenceClass
+from benchpool_scheduler.core.jobs.job_info import JobInfo, Requirements
 from benchpool_scheduler.core.model import (
     Command,
     JobId,
@@ -45,11 +45,11 @@ from benchpool_scheduler.core.model import (
     Start,
     Worker,
 )
-from benchpool_scheduler.core.preemption.benches import give_way_to_benches
-from benchpool_scheduler.core.preemption.candidates import Givers
-from benchpool_scheduler.core.preemption.consolidation import make_room
-from benchpool_scheduler.core.preemption.reprieve import go_on_elsewhere, spare
-from benchpool_scheduler.core.preemption.victims import Claim
+from benchpool_scheduler.core.preemption.benches import make_way_for_benches
+from benchpool_scheduler.core.preemption.candidates import VictimCandidates
+from benchpool_scheduler.core.preemption.consolidation import consolidate
+from benchpool_scheduler.core.preemption.reprieve import go_on_elsewhere, reprieve
+from benchpool_scheduler.core.preemption.victims import PreemptionAttempt
 
 
 def decide(snapshot: Snapshot) -> Plan:
@@ -74,315 +74,321 @@ def decide(snapshot: Snapshot) -> Plan:
     >>> plan.reasons["two"].code.value
     'fair-share-reached'
     """
-    return _decide(Board.of(snapshot), snapshot.now_s, explain=True)
+    return _decide(ClusterState.of(snapshot), snapshot.now_s, explain=True)
 
 
-def decide_on(board: Board, now_s: float, *, explain: bool = True) -> Plan:
-    """Decide what to do with a board that is kept; it is left as it was.
+def decide_on(state: ClusterState, now_s: float, *, explain: bool = True) -> Plan:
+    """Decide what to do with a cluster state that is kept; it is left as it was.
 
     Args:
         now_s: The instant, on the clock of the jobs' ``as_of_s``, in seconds.
         explain: Say why others wait (R22) and who runs over quota; without it a pass is shorter.
     """
     try:
-        return _decide(board, now_s, explain=explain)
+        return _decide(state, now_s, explain=explain)
     finally:
-        board.restore()
+        state.restore()
 
 
-def _decide(board: Board, now_s: float, *, explain: bool) -> Plan:
-    run = Pass(board, now_s)
+def _decide(state: ClusterState, now_s: float, *, explain: bool) -> Plan:
+    run = Pass(state, now_s)
     run.benches()
-    run.promises()
+    run.nominations()
     run.turns()
     return run.plan(explain=explain)
 
 
 class Pass:
-    """The steps of one pass over a board."""
+    """The steps of one pass over a cluster state."""
 
-    def __init__(self, board: Board, now_s: float) -> None:
-        board.pass_time(now_s)
-        self.board = board
-        self.standing = board.standing
+    def __init__(self, state: ClusterState, now_s: float) -> None:
+        state.pass_time(now_s)
+        self.state = state
+        self.usage = state.usage
         self.now_s = now_s
-        self.givers = Givers(board.chunks, now_s)
+        self.candidates = VictimCandidates(state.units, now_s)
         self.preempts: dict[tuple[JobId, JobId | None], Preempt] = {}
         self.leaves: set[int] = set()
-        self.immovable: set[tuple[Fit, int]] = set()
+        self.immovable: set[tuple[Requirements, int]] = set()
         self.delayed_s: list[float] = []
-        self.backfill = Backfill(board, now_s)
-        # What a pass made is gone with it: no part of it knows the pass.
-        hopeless = partial(_hopeless, board, self.standing, self.givers, self.backfill)
-        self.queue = Turns(self.standing, board.past, hopeless)
+        self.backfill = Backfill(state, now_s)
+        # No part refers back to the pass, so that all of it is freed as soon as the pass ends.
+        hopeless = partial(_hopeless, state, self.usage, self.candidates, self.backfill)
+        self.queue = SchedulingQueue(self.usage, state.past, hopeless)
 
     def benches(self) -> None:
         """Where benches lack room, preemptible over-quota work gives way (R3)."""
-        for chunk in give_way_to_benches(self.board, self.givers):
-            self._preempt(chunk, None, "R3")
+        for unit in make_way_for_benches(self.state, self.candidates):
+            self._preempt(unit, None, "R3")
 
-    def promises(self) -> None:
+    def nominations(self) -> None:
         """Jobs that were promised room come first and take it, in the order of R11 (R20)."""
-        board = self.board
-        for _, work in sorted(board.moving.items()):
-            self._keep_move(work)
-        if not board.promised:
+        state = self.state
+        for _, info in sorted(state.moving.items()):
+            self._keep_move(info)
+        if not state.nominated:
             return
-        promised = Turns(self.standing, board.past, lambda waiter: False)
-        for _, work in sorted(board.promised.items()):
-            promised.put(_alone(work))
-        while (waiter := promised.take()) is not None:
-            work = waiter.work
-            taken = self._keep_promise(work)
-            if taken is None:
-                self.queue.put(_alone(work))
+        nominated = SchedulingQueue(self.usage, state.past, lambda cursor: False)
+        for _, info in sorted(state.nominated.items()):
+            nominated.put(_alone(info))
+        while (cursor := nominated.take()) is not None:
+            info = cursor.info
+            assignment = self._keep_nomination(info)
+            if assignment is None:
+                self.queue.put(_alone(info))
             else:
-                board.start(work, taken)
-                promised.changed(work.branch.path)
-                self._wants_more(work, len(taken.workers))
+                state.start(info, assignment)
+                nominated.changed(info.branch.path)
+                self._wants_more(info, len(assignment.workers))
 
-    def _keep_move(self, work: Work) -> None:
+    def _keep_move(self, info: JobInfo) -> None:
         """Keep the new places of a job that is leaving its old ones."""
-        if (taken := self.board.room.take_promised(work, work.job.promised)) is not None:
-            after = dict.fromkeys([*taken.after, work.job.id])
-            self.board.start(work, Taken(taken.workers, tuple(after)))
+        if (assignment := self.state.capacity.take_nominated(info, info.job.nominated)) is not None:
+            after = dict.fromkeys([*assignment.after, info.job.id])
+            self.state.start(info, Assignment(assignment.workers, tuple(after)))
 
-    def _keep_promise(self, work: Work) -> Taken | None:
-        board, job = self.board, work.job
-        if board.ledger.bound(work, work.core, soon=True) is not None:
+    def _keep_nomination(self, info: JobInfo) -> Assignment | None:
+        state, job = self.state, info.job
+        if state.ledger.bound(info, info.min_gang, releasing=True) is not None:
             return None
-        amounts = work.need.times(len(job.promised))
-        whole = job.min_workers <= len(job.promised) <= job.workers
-        if whole and board.ledger.bound(work, amounts, soon=True) is None:
-            taken = board.room.take_promised(work, job.promised)
-            if taken is not None:
-                return self._behind_limit(work, taken)
-        return self._take(work, job.min_workers, soon=True)
+        amounts = info.request.times(len(job.nominated))
+        whole = job.min_workers <= len(job.nominated) <= job.workers
+        if whole and state.ledger.bound(info, amounts, releasing=True) is None:
+            assignment = state.capacity.take_nominated(info, job.nominated)
+            if assignment is not None:
+                return self._behind_limit(info, assignment)
+        return self._take(info, job.min_workers, releasing=True)
 
     def turns(self) -> None:
         """Every waiting job has its turn; then those that could grow."""
-        for line in self.board.waiting:
-            self.queue.put(line)
-        while (waiter := self.queue.take()) is not None:
-            if waiter.workers and waiter.work.age in self.leaves:
+        for equal_jobs in self.state.waiting:
+            self.queue.put(equal_jobs)
+        while (cursor := self.queue.take()) is not None:
+            if cursor.workers and cursor.info.age in self.leaves:
                 continue
-            if not self.backfill.face(waiter) or not self._turn(waiter):
-                self._in_vain(waiter)
+            if not self.backfill.face(cursor) or not self._turn(cursor):
+                self._in_vain(cursor)
         self.backfill.close()
-        self._spare()
+        self._reprieve()
 
-    def _in_vain(self, waiter: Waiter) -> None:
+    def _in_vain(self, cursor: Cursor) -> None:
         """The job did not start: room is kept for it (R14), or it is held back by such room."""
-        self.backfill.blocked(waiter, self.leaves)
-        shorter = self.backfill.skip(waiter)
+        self.backfill.blocked(cursor, self.leaves)
+        shorter = self.backfill.skip(cursor)
         if shorter is None:
-            self.queue.fail(waiter)
+            self.queue.fail(cursor)
         elif shorter:
-            self.queue.put_back(waiter)
+            self.queue.put_back(cursor)
 
-    def _spare(self) -> None:
+    def _reprieve(self) -> None:
         """Whoever need not give way after all stays, or goes on elsewhere (R18)."""
-        board = self.board
-        for chunk in spare(board):
-            for key in [key for key in self.preempts if key[0] == chunk.work.job.id]:
-                self._forget(key, chunk)
-        for work, taken in go_on_elsewhere(board):
-            board.start(work, taken)
-            for key in [key for key in self.preempts if key[0] == work.job.id]:
+        state = self.state
+        for unit in reprieve(state):
+            for key in [key for key in self.preempts if key[0] == unit.info.job.id]:
+                self._forget(key, unit)
+        for info, assignment in go_on_elsewhere(state):
+            state.start(info, assignment)
+            for key in [key for key in self.preempts if key[0] == info.job.id]:
                 self.preempts[key] = replace(self.preempts[key], rule="R18")
 
-    def _forget(self, key: tuple[JobId, JobId | None], chunk: Chunk) -> None:
+    def _forget(self, key: tuple[JobId, JobId | None], unit: PreemptionUnit) -> None:
         before = self.preempts[key]
-        workers = tuple(worker for worker in before.workers if worker not in chunk.workers)
+        workers = tuple(worker for worker in before.workers if worker not in unit.workers)
         if not workers:
             del self.preempts[key]
         else:
-            lost = before.lost_gpu_s - self.givers.lost(chunk)
+            lost = before.lost_gpu_s - self.candidates.lost(unit)
             self.preempts[key] = replace(before, workers=workers, lost_gpu_s=lost)
 
-    def _turn(self, waiter: Waiter) -> bool:
-        """Start or grow the job, plainly or by a claim; tell whether it did."""
-        work, workers = waiter.work, waiter.workers
-        more = 1 if workers else work.job.min_workers
-        if (taken := self._plain(work, more)) is not None:
-            self.board.start(work, taken)
-            self.givers.add_fresh(work, taken.workers, core=not workers)
-            self.backfill.started(work, taken.workers)
-        elif (taken := self._move(work, more)) is not None or (
-            taken := self._claim(work, more, grows=workers > 0)
+    def _turn(self, cursor: Cursor) -> bool:
+        """Start or grow the job, plainly or by an attempt; tell whether it did."""
+        info, workers = cursor.info, cursor.workers
+        more = 1 if workers else info.job.min_workers
+        if (assignment := self._plain(info, more)) is not None:
+            self.state.start(info, assignment)
+            self.candidates.add_fresh(info, assignment.workers, is_gang=not workers)
+            self.backfill.started(info, assignment.workers)
+        elif (assignment := self._consolidate(info, more)) is not None or (
+            assignment := self._attempt_to_preempt(info, more, grows=workers > 0)
         ) is not None:
-            self.board.start(work, taken)
-            self.backfill.started(work, taken.workers)
+            self.state.start(info, assignment)
+            self.backfill.started(info, assignment.workers)
         else:
             return False
-        if waiter.next():
-            self.queue.put_back(waiter)
+        if cursor.next():
+            self.queue.put_back(cursor)
         else:
-            self.queue.changed(work.branch.path)
-        self._wants_more(work, workers + more)
+            self.queue.changed(info.branch.path)
+        self._wants_more(info, workers + more)
         return True
 
-    def _wants_more(self, work: Work, workers: int) -> None:
-        if workers < work.job.workers:
-            self.queue.put(_alone(work, workers))
+    def _wants_more(self, info: JobInfo, workers: int) -> None:
+        if workers < info.job.workers:
+            self.queue.put(_alone(info, workers))
 
-    def _plain(self, work: Work, workers: int) -> Taken | None:
+    def _plain(self, info: JobInfo, workers: int) -> Assignment | None:
         """Take what is free now (R8-R10)."""
-        if self.board.ledger.bound(work, work.need.times(workers), soon=False) is not None:
+        if self.state.ledger.bound(info, info.request.times(workers), releasing=False) is not None:
             return None
-        return self._take(work, workers, soon=False)
+        return self._take(info, workers, releasing=False)
 
-    def _take(self, work: Work, workers: int, *, soon: bool) -> Taken | None:
-        room = self.board.room
-        places = find(work, workers, room, soon=soon)
+    def _take(self, info: JobInfo, workers: int, *, releasing: bool) -> Assignment | None:
+        capacity = self.state.capacity
+        places = find(info, workers, capacity, releasing=releasing)
         if places is None:
             return None
-        taken = room.take(work, places)
-        return self._behind_limit(work, taken) if soon else taken
+        assignment = capacity.take(info, places)
+        return self._behind_limit(info, assignment) if releasing else assignment
 
-    def _behind_limit(self, work: Work, taken: Taken) -> Taken:
+    def _behind_limit(self, info: JobInfo, assignment: Assignment) -> Assignment:
         """Add who must leave before the job is within its limits and quotas."""
-        board = self.board
-        amounts = work.need.times(len(taken.workers))
-        over = board.ledger.bound(work, amounts, soon=False)
+        state = self.state
+        amounts = info.request.times(len(assignment.workers))
+        over = state.ledger.bound(info, amounts, releasing=False)
         if over is None:
-            return taken
-        after = dict.fromkeys([*taken.after, *board.leaving_below(over[0])])
-        return Taken(taken.workers, tuple(after))
+            return assignment
+        after = dict.fromkeys([*assignment.after, *state.releasing_below(over[0])])
+        return Assignment(assignment.workers, tuple(after))
 
-    def _move(self, work: Work, workers: int) -> Taken | None:
+    def _consolidate(self, info: JobInfo, workers: int) -> Assignment | None:
         """Take room that others make by going on elsewhere (R18)."""
-        if (work.fit, workers) in self.immovable:
+        if (info.requirements, workers) in self.immovable:
             return None
-        cleared = make_room(self.board, self.givers, work, workers)
-        if cleared is None:
-            self.immovable.add((work.fit, workers))
+        consolidated = consolidate(self.state, self.candidates, info, workers)
+        if consolidated is None:
+            self.immovable.add((info.requirements, workers))
             return None
-        after = dict.fromkeys(cleared.taken.after)
-        for moved in cleared.moved:
-            mover = moved.chunk.work
-            self.board.give(moved.chunk)
-            self._preempt(moved.chunk, work.job.id, "R18")
-            self.board.start(mover, Taken(moved.to, (mover.job.id,)))
+        after = dict.fromkeys(consolidated.assignment.after)
+        for moved in consolidated.moved:
+            mover = moved.unit.info
+            self.state.give(moved.unit)
+            self._preempt(moved.unit, info.job.id, "R18")
+            self.state.start(mover, Assignment(moved.to, (mover.job.id,)))
             self.queue.changed(mover.branch.path)
             after[mover.job.id] = None
-        return Taken(cleared.taken.workers, tuple(after))
+        return Assignment(consolidated.assignment.workers, tuple(after))
 
-    def _give_up(self, claim: Claim, taken: Taken) -> None:
-        for worker in taken.workers:
-            self.board.room.give_back(claim.work, worker)
-        claim.undo()
+    def _give_up(self, attempt: PreemptionAttempt, assignment: Assignment) -> None:
+        for worker in assignment.workers:
+            self.state.capacity.give_back(attempt.info, worker)
+        attempt.undo()
 
-    def _claim(self, work: Work, workers: int, *, grows: bool) -> Taken | None:
+    def _attempt_to_preempt(self, info: JobInfo, workers: int, *, grows: bool) -> Assignment | None:
         """Take room that others hold or are leaving, if the job may (R15-R18)."""
-        claim = Claim(self.board, self.givers, work, workers)
-        if not claim.search():
-            if claim.delayed_until_s is not None:
-                self.delayed_s.append(claim.delayed_until_s)
+        attempt = PreemptionAttempt(self.state, self.candidates, info, workers)
+        if not attempt.search():
+            if attempt.delayed_until_s is not None:
+                self.delayed_s.append(attempt.delayed_until_s)
             return None
-        taken = self._take(work, workers, soon=True)
-        if taken is None:
+        assignment = self._take(info, workers, releasing=True)
+        if assignment is None:
             raise AssertionError("a claim that fits has places")
-        victims = [paid.chunk for paid in claim.paid]
-        after = dict.fromkeys(taken.after)
-        if grows and not after.keys() <= {chunk.work.job.id for chunk in victims}:
-            self._give_up(claim, taken)  # a growth holds no promise, so it waits for nobody else
+        victims = [victim.unit for victim in attempt.victims]
+        after = dict.fromkeys(assignment.after)
+        if grows and not after.keys() <= {unit.info.job.id for unit in victims}:
+            self._give_up(
+                attempt, assignment
+            )  # a growth holds no promise, so it waits for nobody else
             return None
-        for chunk in victims:
-            self.board.give(chunk)
-            self.queue.changed(chunk.work.branch.path)
-            if chunk.fresh:
-                self._not_started_after_all(chunk)
+        for unit in victims:
+            self.state.give(unit)
+            self.queue.changed(unit.info.branch.path)
+            if unit.fresh:
+                self._not_started_after_all(unit)
             else:
-                self._preempt(chunk, work.job.id, "R15")
-                after[chunk.work.job.id] = None
+                self._preempt(unit, info.job.id, "R15")
+                after[unit.info.job.id] = None
         if victims:
             self.queue.reconsider()
-        return Taken(taken.workers, tuple(after))
+        return Assignment(assignment.workers, tuple(after))
 
-    def _preempt(self, chunk: Chunk, claimant: JobId | None, rule: str) -> None:
-        self.leaves.add(chunk.work.age)
-        job, lost = chunk.work.job.id, self.givers.lost(chunk)
+    def _preempt(self, unit: PreemptionUnit, claimant: JobId | None, rule: str) -> None:
+        self.leaves.add(unit.info.age)
+        job, lost = unit.info.job.id, self.candidates.lost(unit)
         before = self.preempts.get((job, claimant))
-        workers: tuple[Worker, ...] = chunk.workers
+        workers: tuple[Worker, ...] = unit.workers
         if before is not None:
             workers, lost = (*before.workers, *workers), before.lost_gpu_s + lost
         self.preempts[job, claimant] = Preempt(job, workers, claimant, rule, lost)
 
-    def _not_started_after_all(self, chunk: Chunk) -> None:
+    def _not_started_after_all(self, unit: PreemptionUnit) -> None:
         """A start of this pass gives way: it waits again, and so does who may now fit (R9)."""
-        self.givers.remove_fresh(chunk)
-        self.board.undo_start(chunk)
-        if chunk.core:
-            self.queue.put(_alone(chunk.work))
+        self.candidates.remove_fresh(unit)
+        self.state.undo_start(unit)
+        if unit.is_gang:
+            self.queue.put(_alone(unit.info))
         self.immovable.clear()
-        for line in self.backfill.forget():
-            self.queue.put(line)
+        for equal_jobs in self.backfill.forget():
+            self.queue.put(equal_jobs)
         self.queue.retry()
 
     def plan(self, *, explain: bool) -> Plan:
         """Return what was decided, and why the others wait."""
-        board = self.board
+        state = self.state
         commands: list[Command] = [*self.preempts.values()]
-        for job, entry in board.decided.items():
+        for job, entry in state.assigned.items():
             commands += [Start(job, part.workers, part.after) for part in entry.starts()]
-        over = board.over_quota
+        over = state.over_quota
         preempts = self.preempts.values()
         return Plan(
             commands=tuple(commands),
             reasons=self._reasons() if explain else {},
             shares=self._shares(),
-            over_quota=over.after(board.works, board.decided, preempts) if explain else {},
+            over_quota=over.after(state.jobs, state.assigned, preempts) if explain else {},
             wake_s=self._wake_s(),
         )
 
     def _reasons(self) -> dict[JobId, Reason]:
         waiting = chain(self.queue.waiting(), self.backfill.waiting())
-        reasons = reasons_of(self.board, self.givers, waiting)
+        reasons = reasons_of(self.state, self.candidates, waiting)
         reasons.update(held_back(self.backfill, reasons))
         return reasons
 
     def _wake_s(self) -> float | None:
         """Return when time alone may change the answer.
 
-        A protection ends, a job becomes long-running, a claim has waited long enough, or those who
-        were to end before a reservation have not.
+        A protection ends, a job becomes long-running, a delayed attempt has waited long enough, or
+        those who were to end before a reservation have not.
         """
-        known = [self.board.next_change_s, self.backfill.until_s, *self.delayed_s]
+        known = [self.state.next_change_s, self.backfill.until_s, *self.delayed_s]
         return min((at for at in known if at is not None), default=None)
 
     def _shares(self) -> dict[ProjectName, Share]:
-        board, standing = self.board, self.standing
+        state, usage = self.state, self.usage
         return {
             branch.name: Share(
                 None if branch.quota[0] is None else branch.quota[0] // WHOLE_GPU,
-                standing.shares[branch.index].gpus // WHOLE_GPU,
-                -(-board.ledger.held[branch.index].gpus // WHOLE_GPU),
+                usage.shares[branch.index].gpus // WHOLE_GPU,
+                -(-state.ledger.held[branch.index].gpus // WHOLE_GPU),
             )
-            for branch in board.tree.branches
+            for branch in state.tree.branches
         }
 
 
-def _alone(work: Work, workers: int = 0) -> Line:
-    """Return a line of one."""
-    line = Line(work, workers)
-    line.put(work)
-    return line
+def _alone(info: JobInfo, workers: int = 0) -> EquivalenceClass:
+    """Return a class of one."""
+    equal_jobs = EquivalenceClass(info, workers)
+    equal_jobs.put(info)
+    return equal_jobs
 
 
 def _hopeless(
-    board: Board, standing: Standing, givers: Givers, backfill: Backfill, waiter: Waiter
+    state: ClusterState,
+    usage: QueueUsage,
+    candidates: VictimCandidates,
+    backfill: Backfill,
+    cursor: Cursor,
 ) -> bool:
     """Tell of a job that lacks GPUs, and could claim none, without trying it out (R9, R15)."""
-    work = waiter.work
-    asked = work.need.gpus if waiter.workers else work.core.gpus
-    free = board.room.free(work.fit) + backfill.barred_gpus()
-    if not asked or asked <= free * WHOLE_GPU or work.fit.part:
+    info = cursor.info
+    asked = info.request.gpus if cursor.workers else info.min_gang.gpus
+    free = state.capacity.free(info.requirements) + backfill.barred_gpus()
+    if not asked or asked <= free * WHOLE_GPU or info.requirements.part:
         return False
-    if backfill.needs_turn(work):
+    if backfill.needs_turn(info):
         return False
-    most = standing.most_to_claim(work.branch.index)
+    most = usage.most_to_claim(info.branch.index)
     if asked <= most:
         return False
-    by_youth = standing.above_quota(work.branch.index, work.core)
-    return not givers.gives_below(work, by_youth=by_youth)
+    by_youth = usage.above_quota(info.branch.index, info.min_gang)
+    return not candidates.gives_below(info, by_youth=by_youth)

@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 
-from benchpool_scheduler.core.cluster.cluster_state import Board
+from benchpool_scheduler.core.cluster.cluster_state import ClusterState
 from benchpool_scheduler.core.model import JobId, Plan, Snapshot
 from benchpool_scheduler.core.plan import decide, decide_on
 from benchpool_scheduler.errors import ServerFault
@@ -115,18 +115,18 @@ def _whole_pass(built: Built) -> tuple[float, Plan]:
 
 
 def _after_an_end(built: Built) -> tuple[float, Plan]:
-    """Time what follows the end of one job, on a board that was kept.
+    """Time what follows the end of one job, in a cluster state that was kept.
 
-    The board is made anew before each run and has seen one pass, as it would have in the service;
+    The state is made anew before each run and has seen one pass, as it would have in the service;
     neither is timed.
     """
-    board = Board.of(built.snapshot)
-    decide_on(board, built.snapshot.now_s)
+    state = ClusterState.of(built.snapshot)
+    decide_on(state, built.snapshot.now_s)
     ended = JobId(built.ends or "")
 
     def drop_and_decide() -> Plan:
-        board.drop(ended)
-        return decide_on(board, built.snapshot.now_s, explain=True)
+        state.drop(ended)
+        return decide_on(state, built.snapshot.now_s, explain=True)
 
     return _timed(drop_and_decide)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 
 from benchpool_scheduler.core.jobs.amounts import WHOLE_GPU
-from benchpool_scheduler.core.jobs.job_info import work_of
+from benchpool_scheduler.core.jobs.job_info import job_info_of
 from benchpool_scheduler.core.jobs.tree import Tree
 from benchpool_scheduler.core.model import (
     Activity,
@@ -185,7 +185,7 @@ def _check(snapshot: Snapshot, where: str) -> None:
     try:
         tree = Tree(snapshot.projects)
         for age, job in enumerate(snapshot.jobs):
-            work_of(job, age, tree)
+            job_info_of(job, age, tree)
     except InvalidInput as error:
         raise InvalidInput(f"{where}: {error.message}") from error
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchpool_scheduler.core.fairness.shares import Claim, divide
+from benchpool_scheduler.core.fairness.shares import Demand, divide
 from benchpool_scheduler.errors import InvalidInput
 from benchpool_scheduler.simulation import documents
 from benchpool_scheduler.simulation.documents import Mapped
@@ -22,7 +22,7 @@ class Division:
     name: str
     total: int
     names: tuple[str, ...]
-    claims: tuple[Claim, ...]
+    siblings: tuple[Demand, ...]
     shares: Mapping[str, int]
     rest: int | None
 
@@ -63,16 +63,16 @@ def _division(value: object, path: Path) -> Division:
         name=name,
         total=Mapped(entry.values, where).whole("total", 0),
         names=names,
-        claims=tuple(_claim(project) for project in projects),
+        siblings=tuple(_demand(project) for project in projects),
         shares={key: shares.whole(key, 0) for key in shares.values},
         rest=entry.maybe_whole("rest"),
     )
 
 
-def _claim(project: Mapped) -> Claim:
+def _demand(project: Mapped) -> Demand:
     quota = None if project.values.get("quota") == "unlimited" else project.whole("quota", 0)
     weight = project.maybe("weight")
-    return Claim(
+    return Demand(
         quota=quota,
         limit=project.maybe_whole("limit"),
         weight=float(1 if quota is None else quota) if weight is None else weight,
@@ -83,7 +83,7 @@ def _claim(project: Mapped) -> Claim:
 
 def check(division: Division) -> Divided:
     """Divide, and compare."""
-    amounts, rest = divide(division.total, division.claims)
+    amounts, rest = divide(division.total, division.siblings)
     shares = dict(zip(division.names, amounts, strict=True))
     differences = [
         f"{name} gets {shares[name]}, not {wanted}"

@@ -12,7 +12,7 @@ from benchpool_scheduler.simulation.passes import Played, keep_still, play
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class CaseOutcome:
     """The result of one case: ``ok``, ``FAIL`` with differences, or ``skip``."""
 
     case: Case
@@ -21,10 +21,10 @@ class Outcome:
     played: Played | None = None
 
 
-def try_case(case: Case) -> Outcome:
+def try_case(case: Case) -> CaseOutcome:
     """Run a case and compare."""
     if case.snapshot is None:
-        return Outcome(case, "skip", (f"needs {case.missing}",))
+        return CaseOutcome(case, "skip", (f"needs {case.missing}",))
     played = play(case.snapshot, case.rounds)
     differences = list(_differences(case, played))
     keep_still(played, case.stable)
@@ -32,7 +32,7 @@ def try_case(case: Case) -> Outcome:
         differences.append(f"pass {played.restless} changed something although nothing happened")
     elif not differences:
         differences = list(_differences(case, played))
-    return Outcome(case, "FAIL" if differences else "ok", tuple(differences), played)
+    return CaseOutcome(case, "FAIL" if differences else "ok", tuple(differences), played)
 
 
 def _differences(case: Case, played: Played) -> Iterator[str]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from benchpool_scheduler.core.model import Job, Plan, Reason
 from benchpool_scheduler.errors import InvalidInput
 from benchpool_scheduler.simulation import cases, divisions
-from benchpool_scheduler.simulation.outcomes import Outcome, nodes_of, try_case
+from benchpool_scheduler.simulation.outcomes import CaseOutcome, nodes_of, try_case
 
 SUPPORTED = ("fractions", "elastic", "topology", "types", "consolidation")
 """Optional abilities of this build; cases that need another are skipped by name."""
@@ -72,7 +72,7 @@ def _tally(results: Sequence[str]) -> str:
     return f"{ok} ok, {failed} failed, {skipped} skipped"
 
 
-def _lines(outcome: Outcome, *, explain: bool) -> Iterator[str]:
+def _lines(outcome: CaseOutcome, *, explain: bool) -> Iterator[str]:
     yield _line(outcome.result, outcome.case.name, outcome.differences)
     if explain and outcome.played is not None and outcome.played.plan is not None:
         reasons = outcome.played.plan.reasons
@@ -81,7 +81,7 @@ def _lines(outcome: Outcome, *, explain: bool) -> Iterator[str]:
                 yield f"     {job.id}: {reason.text}; {reason.remedy}"
 
 
-def _as_json(outcome: Outcome) -> dict[str, object]:
+def _as_json(outcome: CaseOutcome) -> dict[str, object]:
     answer: dict[str, object] = {"case": outcome.case.name, "result": outcome.result}
     if outcome.differences:
         answer["differences"] = list(outcome.differences)

@@ -10,13 +10,13 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from benchpool_scheduler.core.cluster.cluster_state import Board
+from benchpool_scheduler.core.cluster.cluster_state import ClusterState
 from benchpool_scheduler.core.model import Job, JobId, Node, Policy, Project, ProjectName, Snapshot
 from benchpool_scheduler.core.whatif.preview import could_ever_run
 from benchpool_scheduler.errors import InvalidInput
-from benchpool_scheduler.simulation.replay.engine import Clock, Costs, Meter, Run, play
+from benchpool_scheduler.simulation.replay.engine import Costs, Meter, ReplayClock, Run, play
 from benchpool_scheduler.simulation.replay.guaranteed import Guaranteed
-from benchpool_scheduler.simulation.replay.pools import Pool
+from benchpool_scheduler.simulation.replay.pools import ReplayPool
 from benchpool_scheduler.simulation.replay.summary import (
     HOUR_S,
     Summary,
@@ -52,7 +52,7 @@ class Waits:
 
 
 @dataclass(frozen=True, slots=True)
-class ProjectWaits:
+class ProjectComparison:
     """One project on both sides; ``gpu_h`` is the work of its jobs."""
 
     name: str
@@ -74,7 +74,7 @@ class Replayed:
     before: Summary
     after: Summary
     left_out: int
-    projects: tuple[ProjectWaits, ...]
+    projects: tuple[ProjectComparison, ...]
 
 
 def replay_both(
@@ -169,8 +169,8 @@ class _AsConfigured(Guaranteed):
     """The core on the nodes and projects of a side, instead of equal nodes and flat quotas."""
 
     def __init__(self, side: Side, policy: Policy) -> None:
-        super().__init__(Pool(1, side.gpus), {}, policy)
-        self.board = Board(side.nodes, side.projects, policy)
+        super().__init__(ReplayPool(1, side.gpus), {}, policy)
+        self.state = ClusterState(side.nodes, side.projects, policy)
 
 
 def _play(
@@ -182,7 +182,7 @@ def _play(
     begin = time.perf_counter()
     runs = [Run.of(index, job, workers) for index, (job, workers) in enumerate(chosen)]
     first_s = runs[0].job.submit_s
-    clock = Clock(costs, Meter(*(span_s or (first_s, None))))
+    clock = ReplayClock(costs, Meter(*(span_s or (first_s, None))))
     policy = replace(side.policy, restart_s=costs.restart_s)
     play(runs, _AsConfigured(side, policy), clock)
     summary = summarise(
@@ -196,11 +196,11 @@ def _play(
     return summary, runs
 
 
-def _projects(before: Sequence[Run], after: Sequence[Run]) -> Iterable[ProjectWaits]:
+def _projects(before: Sequence[Run], after: Sequence[Run]) -> Iterable[ProjectComparison]:
     for name in dict.fromkeys(run.job.project for run in before):
         was, would = ([run for run in runs if run.job.project == name] for runs in (before, after))
         gpu_h = sum(run.job.work_gpu_s for run in was) / HOUR_S
-        yield ProjectWaits(name, len(was), gpu_h, _waits(was), _waits(would))
+        yield ProjectComparison(name, len(was), gpu_h, _waits(was), _waits(would))
 
 
 def _waits(runs: Sequence[Run]) -> Waits:

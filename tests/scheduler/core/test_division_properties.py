@@ -7,12 +7,12 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchpool_scheduler.core.fairness.shares import Claim, divide
+from benchpool_scheduler.core.fairness.shares import Demand, divide
 
 amounts = st.integers(0, 40)
-claims = st.lists(
+siblings = st.lists(
     st.builds(
-        Claim,
+        Demand,
         quota=st.one_of(st.none(), st.integers(0, 12)),
         limit=st.one_of(st.none(), amounts),
         weight=st.sampled_from([0.0, 0.5, 1.0, 2.0, 3.0]),
@@ -23,47 +23,47 @@ claims = st.lists(
 )
 
 
-@given(amounts, claims)
-def test_nothing_is_lost_and_nothing_is_made(total: int, parts: list[Claim]) -> None:
+@given(amounts, siblings)
+def test_nothing_is_lost_and_nothing_is_made(total: int, parts: list[Demand]) -> None:
     shares, rest = divide(total, parts)
     guaranteed = sum(min(total if c.quota is None else c.quota, c.most) for c in parts)
     assert sum(shares) + rest == max(total, guaranteed)
 
 
-@given(amounts, claims)
+@given(amounts, siblings)
 def test_everyone_gets_its_quota_and_nobody_more_than_it_can_use(
-    total: int, parts: list[Claim]
+    total: int, parts: list[Demand]
 ) -> None:
     shares, _ = divide(total, parts)
-    for share, claim in zip(shares, parts, strict=True):
-        quota = total if claim.quota is None else claim.quota
-        assert min(quota, claim.most) <= share <= claim.most
+    for share, sibling in zip(shares, parts, strict=True):
+        quota = total if sibling.quota is None else sibling.quota
+        assert min(quota, sibling.most) <= share <= sibling.most
 
 
-@given(amounts, claims)
+@given(amounts, siblings)
 def test_something_is_left_only_when_nobody_with_a_weight_wants_more(
-    total: int, parts: list[Claim]
+    total: int, parts: list[Demand]
 ) -> None:
     shares, rest = divide(total, parts)
     hungry = [c for s, c in zip(shares, parts, strict=True) if c.weight > 0 and s < c.most]
     assert rest == 0 or not hungry
 
 
-@given(amounts, claims)
+@given(amounts, siblings)
 def test_lower_priority_gets_surplus_only_when_higher_priority_is_content(
-    total: int, parts: list[Claim]
+    total: int, parts: list[Demand]
 ) -> None:
     shares, _ = divide(total, parts)
     hungry = [c.priority for s, c in zip(shares, parts, strict=True) if c.weight > 0 and s < c.most]
-    for share, claim in zip(shares, parts, strict=True):
-        quota = total if claim.quota is None else claim.quota
-        if share > min(quota, claim.most):
-            assert all(claim.priority >= priority for priority in hungry)
+    for share, sibling in zip(shares, parts, strict=True):
+        quota = total if sibling.quota is None else sibling.quota
+        if share > min(quota, sibling.most):
+            assert all(sibling.priority >= priority for priority in hungry)
 
 
-@given(amounts, claims, st.data())
+@given(amounts, siblings, st.data())
 def test_a_larger_weight_never_gets_less(
-    total: int, parts: list[Claim], data: st.DataObject
+    total: int, parts: list[Demand], data: st.DataObject
 ) -> None:
     if not parts:
         return
@@ -73,23 +73,23 @@ def test_a_larger_weight_never_gets_less(
     assert divide(total, heavier)[0][i] >= divide(total, parts)[0][i]
 
 
-@given(st.integers(0, 20), claims)
-def test_scaling_all_weights_changes_nothing(total: int, parts: list[Claim]) -> None:
-    scaled = [replace(claim, weight=claim.weight * 4) for claim in parts]
+@given(st.integers(0, 20), siblings)
+def test_scaling_all_weights_changes_nothing(total: int, parts: list[Demand]) -> None:
+    scaled = [replace(sibling, weight=sibling.weight * 4) for sibling in parts]
     assert divide(total, scaled) == divide(total, parts)
 
 
 @given(st.integers(1, 20), st.integers(1, 4))
 def test_double_weight_gets_double_surplus_to_within_one_gpu(total: int, weight: int) -> None:
-    one = Claim(quota=0, limit=None, weight=weight, priority=0, demand=100)
+    one = Demand(quota=0, limit=None, weight=weight, priority=0, demand=100)
     two = replace(one, weight=2 * weight)
     (small, large), rest = divide(total, [one, two])
     assert rest == 0
     assert abs(large - 2 * small) <= 2
 
 
-@given(amounts, claims)
-def test_who_asks_for_nothing_does_not_count(total: int, parts: list[Claim]) -> None:
-    idle = Claim(quota=5, limit=None, weight=7.0, priority=2, demand=0)
+@given(amounts, siblings)
+def test_who_asks_for_nothing_does_not_count(total: int, parts: list[Demand]) -> None:
+    idle = Demand(quota=5, limit=None, weight=7.0, priority=2, demand=0)
     shares, rest = divide(total, [*parts, idle])
     assert (shares[:-1], rest) == divide(total, parts)

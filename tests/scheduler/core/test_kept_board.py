@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, note, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from benchpool_scheduler.core.cluster.cluster_state import Board
+from benchpool_scheduler.core.cluster.cluster_state import ClusterState
 from benchpool_scheduler.core.model import (
     Activity,
     GpuId,
@@ -62,13 +62,13 @@ class KeptBoard(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.pool = Snapshot((), (), ())
-        self.board = Board.of(self.pool)
+        self.state = ClusterState.of(self.pool)
         self.born = 0
 
     @initialize(pool=wide_snapshots())
     def begin(self, pool: Snapshot) -> None:
         self.pool = pool
-        self.board = Board.of(pool)
+        self.state = ClusterState.of(pool)
 
     @rule(data=st.data())
     def a_job_is_submitted(self, data: st.DataObject) -> None:
@@ -108,7 +108,7 @@ class KeptBoard(RuleBasedStateMachine):
         job = next(job for job in self.pool.jobs if job.id == name)
         others = tuple(other for other in self.pool.jobs if other.id != name)
         self._becomes(others)
-        again = replace(queueing(job), earmarked=False, promised=(), as_of_s=self.pool.now_s)
+        again = replace(queueing(job), is_nominated=False, nominated=(), as_of_s=self.pool.now_s)
         self._becomes((*others, again))
 
     @precondition(lambda self: self.pool.nodes)
@@ -119,8 +119,8 @@ class KeptBoard(RuleBasedStateMachine):
         machines = CHANGES[change](self.pool.nodes[number], self.born)
         nodes = (*self.pool.nodes[:number], *machines, *self.pool.nodes[number + 1 :])
         self.pool = replace(self.pool, nodes=nodes)
-        if len(machines) != 1 or not self.board.renew(machines):
-            self.board.rehouse(nodes)
+        if len(machines) != 1 or not self.state.renew(machines):
+            self.state.rehouse(nodes)
 
     @rule(seconds=st.sampled_from([1.0, 31.0, 3600.0]))
     def time_passes(self, seconds: float) -> None:
@@ -153,11 +153,11 @@ class KeptBoard(RuleBasedStateMachine):
 
     @invariant()
     def reasons_may_be_left_out(self) -> None:
-        without = decide_on(self.board, self.pool.now_s, explain=False)
+        without = decide_on(self.state, self.pool.now_s, explain=False)
         assert without.commands == self._plan().commands
 
     def _plan(self) -> Plan:
-        return decide_on(self.board, self.pool.now_s)
+        return decide_on(self.state, self.pool.now_s)
 
     def _follows(self, later: Snapshot) -> None:
         """Give every job that changed the time at which its facts are true."""
@@ -182,13 +182,13 @@ class KeptBoard(RuleBasedStateMachine):
         )
 
     def _becomes(self, jobs: tuple[Job, ...]) -> None:
-        """Tell the board what changed, and nothing else."""
+        """Tell the cluster state what changed, and nothing else."""
         before: dict[JobId, Job] = {job.id: job for job in self.pool.jobs}
         for name in before.keys() - {job.id for job in jobs}:
-            self.board.drop(name)
+            self.state.drop(name)
         for job in jobs:
             if before.get(job.id) != job:
-                self.board.put(job)
+                self.state.put(job)
         self.pool = replace(self.pool, jobs=jobs)
 
 

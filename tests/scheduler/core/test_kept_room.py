@@ -13,9 +13,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from benchpool_scheduler.core.capacity.fragmentation import state_of
-from benchpool_scheduler.core.capacity.free_capacity import NodeRoom, Room
+from benchpool_scheduler.core.capacity.free_capacity import FreeCapacity, NodeCapacity
 from benchpool_scheduler.core.capacity.placement import NODE_LEVEL, domain_of, find, fits
-from benchpool_scheduler.core.jobs.job_info import Work, work_of
+from benchpool_scheduler.core.jobs.job_info import JobInfo, job_info_of
 from benchpool_scheduler.core.jobs.tree import Tree
 from benchpool_scheduler.core.model import GpuId, Job, JobId, Node, NodeName, Project, ProjectName
 from benchpool_scheduler.core.model import Worker as Held
@@ -26,8 +26,8 @@ LEVELS = ("zone", "rack")
 many = settings(max_examples=200, suppress_health_check=list(HealthCheck))
 
 
-def work(number: int = 0, **facts: Any) -> Work:
-    return work_of(Job(JobId(f"j{number}"), **facts), number, TREE)
+def info(number: int = 0, **facts: Any) -> JobInfo:
+    return job_info_of(Job(JobId(f"j{number}"), **facts), number, TREE)
 
 
 @st.composite
@@ -56,10 +56,10 @@ def machines(draw: st.DrawFn) -> list[Node]:
 
 
 @st.composite
-def works(draw: st.DrawFn) -> Work:
+def infos(draw: st.DrawFn) -> JobInfo:
     level = st.sampled_from([None, None, None, "zone", "rack", NODE_LEVEL, "row"])
     fraction = draw(st.sampled_from([None, None, 200, 500, 700]))
-    return work(
+    return info(
         draw(st.integers(0, 5)),
         project=ProjectName(draw(st.sampled_from(PROJECTS))),
         fraction=fraction,
@@ -76,11 +76,11 @@ def works(draw: st.DrawFn) -> Work:
 class Story:
     """A room and everything that was done to it and still stands."""
 
-    room: Room
-    seated: list[tuple[Work, Held]] = field(default_factory=list)
-    leaving: list[tuple[Work, Held]] = field(default_factory=list)
-    taken: list[tuple[Work, Held]] = field(default_factory=list)
-    back: list[tuple[Work, Held]] = field(default_factory=list)
+    capacity: FreeCapacity
+    seated: list[tuple[JobInfo, Held]] = field(default_factory=list)
+    releasing: list[tuple[JobInfo, Held]] = field(default_factory=list)
+    taken: list[tuple[JobInfo, Held]] = field(default_factory=list)
+    back: list[tuple[JobInfo, Held]] = field(default_factory=list)
 
     def step(self, data: st.DataObject) -> None:
         kind = data.draw(st.sampled_from(["seat", "unseat", "go", "stay", "take", "back", "again"]))
@@ -88,106 +88,108 @@ class Story:
             self.seat(data)
         elif kind == "take":
             self.take(data)
-        elif kind == "unseat" and (free := [x for x in self.seated if x not in self.leaving]):
+        elif kind == "unseat" and (free := [x for x in self.seated if x not in self.releasing]):
             one = data.draw(st.sampled_from(free))
             self.seated.remove(one)
-            self.room.unseat(*one)
-        elif kind == "go" and (free := [x for x in self.seated if x not in self.leaving]):
+            self.capacity.unseat(*one)
+        elif kind == "go" and (free := [x for x in self.seated if x not in self.releasing]):
             one = data.draw(st.sampled_from(free))
-            self.leaving.append(one)
-            self.room.let_go(*one)
-        elif kind == "stay" and (free := [x for x in self.leaving if not self.promised(x[1])]):
+            self.releasing.append(one)
+            self.capacity.let_go(*one)
+        elif kind == "stay" and (free := [x for x in self.releasing if not self.nominated(x[1])]):
             one = data.draw(st.sampled_from(free))
-            self.leaving.remove(one)
-            self.room.hold_again(*one)
+            self.releasing.remove(one)
+            self.capacity.hold_again(*one)
         elif kind == "back" and self.taken:
             one = data.draw(st.sampled_from(self.taken))
             self.taken.remove(one)
             self.back.append(one)
-            self.room.give_back(*one)
+            self.capacity.give_back(*one)
         elif kind == "again" and self.back:
             one = self.back.pop()
-            if not self.held(one[1]) and not self.promised(one[1]):
+            if not self.held(one[1]) and not self.nominated(one[1]):
                 self.taken.append(one)
-                self.room.retake(*one)
+                self.capacity.retake(*one)
 
     def held(self, worker: Held) -> bool:
-        stays = [other for other in self.seated if other not in self.leaving]
+        stays = [other for other in self.seated if other not in self.releasing]
         return any(set(worker.gpus) & set(other.gpus) for _, other in [*stays, *self.taken])
 
-    def promised(self, worker: Held) -> bool:
+    def nominated(self, worker: Held) -> bool:
         return any(set(worker.gpus) & set(other.gpus) for _, other in self.taken)
 
     def seat(self, data: st.DataObject) -> None:
-        one = replace_job(data.draw(works()), f"s{len(self.seated)}-{data.draw(st.integers())}")
-        places = find(one, 1, self.room, soon=False, anywhere=True)
+        one = replace_job(data.draw(infos()), f"s{len(self.seated)}-{data.draw(st.integers())}")
+        places = find(one, 1, self.capacity, releasing=False, anywhere=True)
         if places is not None:
-            taken = self.room.take(one, places).workers[0]
-            self.room.give_back(one, taken)
+            taken = self.capacity.take(one, places).workers[0]
+            self.capacity.give_back(one, taken)
             gpus = (*taken.gpus, GpuId("gone")) if data.draw(st.booleans()) else taken.gpus
             held = Held(taken.node, gpus, taken.part)
             self.seated.append((one, held))
-            self.room.seat(one, held)
+            self.capacity.seat(one, held)
 
     def take(self, data: st.DataObject) -> None:
-        one = replace_job(data.draw(works()), f"t{len(self.taken)}-{data.draw(st.integers())}")
-        soon, count = data.draw(st.booleans()), data.draw(st.integers(1, 4))
-        count = 1 if one.fit.part else count
-        places = find(one, count, self.room, soon=soon)
+        one = replace_job(data.draw(infos()), f"t{len(self.taken)}-{data.draw(st.integers())}")
+        releasing, count = data.draw(st.booleans()), data.draw(st.integers(1, 4))
+        count = 1 if one.requirements.part else count
+        places = find(one, count, self.capacity, releasing=releasing)
         if places is not None:
-            self.taken += [(one, worker) for worker in self.room.take(one, places).workers]
+            self.taken += [(one, worker) for worker in self.capacity.take(one, places).workers]
 
-    def afresh(self) -> Room:
-        room = Room(self.nodes, LEVELS)
+    def afresh(self) -> FreeCapacity:
+        capacity = FreeCapacity(self.nodes, LEVELS)
         for one in self.seated:
-            room.seat(*one)
-        for one in self.leaving:
-            room.let_go(*one)
+            capacity.seat(*one)
+        for one in self.releasing:
+            capacity.let_go(*one)
         for one in self.taken:
-            room.retake(*one)
-        return room
+            capacity.retake(*one)
+        return capacity
 
     nodes: Sequence[Node] = ()
 
 
-def replace_job(one: Work, name: str) -> Work:
-    return work_of(replace(one.job, id=JobId(name)), one.age, TREE)
+def replace_job(one: JobInfo, name: str) -> JobInfo:
+    return job_info_of(replace(one.job, id=JobId(name)), one.age, TREE)
 
 
-def orders(places: list[NodeRoom] | None) -> list[int] | None:
+def orders(places: list[NodeCapacity] | None) -> list[int] | None:
     return None if places is None else [node.order for node in places]
 
 
-def seen(room: Room, probes: Sequence[Work]) -> list[object]:
-    """Return all that can be asked of a room."""
-    found: list[object] = [room.used, room.by_free]
-    for node in room.nodes:
-        found += [node.now, node.soon, node.workers, node.spare, node.loads]
+def seen(capacity: FreeCapacity, probes: Sequence[JobInfo]) -> list[object]:
+    """Return all that can be asked of free capacity."""
+    found: list[object] = [capacity.used, capacity.by_free]
+    for node in capacity.nodes:
+        found += [node.free, node.free_releasing, node.workers, node.unused, node.loads]
         found.append(node.short_for_benches())
     for probe in probes:
-        found += [room.free(probe.fit), room.most_free(probe.fit)]
-        for soon in (False, True):
-            found.append([node.slots(probe.fit, soon=soon) for node in room.nodes])
+        found += [capacity.free(probe.requirements), capacity.most_free(probe.requirements)]
+        for releasing in (False, True):
+            found.append(
+                [node.slots(probe.requirements, releasing=releasing) for node in capacity.nodes]
+            )
             for count in (1, 2, 5):
-                places = find(probe, count, room, soon=soon)
+                places = find(probe, count, capacity, releasing=releasing)
                 found.append(orders(places))
                 if places is not None:
-                    taken = room.take(probe, places)
+                    taken = capacity.take(probe, places)
                     found.append(taken)
                     for worker in taken.workers:
-                        room.give_back(probe, worker)
+                        capacity.give_back(probe, worker)
     return found
 
 
 @many
 @given(machines(), st.data())
 def test_a_kept_room_answers_as_one_made_afresh(nodes: list[Node], data: st.DataObject) -> None:
-    story = Story(Room(nodes, LEVELS), nodes=nodes)
-    probes = [data.draw(works()) for _ in range(3)]
+    story = Story(FreeCapacity(nodes, LEVELS), nodes=nodes)
+    probes = [data.draw(infos()) for _ in range(3)]
     for _ in range(data.draw(st.integers(0, 25))):
         story.step(data)
-        find(probes[0], 2, story.room, soon=data.draw(st.booleans()))
-    assert seen(story.room, probes) == seen(story.afresh(), probes)
+        find(probes[0], 2, story.capacity, releasing=data.draw(st.booleans()))
+    assert seen(story.capacity, probes) == seen(story.afresh(), probes)
 
 
 @many
@@ -195,41 +197,45 @@ def test_a_kept_room_answers_as_one_made_afresh(nodes: list[Node], data: st.Data
 def test_taking_everything_back_leaves_the_room_as_it_was(
     nodes: list[Node], data: st.DataObject
 ) -> None:
-    story = Story(Room(nodes, LEVELS), nodes=nodes)
-    probes = [data.draw(works()) for _ in range(2)]
+    story = Story(FreeCapacity(nodes, LEVELS), nodes=nodes)
+    probes = [data.draw(infos()) for _ in range(2)]
     for _ in range(data.draw(st.integers(0, 20))):
         story.step(data)
     for one in story.taken:
-        story.room.give_back(*one)
-    for one in story.leaving:
-        story.room.hold_again(*one)
+        story.capacity.give_back(*one)
+    for one in story.releasing:
+        story.capacity.hold_again(*one)
     for one in story.seated:
-        story.room.unseat(*one)
-    assert seen(story.room, probes) == seen(Room(nodes, LEVELS), probes)
+        story.capacity.unseat(*one)
+    assert seen(story.capacity, probes) == seen(FreeCapacity(nodes, LEVELS), probes)
 
 
 @many
 @given(machines(), st.data())
 def test_places_are_those_of_the_plain_rule(nodes: list[Node], data: st.DataObject) -> None:
-    story = Story(Room(nodes, LEVELS), nodes=nodes)
+    story = Story(FreeCapacity(nodes, LEVELS), nodes=nodes)
     for _ in range(data.draw(st.integers(0, 12))):
         story.step(data)
-    probe = data.draw(works())
+    probe = data.draw(infos())
     grows = data.draw(st.booleans())
     if story.seated and grows:
         held = (data.draw(st.sampled_from(story.seated))[1],)
-        probe = work_of(replace(probe.job, held=held), 0, TREE)
-    but = data.draw(st.sampled_from([None, *story.room.nodes])) if story.room.nodes else None
-    soon, anywhere = data.draw(st.booleans()), data.draw(st.booleans())
+        probe = job_info_of(replace(probe.job, held=held), 0, TREE)
+    but = (
+        data.draw(st.sampled_from([None, *story.capacity.nodes])) if story.capacity.nodes else None
+    )
+    releasing, anywhere = data.draw(st.booleans()), data.draw(st.booleans())
     for count in range(1, 8):
-        found = find(probe, count, story.room, soon=soon, but=but, anywhere=anywhere)
-        plain = Plain(probe, count, story.room, soon, but, anywhere).find()
+        found = find(probe, count, story.capacity, releasing=releasing, but=but, anywhere=anywhere)
+        plain = Plain(probe, count, story.capacity, releasing, but, anywhere).find()
         assert orders(found) == orders(plain)
         if but is None and not anywhere:
-            assert fits(probe, count, story.room, soon=soon) == (found is not None)
-            for node in story.room.nodes:
-                alone = find(probe, count, story.room, soon=soon, only=node)
-                assert fits(probe, count, story.room, soon=soon, only=node) == (alone is not None)
+            assert fits(probe, count, story.capacity, releasing=releasing) == (found is not None)
+            for node in story.capacity.nodes:
+                alone = find(probe, count, story.capacity, releasing=releasing, only=node)
+                assert fits(probe, count, story.capacity, releasing=releasing, only=node) == (
+                    alone is not None
+                )
                 assert alone is None or alone == [node] * count
 
 
@@ -237,17 +243,17 @@ def test_places_are_those_of_the_plain_rule(nodes: list[Node], data: st.DataObje
 class Plain:
     """The rule of placement, said node by node."""
 
-    work: Work
+    info: JobInfo
     count: int
-    room: Room
-    soon: bool
-    but: NodeRoom | None
+    capacity: FreeCapacity
+    releasing: bool
+    but: NodeCapacity | None
     anywhere: bool
 
-    def find(self) -> list[NodeRoom] | None:
+    def find(self) -> list[NodeCapacity] | None:
         for choice in self.choices():
             nodes = [n for n in choice if n is not self.but and self.slots(n) > 0]
-            required = self.work.fit.required
+            required = self.info.requirements.required
             domains = [nodes] if required is None else self.domains(nodes, required)
             large = [d for d in domains if self.size(d) >= self.count]
             if large and self.single():
@@ -258,59 +264,61 @@ class Plain:
 
     def single(self) -> bool:
         """Tell whether one worker goes where it spoils least, in a pool of unlike nodes."""
-        fit = self.work.fit
-        plain = fit.required is None and fit.preferred in (None, NODE_LEVEL)
-        mixed = any(n.node.shared or n.cpus_bound or n.memory_bound for n in self.room.nodes)
-        return self.count == 1 and plain and mixed and not self.soon
+        requirements = self.info.requirements
+        plain = requirements.required is None and requirements.preferred in (None, NODE_LEVEL)
+        mixed = any(n.node.shared or n.cpus_bound or n.memory_bound for n in self.capacity.nodes)
+        return self.count == 1 and plain and mixed and not self.releasing
 
-    def spoilt(self, node: NodeRoom) -> int:
-        loss = self.room._usual.loss(state_of(node), self.work.fit)
+    def spoilt(self, node: NodeCapacity) -> int:
+        loss = self.capacity._usual.loss(state_of(node), self.info.requirements)
         assert loss is not None
         return loss
 
-    def slots(self, node: NodeRoom) -> int:
-        return node.slots(self.work.fit, soon=self.soon)
+    def slots(self, node: NodeCapacity) -> int:
+        return node.slots(self.info.requirements, releasing=self.releasing)
 
-    def size(self, nodes: Sequence[NodeRoom]) -> int:
+    def size(self, nodes: Sequence[NodeCapacity]) -> int:
         return sum(self.slots(n) for n in nodes)
 
-    def choices(self) -> Iterator[list[NodeRoom]]:
+    def choices(self) -> Iterator[list[NodeCapacity]]:
         nodes = self.pinned()
-        models = self.work.fit.models
+        models = self.info.requirements.models
         if not models:
             yield nodes
         for model in models:
             yield [n for n in nodes if n.node.gpu_model == model]
         yield [n for n in nodes if n.node.gpu_model in models]
 
-    def shared(self, nodes: Sequence[NodeRoom]) -> list[NodeRoom]:
-        return [n for n in nodes if n.node.shared or not self.work.fit.part]
+    def shared(self, nodes: Sequence[NodeCapacity]) -> list[NodeCapacity]:
+        return [n for n in nodes if n.node.shared or not self.info.requirements.part]
 
-    def pinned(self) -> list[NodeRoom]:
-        level, held = self.work.fit.required, self.work.job.held
+    def pinned(self) -> list[NodeCapacity]:
+        level, held = self.info.requirements.required, self.info.job.held
         if level is None or not held or self.anywhere:
-            return list(self.room.nodes)
-        if (first := self.room.by_name.get(held[0].node)) is None:
+            return list(self.capacity.nodes)
+        if (first := self.capacity.by_name.get(held[0].node)) is None:
             return []
         domain = domain_of(first.node, level, LEVELS)
-        return [n for n in self.room.nodes if domain_of(n.node, level, LEVELS) == domain]
+        return [n for n in self.capacity.nodes if domain_of(n.node, level, LEVELS) == domain]
 
-    def domains(self, nodes: Sequence[NodeRoom], level: str) -> list[list[NodeRoom]]:
-        found: dict[object, list[NodeRoom]] = {}
+    def domains(self, nodes: Sequence[NodeCapacity], level: str) -> list[list[NodeCapacity]]:
+        found: dict[object, list[NodeCapacity]] = {}
         for node in nodes:
             if (name := domain_of(node.node, level, LEVELS)) is not None:
                 found.setdefault(name, []).append(node)
         return list(found.values())
 
     def levels(self) -> list[str]:
-        preferred = self.work.fit.preferred
+        preferred = self.info.requirements.preferred
         if preferred is None or preferred == NODE_LEVEL:
             return [NODE_LEVEL]
         at = LEVELS.index(preferred) if preferred in LEVELS else None
         return [*(LEVELS[at:] if at is not None else [preferred]), NODE_LEVEL]
 
-    def fill(self, nodes: Sequence[NodeRoom], count: int, levels: list[str]) -> list[NodeRoom]:
-        places: list[NodeRoom] = []
+    def fill(
+        self, nodes: Sequence[NodeCapacity], count: int, levels: list[str]
+    ) -> list[NodeCapacity]:
+        places: list[NodeCapacity] = []
         if levels[0] == NODE_LEVEL:
             left = list(nodes)
             while (rest := count - len(places)) > 0:
@@ -330,8 +338,8 @@ class Plain:
             places += self.fill(best_domain, min(rest, self.size(best_domain)), levels[1:])
         return places
 
-    def tightness(self, node: NodeRoom) -> tuple[bool, int, int]:
-        return node.workers == 0, node.free_gpus(soon=self.soon), node.order
+    def tightness(self, node: NodeCapacity) -> tuple[bool, int, int]:
+        return node.workers == 0, node.free_gpus(releasing=self.releasing), node.order
 
-    def largeness(self, node: NodeRoom) -> tuple[int, bool, int]:
+    def largeness(self, node: NodeCapacity) -> tuple[int, bool, int]:
         return -self.slots(node), node.workers == 0, node.order

@@ -10,9 +10,9 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchpool_scheduler.core.cluster.cluster_state import Board
+from benchpool_scheduler.core.cluster.cluster_state import ClusterState
 from benchpool_scheduler.core.effects import after
-from benchpool_scheduler.core.fairness.shares import Claim, divide
+from benchpool_scheduler.core.fairness.shares import Demand, divide
 from benchpool_scheduler.core.model import Activity, JobId, Policy, Preempt, Snapshot, Start
 from benchpool_scheduler.core.plan import decide, decide_on
 from benchpool_support.boxes import box, project, queued, running
@@ -32,11 +32,11 @@ def above_quota(now_s: float, waits_s: float = DELAY_S) -> Snapshot:
 
 
 def test_a_job_becomes_long_running_by_time_alone_and_the_plan_says_when() -> None:
-    board = Board.of(above_quota(0))
-    plan = decide_on(board, 0)
+    state = ClusterState.of(above_quota(0))
+    plan = decide_on(state, 0)
     assert (plan.commands, plan.wake_s) == ((), 1)
-    assert decide_on(board, 0.9).commands == ()
-    assert [type(command) for command in decide_on(board, 1).commands] == [Preempt, Start]
+    assert decide_on(state, 0.9).commands == ()
+    assert [type(command) for command in decide_on(state, 1).commands] == [Preempt, Start]
 
 
 def test_a_claim_beyond_quota_says_when_its_delay_is_over() -> None:
@@ -74,9 +74,9 @@ def test_what_is_over_quota_is_the_long_running_work_of_a_project() -> None:
 
 # --------------------------------------------------------------------------- always
 
-claims = st.lists(
+siblings = st.lists(
     st.builds(
-        Claim,
+        Demand,
         quota=st.integers(0, 8),
         limit=st.none() | st.integers(0, 12),
         weight=st.integers(0, 3).map(float),
@@ -89,27 +89,29 @@ claims = st.lists(
 )
 
 
-def ageless(claim: Claim) -> Claim:
-    return replace(claim, young=None)
+def ageless(sibling: Demand) -> Demand:
+    return replace(sibling, young=None)
 
 
-@given(st.integers(0, 30), claims)
-def test_youth_moves_surplus_and_neither_makes_nor_loses_any(total: int, some: list[Claim]) -> None:
+@given(st.integers(0, 30), siblings)
+def test_youth_moves_surplus_and_neither_makes_nor_loses_any(
+    total: int, some: list[Demand]
+) -> None:
     shares, rest = divide(total, some)
-    plain, plain_rest = divide(total, [ageless(claim) for claim in some])
+    plain, plain_rest = divide(total, [ageless(sibling) for sibling in some])
     assert (sum(shares), rest) == (sum(plain), plain_rest)
-    for claim, share in zip(some, shares, strict=True):
-        assert min(claim.quota or 0, claim.most) <= share <= claim.most
+    for sibling, share in zip(some, shares, strict=True):
+        assert min(sibling.quota or 0, sibling.most) <= share <= sibling.most
 
 
-@given(st.integers(0, 30), claims, st.integers(0, 4))
+@given(st.integers(0, 30), siblings, st.integers(0, 4))
 def test_more_young_work_never_makes_a_share_smaller(
-    total: int, some: list[Claim], which: int
+    total: int, some: list[Demand], which: int
 ) -> None:
     index = which % len(some)
-    claim = some[index]
-    younger = replace(claim, young=min(claim.demand, (claim.young or 0) + 1))
-    if claim.young is None:
+    sibling = some[index]
+    younger = replace(sibling, young=min(sibling.demand, (sibling.young or 0) + 1))
+    if sibling.young is None:
         return
     before = divide(total, some)[0][index]
     after_that = divide(total, [*some[:index], younger, *some[index + 1 :]])[0][index]
@@ -127,9 +129,9 @@ def test_a_board_on_which_time_passes_decides_as_a_new_one_would(
         for job, seconds in zip(pool.jobs, [*ran, *[0] * len(pool.jobs)], strict=False)
     )
     pool = replace(pool, jobs=aged)
-    board = Board.of(pool)
+    state = ClusterState.of(pool)
     for now_s in (0.0, steps * 800.0, steps * 1600.0):
-        kept = decide_on(board, now_s)
+        kept = decide_on(state, now_s)
         fresh = decide(replace(pool, now_s=now_s))
         assert (kept.commands, kept.shares, kept.over_quota) == (
             (fresh.commands, fresh.shares, fresh.over_quota)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from benchpool_scheduler.core.cluster.cluster_state import Board
+from benchpool_scheduler.core.cluster.cluster_state import ClusterState
 from benchpool_scheduler.core.forecast.forecast import forecast
 from benchpool_scheduler.core.model import Snapshot
 from benchpool_scheduler.core.plan import decide, decide_on
@@ -21,12 +21,12 @@ NODES = 12
 
 
 def _pass_on_a_kept_board(pool: Snapshot) -> Callable[[], object]:
-    board = Board.of(pool)
-    return lambda: decide_on(board, pool.now_s)
+    state = ClusterState.of(pool)
+    return lambda: decide_on(state, pool.now_s)
 
 
 WORKS: dict[str, Callable[[Snapshot], Callable[[], object]]] = {
-    "a board": lambda pool: lambda: Board.of(pool),
+    "a board": lambda pool: lambda: ClusterState.of(pool),
     "a pass": lambda pool: lambda: decide(pool),
     "a pass on a kept board": _pass_on_a_kept_board,
     "a forecast": lambda pool: lambda: forecast(pool, {}, most_passes=16),
@@ -44,8 +44,8 @@ def without_collector() -> Iterator[None]:
 @pytest.mark.parametrize("work", WORKS)
 @pytest.mark.parametrize("shape", ["fill", "drain", "swap", "blocked", "gang", "cycle"])
 @pytest.mark.usefixtures("without_collector")
-def test_nothing_of_it_waits_for_a_collection(shape: str, work: str) -> None:
-    do = WORKS[work](SHAPES[shape].build(max(NODES, SHAPES[shape].least)).snapshot)
+def test_nothing_of_it_waits_for_a_collection(signature: str, info: str) -> None:
+    do = WORKS[info](SHAPES[signature].build(max(NODES, SHAPES[signature].least)).snapshot)
     do()
     gc.collect()
     do()

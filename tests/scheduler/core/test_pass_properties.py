@@ -36,7 +36,7 @@ def gpus_of(job: Job) -> int:
 
 def bare(pool: Snapshot) -> Snapshot:
     """Return the pool without its promises: only what is really held."""
-    jobs = tuple(replace(job, earmarked=False, promised=()) for job in pool.jobs)
+    jobs = tuple(replace(job, is_nominated=False, nominated=()) for job in pool.jobs)
     return replace(pool, jobs=jobs)
 
 
@@ -133,7 +133,7 @@ def test_at_rest_nobody_waits_who_could_start(pool: Snapshot) -> None:
     """R9: not one job that fits and that no limit or quota forbids; R20 keeps promised places."""
     still = at_rest(pool)
     for job in still.jobs:
-        if job.activity is Activity.QUEUED and not job.earmarked:
+        if job.activity is Activity.QUEUED and not job.is_nominated:
             assert not startable(still, job, job.min_workers), job.id
 
 

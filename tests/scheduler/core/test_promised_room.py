@@ -38,7 +38,7 @@ def under_way(pool: Snapshot) -> Snapshot:
     jobs = [
         replace(job, activity=Activity.TERMINATING)
         if job.id in victims
-        else replace(job, earmarked=True, promised=waits[job.id])
+        else replace(job, is_nominated=True, nominated=waits[job.id])
         if job.id in waits
         else job
         for job in pool.jobs

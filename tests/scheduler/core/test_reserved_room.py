@@ -7,7 +7,7 @@ from dataclasses import replace
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from benchpool_scheduler.core.cluster.cluster_state import Board
+from benchpool_scheduler.core.cluster.cluster_state import ClusterState
 from benchpool_scheduler.core.model import (
     Activity,
     GpuId,
@@ -151,9 +151,9 @@ def test_with_the_advised_time_limit_a_held_back_job_starts_now(pool: Snapshot) 
 @some
 @given(with_known_ends())
 def test_a_pass_leaves_a_kept_board_as_it_was(pool: Snapshot) -> None:
-    board = Board.of(pool)
-    first = decide_on(board, pool.now_s)
-    assert decide_on(board, pool.now_s) == first == decide(pool)
+    state = ClusterState.of(pool)
+    first = decide_on(state, pool.now_s)
+    assert decide_on(state, pool.now_s) == first == decide(pool)
 
 
 @some
@@ -182,7 +182,7 @@ def test_every_waiting_job_still_has_exactly_one_reason(pool: Snapshot) -> None:
 def test_without_known_ends_nothing_is_reserved(pool: Snapshot) -> None:
     plan = decide(pool)
     assert all("reserved_for" not in reason.numbers for reason in plan.reasons.values())
-    assert not Board.of(pool).endings
+    assert not ClusterState.of(pool).endings
 
 
 # --------------------------------------------------------------------------- one machine

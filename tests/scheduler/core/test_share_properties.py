@@ -8,7 +8,7 @@ from fractions import Fraction
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from benchpool_scheduler.core.fairness.shares import Claim, divide
+from benchpool_scheduler.core.fairness.shares import Demand, divide
 from benchpool_scheduler.core.model import Activity, Project, ProjectName, Snapshot
 from benchpool_scheduler.core.plan import decide
 from benchpool_support.reference import shares as reference
@@ -20,9 +20,9 @@ with_a_past = wide_snapshots(replace(PLAIN, past=True), running=10)
 pools = st.one_of(wide_snapshots(Breadth(past=False)), busy_snapshots(elastic=True))
 many = settings(max_examples=100, suppress_health_check=list(HealthCheck))
 amounts = st.integers(0, 40)
-claims = st.lists(
+siblings = st.lists(
     st.builds(
-        Claim,
+        Demand,
         quota=st.one_of(st.none(), st.integers(0, 12)),
         limit=st.one_of(st.none(), amounts),
         weight=st.sampled_from([0.0, 0.5, 1.0, 2.0, 3.0, 7.0]),
@@ -38,9 +38,9 @@ def fair_shares(pool: Snapshot) -> dict[str, int]:
 
 
 @settings(max_examples=500)
-@given(amounts, claims)
+@given(amounts, siblings)
 def test_the_division_is_that_of_vessels_filled_to_one_height(
-    total: int, parts: list[Claim]
+    total: int, parts: list[Demand]
 ) -> None:
     """R4, R5: quota first, then equal height for equal weight, bucket by bucket."""
     vessels = [reference.Vessel(c.quota, c.most, Fraction(c.weight), c.priority) for c in parts]

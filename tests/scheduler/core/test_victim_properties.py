@@ -169,7 +169,7 @@ def spared(
     """Tell whether the claimant could start although the victim keeps these workers."""
     now = job_named(done, claimant.id)
     workers = len(occupied(now)) - len(claimant.held)
-    bare = changed(done, replace(claimant, earmarked=False, promised=()))
+    bare = changed(done, replace(claimant, is_nominated=False, nominated=()))
     later = job_named(done, victim.id)
     kept = tuple(worker for worker in victim.held if worker in back or worker in later.held)
     if later.held and not set(later.held) <= set(victim.held):
@@ -187,7 +187,7 @@ def test_the_promised_places_are_the_ones_it_gets(pool: Snapshot) -> None:
     """R20: while the victims leave, and when they have gone."""
     plan = decide(pool)
     leaving = under_way(pool, plan)
-    promised = {job.id: job.promised for job in leaving.jobs if job.earmarked}
+    promised = {job.id: job.nominated for job in leaving.jobs if job.is_nominated}
     meanwhile = decide(leaving)
     for name, workers in promised.items():
         assert set(workers) <= set(places(meanwhile, name))

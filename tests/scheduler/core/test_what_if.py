@@ -21,7 +21,7 @@ from benchpool_scheduler.core.model import (
     Worker,
 )
 from benchpool_scheduler.core.whatif.expansion import with_nodes
-from benchpool_scheduler.core.whatif.whatif import Fate, JobChange, compare, settle
+from benchpool_scheduler.core.whatif.whatif import Fate, JobComparison, compare, settle
 from benchpool_scheduler.errors import InvalidInput
 from benchpool_support.snapshots import snapshots
 
@@ -51,7 +51,7 @@ def pool(susan: int, joe: int, *jobs: Job) -> Snapshot:
     )
 
 
-def only(changes: tuple[JobChange, ...], name: str) -> JobChange:
+def only(changes: tuple[JobComparison, ...], name: str) -> JobComparison:
     return next(change for change in changes if change.job.id == name)
 
 

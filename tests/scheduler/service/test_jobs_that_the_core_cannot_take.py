@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from benchpool_scheduler.contract import State
-from benchpool_scheduler.core.cluster.cluster_state import Board
+from benchpool_scheduler.core.cluster.cluster_state import ClusterState
 from benchpool_scheduler.core.lifecycle.states import JobState
 from benchpool_scheduler.core.model import JobId, Plan
 from benchpool_scheduler.core.plan import decide_on
@@ -62,11 +62,11 @@ class Failing:
         self.jobs = {JobId(job) for job in jobs}
         self.tried = 0
 
-    def __call__(self, board: Board, now_s: float) -> Plan:
+    def __call__(self, state: ClusterState, now_s: float) -> Plan:
         self.tried += 1
-        if self.jobs & board.works.keys():
+        if self.jobs & state.jobs.keys():
             raise ZeroDivisionError("nobody thought of this")
-        return decide_on(board, now_s)
+        return decide_on(state, now_s)
 
 
 @pytest.mark.parametrize("count", [1, 2])
@@ -146,7 +146,7 @@ async def test_a_job_that_is_aside_is_tried_again_with_a_new_configuration(tmp_p
 
 
 async def test_a_fault_that_is_no_jobs_sets_none_aside_and_is_reported(tmp_path: Path) -> None:
-    def broken(board: Board, now_s: float) -> Plan:
+    def broken(state: ClusterState, now_s: float) -> Plan:
         raise InvalidInput("the tree is upside down")
 
     async with opened(make_pool(tmp_path, runtime=ScriptedRuntime(devices(9)))) as pool:

@@ -9,7 +9,7 @@ import pytest
 
 from benchpool_scheduler.errors import InvalidInput
 from benchpool_scheduler.simulation.replay import quotas, trace
-from benchpool_scheduler.simulation.replay.pools import Pool
+from benchpool_scheduler.simulation.replay.pools import ReplayPool
 from benchpool_scheduler.simulation.replay.trace import Selection, TraceJob
 
 DAY = 86_400.0
@@ -141,7 +141,7 @@ def test_a_wrong_quota_file_is_refused(tmp_path: Path, text: str, said: str) -> 
 
 
 def test_a_job_larger_than_a_node_runs_on_several() -> None:
-    pool = Pool(4, 8)
+    pool = ReplayPool(4, 8)
     assert [pool.workers_of(job(0, gpus=gpus)) for gpus in (1, 8, 12, 16, 32)] == [1, 1, 2, 2, 4]
 
 
@@ -155,4 +155,4 @@ def test_a_job_larger_than_a_node_runs_on_several() -> None:
 )
 def test_a_job_that_can_never_run_is_named(asked: TraceJob, said: str) -> None:
     with pytest.raises(InvalidInput, match=said):
-        Pool(4, 8).workers_of(asked)
+        ReplayPool(4, 8).workers_of(asked)

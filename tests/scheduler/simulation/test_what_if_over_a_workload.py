@@ -14,7 +14,7 @@ from benchpool_scheduler.errors import InvalidInput
 from benchpool_scheduler.simulation.replay.engine import Costs
 from benchpool_scheduler.simulation.replay.report import ReplayOptions, replay
 from benchpool_scheduler.simulation.replay.trace import TraceJob
-from benchpool_scheduler.simulation.whatif import ProjectWaits, Replayed, Side, replay_both
+from benchpool_scheduler.simulation.whatif import ProjectComparison, Replayed, Side, replay_both
 
 HOUR = 3600.0
 REAL_TIME = ("wall_s", "pass_ms_p50", "pass_ms_p99")
@@ -36,7 +36,7 @@ def job(submit_h: float, hours: float, gpus: int, name: str) -> TraceJob:
     return TraceJob(2, submit_h * HOUR, hours * HOUR, gpus, name)
 
 
-def of(found: Replayed, name: str) -> ProjectWaits:
+def of(found: Replayed, name: str) -> ProjectComparison:
     return next(it for it in found.projects if it.name == name)
 
 

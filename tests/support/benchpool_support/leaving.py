@@ -46,14 +46,14 @@ def _given(job: Job, command: Start) -> Job:
             job,
             activity=Activity.RUNNING,
             held=(*job.held, *command.workers),
-            earmarked=False,
-            promised=(),
+            is_nominated=False,
+            nominated=(),
             ran_s=0.0 if fresh else job.ran_s,
             since_checkpoint_s=None if fresh else job.since_checkpoint_s,
         )
     if job.activity is Activity.RUNNING:
         return job  # a growth asks again when the others have left
-    return replace(job, earmarked=job.activity is Activity.QUEUED, promised=command.workers)
+    return replace(job, is_nominated=job.activity is Activity.QUEUED, nominated=command.workers)
 
 
 def gone(pool: Snapshot) -> Snapshot:
@@ -68,7 +68,7 @@ def _left(job: Job) -> Job:
         job,
         activity=Activity.QUEUED,
         held=(),
-        earmarked=bool(job.promised),
+        is_nominated=bool(job.nominated),
         ran_s=0.0,
         since_checkpoint_s=None,
         preemptions_last_hour=job.preemptions_last_hour + 1,

@@ -10,7 +10,7 @@ import yaml
 
 from benchpool_scheduler.core.model import Activity, Bound, Job, Node, Policy, Project, Snapshot
 
-BEYOND = ("kept", "earmarked", "promised", "preemptions_last_hour")
+BEYOND = ("kept", "is_nominated", "nominated", "preemptions_last_hour")
 """Facts that a case cannot say; they stand in a comment."""
 
 

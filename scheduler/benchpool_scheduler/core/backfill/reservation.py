@@ -6,8 +6,8 @@ has a reservation, the first that is blocked by room in the order of turns (R11)
 is the instant at which it fits when running jobs end as known (``endings``); nothing is reserved
 where not enough ends are known. A job that ends before that instant may start anywhere. Any other
 may take only what the reservation leaves over at that instant; the rest is *barred* to it: for its
-turn those GPUs count as taken. A claim (R15) so never takes barred GPUs, yet makes others give way
-as ever (R21).
+turn those GPUs count as taken. So an attempt to preempt (R15) never takes barred GPUs, yet makes
+others give way as ever (R21).
 """
 
 from __future__ import annotations
@@ -15,25 +15,25 @@ from __future__ import annotations
 import heapq
 from collections.abc import Collection, Iterator, Sequence
 
-from benchpool_scheduler.core.capacity.free_capacity import NodeRoom, Room
+from benchpool_scheduler.core.capacity.free_capacity import FreeCapacity, NodeCapacity
 from benchpool_scheduler.core.capacity.placement import find, fits
-from benchpool_scheduler.core.cluster.cluster_state import Board
+from benchpool_scheduler.core.cluster.cluster_state import ClusterState
 from benchpool_scheduler.core.jobs.amounts import WHOLE_GPU
 from benchpool_scheduler.core.jobs.endings import end_s, run_s
-from benchpool_scheduler.core.jobs.job_info import Work
+from benchpool_scheduler.core.jobs.job_info import JobInfo
 from benchpool_scheduler.core.model import Worker
 
 
-def large(work: Work) -> bool:
+def large(info: JobInfo) -> bool:
     """Tell whether a job may be overtaken for want of room: it needs more than one GPU at once."""
-    return work.core.gpus > WHOLE_GPU
+    return info.min_gang.gpus > WHOLE_GPU
 
 
 class Reservation:
     """Room kept for one blocked job.
 
     Attributes:
-        work: The job. ``at_s``: its shadow time, on the clock of the board.
+        info: The job. ``at_s``: its shadow time, on the clock of the cluster state.
         gpus: By order of node: whole GPUs that it will take there.
         leaves: By order of node: whole GPUs there that jobs which end later may take.
         barred: GPUs that are taken from the room now, so that a job which ends later keeps off.
@@ -41,24 +41,24 @@ class Reservation:
 
     def __init__(
         self,
-        work: Work,
+        info: JobInfo,
         at_s: float,
-        room: Room,
+        capacity: FreeCapacity,
         gpus: dict[int, int],
         leaves: dict[int, int],
     ) -> None:
-        self.work = work
+        self.info = info
         self.at_s = at_s
-        self.room = room
+        self.capacity = capacity
         self.gpus = gpus
         self.leaves = leaves
         self.barred = 0
-        self._held: list[tuple[Work, Worker]] = []
+        self._held: list[tuple[JobInfo, Worker]] = []
 
-    def holds_back(self, work: Work, now_s: float) -> bool:
+    def holds_back(self, info: JobInfo, now_s: float) -> bool:
         """Tell whether the job ends too late, or nobody knows when, to use the reserved GPUs."""
-        end = end_s(work.job) if work.job.held else run_s(work.job)
-        if end is not None and not work.job.held:
+        end = end_s(info.job) if info.job.held else run_s(info.job)
+        if end is not None and not info.job.held:
             end += now_s
         return end is None or end > self.at_s
 
@@ -67,130 +67,135 @@ class Reservation:
         if self._held:
             return
         for order in self.gpus:
-            node = self.room.at(order)
+            node = self.capacity.at(order)
             over = node.free_gpus() - max(0, self.leaves[order])
             if over > 0:
-                bar = self.work.with_gpus(over)
-                taken = self.room.take(bar, [node])
-                self._held.append((bar, taken.workers[0]))
+                bar = self.info.with_gpus(over)
+                assignment = self.capacity.take(bar, [node])
+                self._held.append((bar, assignment.workers[0]))
                 self.barred += over
 
     def open(self) -> None:
         """Give back what ``bar`` took."""
         for bar, worker in self._held:
-            self.room.give_back(bar, worker)
+            self.capacity.give_back(bar, worker)
         self._held = []
         self.barred = 0
 
-    def started(self, workers: Sequence[Worker], work: Work, now_s: float) -> None:
+    def started(self, workers: Sequence[Worker], info: JobInfo, now_s: float) -> None:
         """A job got workers: if it ends later, it used up what is left over there."""
-        if not self.holds_back(work, now_s):
+        if not self.holds_back(info, now_s):
             return
         for worker in workers:
-            node = self.room.by_name.get(worker.node)
+            node = self.capacity.by_name.get(worker.node)
             if node is not None and node.order in self.leaves:
                 self.leaves[node.order] -= len(worker.gpus)
 
 
-def reserve(board: Board, work: Work, now_s: float, gone: Collection[int]) -> Reservation | None:
+def reserve(
+    state: ClusterState, info: JobInfo, now_s: float, gone: Collection[int]
+) -> Reservation | None:
     """Keep room for a blocked job; None where not enough ends are known.
 
-    The board is as before afterwards. The cost is that of the ends up to the shadow time, and of
-    a look for places for each doubling of their number.
+    The cluster state is as before afterwards. The cost is that of the ends up to the shadow
+    time, and of a look for places for each doubling of their number.
 
     Args:
         gone: Ages of jobs that this pass takes workers from.
     """
-    trial = _Trial(board, now_s, gone)
+    trial = _Trial(state, now_s, gone)
     try:
-        at_s = trial.first_fit(work)
+        at_s = trial.first_fit(info)
         if at_s is None:
             return None
-        places = find(work, work.job.min_workers, board.room, soon=True)
+        places = find(info, info.job.min_workers, state.capacity, releasing=True)
         if places is None:
             return None
         gpus: dict[int, int] = {}
         for node in places:
-            gpus[node.order] = gpus.get(node.order, 0) + max(1, work.fit.gpus)
-        leaves = {order: _soon(board.room.at(order)) - taken for order, taken in gpus.items()}
-        return Reservation(work, at_s, board.room, gpus, leaves)
+            gpus[node.order] = gpus.get(node.order, 0) + max(1, info.requirements.gpus)
+        leaves = {
+            order: _free_with_releasing(state.capacity.at(order)) - number
+            for order, number in gpus.items()
+        }
+        return Reservation(info, at_s, state.capacity, gpus, leaves)
     finally:
         trial.go_to(0)
 
 
-def _soon(node: NodeRoom) -> int:
-    return node.free_gpus(soon=True)
+def _free_with_releasing(node: NodeCapacity) -> int:
+    return node.free_gpus(releasing=True)
 
 
 class _Trial:
     """Lets jobs end one after another, as far as they are known to, and takes it back."""
 
-    def __init__(self, board: Board, now_s: float, gone: Collection[int]) -> None:
-        self._room = board.room
-        self._soonest_s = now_s + board.policy.grace_s
-        self._coming = _leavers(board, now_s, gone)
-        self._leavers: list[tuple[float, Work, tuple[Worker, ...], bool]] = []
+    def __init__(self, state: ClusterState, now_s: float, gone: Collection[int]) -> None:
+        self._capacity = state.capacity
+        self._soonest_s = now_s + state.policy.grace_s
+        self._coming = _leavers(state, now_s, gone)
+        self._leavers: list[tuple[float, JobInfo, tuple[Worker, ...], bool]] = []
         self._ended = 0
 
-    def first_fit(self, work: Work) -> float | None:
+    def first_fit(self, info: JobInfo) -> float | None:
         """Let as few jobs end as make the job fit; return when the last of them does.
 
         More ends never make it fit worse, so their number is doubled, then halved in. Where it
         fits without any, it waits for those that are leaving.
         """
-        if self._fits_after(work, 0):
+        if self._fits_after(info, 0):
             return self._soonest_s
         below, above = 0, 1
-        while not self._fits_after(work, above):
+        while not self._fits_after(info, above):
             if self._ended < above:
                 return None
             below, above = above, above * 2
         above = min(above, self._ended)
         while above - below > 1:
             middle = (below + above) // 2
-            if self._fits_after(work, middle):
+            if self._fits_after(info, middle):
                 above = middle
             else:
                 below = middle
         self.go_to(above)
         return self._leavers[above - 1][0]
 
-    def _fits_after(self, work: Work, ends: int) -> bool:
+    def _fits_after(self, info: JobInfo, ends: int) -> bool:
         self.go_to(ends)
-        return fits(work, work.job.min_workers, self._room, soon=True)
+        return fits(info, info.job.min_workers, self._capacity, releasing=True)
 
     def go_to(self, ends: int) -> None:
         """Let exactly so many have ended; all where there are fewer."""
         while self._ended > ends:
             self._ended -= 1
-            _, work, workers, fresh = self._leavers[self._ended]
+            _, info, workers, fresh = self._leavers[self._ended]
             for worker in reversed(workers):
-                (self._room.retake if fresh else self._room.hold_again)(work, worker)
+                (self._capacity.retake if fresh else self._capacity.hold_again)(info, worker)
         while self._ended < ends:
             if self._ended == len(self._leavers):
                 leaver = next(self._coming, None)
                 if leaver is None:
                     return
                 self._leavers.append(leaver)
-            _, work, workers, fresh = self._leavers[self._ended]
+            _, info, workers, fresh = self._leavers[self._ended]
             for worker in workers:
-                (self._room.give_back if fresh else self._room.let_go)(work, worker)
+                (self._capacity.give_back if fresh else self._capacity.let_go)(info, worker)
             self._ended += 1
 
 
 def _leavers(
-    board: Board, now_s: float, gone: Collection[int]
-) -> Iterator[tuple[float, Work, tuple[Worker, ...], bool]]:
+    state: ClusterState, now_s: float, gone: Collection[int]
+) -> Iterator[tuple[float, JobInfo, tuple[Worker, ...], bool]]:
     """Yield (end, job, its workers, whether this pass started it) of known ends, soonest first."""
     kept = (
-        (end, work, work.job.held, False)
-        for end, work in board.endings.after(now_s)
-        if work.age not in gone
+        (end, info, info.job.held, False)
+        for end, info in state.endings.after(now_s)
+        if info.age not in gone
     )
     fresh = [
-        (now_s + run, entry.work, part.workers, True)
-        for entry in board.decided.values()
-        if entry.work.queued and (run := run_s(entry.work.job)) is not None
+        (now_s + run, entry.info, part.workers, True)
+        for entry in state.assigned.values()
+        if entry.info.queued and (run := run_s(entry.info.job)) is not None
         for part in entry.parts
     ]
     fresh.sort(key=lambda leaver: (leaver[0], leaver[1].age))

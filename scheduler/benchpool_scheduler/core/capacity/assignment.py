@@ -5,18 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from benchpool_scheduler.core.capacity.free_capacity import Taken
-from benchpool_scheduler.core.jobs.job_info import Work
+from benchpool_scheduler.core.jobs.job_info import JobInfo
+from benchpool_scheduler.core.model import JobId, Worker
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """Workers given their GPUs, and the jobs that must be gone before they can start."""
+
+    workers: tuple[Worker, ...]
+    after: tuple[JobId, ...]
 
 
 @dataclass(slots=True)
-class Decided:
+class JobAssignment:
     """What the pass decided for one job: the workers it gets, in the order of its decisions."""
 
-    work: Work
-    parts: list[Taken] = field(default_factory=list)
+    info: JobInfo
+    parts: list[Assignment] = field(default_factory=list)
 
-    def starts(self) -> Iterator[Taken]:
+    def starts(self) -> Iterator[Assignment]:
         """Yield what starts now and what must wait; nothing starts before the first of it."""
         if len(self.parts) == 1:
             yield self.parts[0]
@@ -29,10 +37,10 @@ class Decided:
             workers = tuple(worker for part in parts for worker in part.workers)
             if workers:
                 after = dict.fromkeys(job for part in parts for job in part.after)
-                yield Taken(workers, tuple(after))
+                yield Assignment(workers, tuple(after))
 
     @property
-    def waits(self) -> Taken | None:
+    def waits(self) -> Assignment | None:
         """Return the start of its first workers, when others must leave before it."""
         first = next(self.starts())
         return first if first.after else None

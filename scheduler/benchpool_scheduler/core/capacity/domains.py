@@ -45,7 +45,7 @@ class Domain:
     bits: int
 
 
-class Level:
+class TopologyLevel:
     """The domains of one level, and the nodes without a label for it.
 
     Attributes:
@@ -77,18 +77,18 @@ def _domain(orders: Sequence[int]) -> Domain:
     return Domain(low, bits)
 
 
-class Levels:
+class TopologyLevels:
     """All levels of a pool; each is worked out when it is first asked for."""
 
     def __init__(self, nodes: Sequence[tuple[int, Node]], topology: Sequence[str]) -> None:
         self._nodes = nodes
         self._topology = topology
-        self._known: dict[str, Level] = {}
+        self._known: dict[str, TopologyLevel] = {}
         self._below: dict[tuple[int, int, str], list[Domain]] = {}
 
-    def __getitem__(self, name: str) -> Level:
+    def __getitem__(self, name: str) -> TopologyLevel:
         if name not in self._known:
-            self._known[name] = Level(self._nodes, name, self._topology)
+            self._known[name] = TopologyLevel(self._nodes, name, self._topology)
         return self._known[name]
 
     def from_preferred(self, preferred: str | None) -> tuple[str, ...]:

@@ -16,10 +16,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from benchpool_scheduler.core.capacity.node_capacity import NodeRoom
+from benchpool_scheduler.core.capacity.node_capacity import NodeCapacity
 from benchpool_scheduler.core.capacity.shared_gpus import Part
 from benchpool_scheduler.core.jobs.amounts import WHOLE_GPU
-from benchpool_scheduler.core.jobs.job_info import Fit
+from benchpool_scheduler.core.jobs.job_info import Requirements
 
 MOST_KINDS = 64
 """Kinds of workers that are looked at: the most frequent."""
@@ -36,11 +36,11 @@ MOST_REMEMBERED = 200_000
 State = tuple[str | None, bool, int, tuple[Part, ...], int | None, int | None]
 """Model, shared, whole GPUs free, rests of GPUs in use in parts, CPUs and memory free."""
 
-Shape = tuple[int, int, int]
+WorkerShape = tuple[int, int, int]
 """GPUs, part and project of the part of one worker."""
 
 
-class Usual:
+class UsualWorkers:
     """The kinds of workers in the pool, and what nodes are worth to them.
 
     All kinds weigh the same: a rare kind that finds no place loses as much as a frequent one, and
@@ -52,14 +52,21 @@ class Usual:
         self._stale = False
         self._version = 0
         self._kinds = [ALWAYS]
-        self._open: dict[tuple[str | None, bool], dict[Shape, list[tuple[int, int]]]] = {}
+        self._open: dict[tuple[str | None, bool], dict[WorkerShape, list[tuple[int, int]]]] = {}
         self._worth: dict[State, int] = {}
 
-    def note(self, fit: Fit, workers: int) -> None:
-        """Count workers of this fit; fewer when the number is negative."""
-        if not fit.gpus and not fit.part:
+    def note(self, requirements: Requirements, workers: int) -> None:
+        """Count workers with these requirements; fewer when the number is negative."""
+        if not requirements.gpus and not requirements.part:
             return
-        kind = (fit.gpus, fit.part, fit.owner, fit.cpus, fit.memory, fit.models)
+        kind = (
+            requirements.gpus,
+            requirements.part,
+            requirements.owner,
+            requirements.cpus,
+            requirements.memory,
+            requirements.models,
+        )
         before = self._counts[kind]
         after = before + workers
         if after:
@@ -87,40 +94,42 @@ class Usual:
                 self._worth.clear()
         return self._version
 
-    def loss(self, state: State, fit: Fit) -> int | None:
+    def loss(self, state: State, requirements: Requirements) -> int | None:
         """Return what one worker would spoil on a node; None where it does not fit now."""
-        return min((loss for loss, _ in self._ways(state, fit)), default=None)
+        return min((loss for loss, _ in self._ways(state, requirements)), default=None)
 
-    def rest(self, state: State, fit: Fit) -> int | None:
+    def rest(self, state: State, requirements: Requirements) -> int | None:
         """Return of which GPU a part is best taken: of one with so much left now."""
-        return min(self._ways(state, fit), default=(0, None))[1]
+        return min(self._ways(state, requirements), default=(0, None))[1]
 
-    def _ways(self, state: State, fit: Fit) -> Iterator[tuple[int, int]]:
+    def _ways(self, state: State, requirements: Requirements) -> Iterator[tuple[int, int]]:
         """Yield what each way to place a worker spoils, and what is left of the GPU it takes."""
         model, shared, free, rests, cpus, memory = state
-        if free < fit.gpus or (fit.part and not shared):
+        if free < requirements.gpus or (requirements.part and not shared):
             return
-        if cpus is not None and fit.cpus:
-            if cpus < fit.cpus:
+        if cpus is not None and requirements.cpus:
+            if cpus < requirements.cpus:
                 return
-            cpus -= fit.cpus
-        if memory is not None and fit.memory:
-            if memory < fit.memory:
+            cpus -= requirements.cpus
+        if memory is not None and requirements.memory:
+            if memory < requirements.memory:
                 return
-            memory -= fit.memory
+            memory -= requirements.memory
         before = self._worth_of(state)
-        if not fit.part:
-            after = self._worth_of((model, shared, free - fit.gpus, rests, cpus, memory))
+        if not requirements.part:
+            after = self._worth_of((model, shared, free - requirements.gpus, rests, cpus, memory))
             yield 2 * (before - after), WHOLE_GPU
             return
-        for rest in dict.fromkeys(r for owner, r in rests if owner == fit.owner and r >= fit.part):
+        for rest in dict.fromkeys(
+            r for owner, r in rests if owner == requirements.owner and r >= requirements.part
+        ):
             left = list(rests)
-            left.remove((fit.owner, rest))
-            new = _with(left, (fit.owner, rest - fit.part))
+            left.remove((requirements.owner, rest))
+            new = _with(left, (requirements.owner, rest - requirements.part))
             after = self._worth_of((model, shared, free, new, cpus, memory))
             yield 2 * (before - after), rest
         if free:
-            new = _with(rests, (fit.owner, WHOLE_GPU - fit.part))
+            new = _with(rests, (requirements.owner, WHOLE_GPU - requirements.part))
             after = self._worth_of((model, shared, free - 1, new, cpus, memory))
             yield 2 * (before - after) + 1, WHOLE_GPU  # of equal ways the one that opens no GPU
 
@@ -152,11 +161,11 @@ class Usual:
                     worth += fill
         return worth
 
-    def _usual(self, model: str | None, shared: bool) -> dict[Shape, list[tuple[int, int]]]:
+    def _usual(self, model: str | None, shared: bool) -> dict[WorkerShape, list[tuple[int, int]]]:
         """Return the CPUs and memory of the usual kinds that may use a node, by their GPUs."""
         key = (model, shared)
         if key not in self._open:
-            kinds: dict[Shape, list[tuple[int, int]]] = {}
+            kinds: dict[WorkerShape, list[tuple[int, int]]] = {}
             for gpus, part, owner, cpus, memory, models in self._kinds:
                 if (shared or not part) and (not models or model in models):
                     kinds.setdefault((gpus, part, owner), []).append((cpus, memory))
@@ -164,15 +173,15 @@ class Usual:
         return self._open[key]
 
 
-def state_of(node: NodeRoom) -> State:
+def state_of(node: NodeCapacity) -> State:
     """Return all of a node that decides what it is worth now."""
     return (
         node.node.gpu_model,
         node.node.shared,
-        node.now,
-        node.parts.owned(node.blocked(soon=False)) if node.parts.now else (),
-        node.spare[0] if node.cpus_bound else None,
-        node.spare[1] if node.memory_bound else None,
+        node.free,
+        node.parts.owned(node.blocked(releasing=False)) if node.parts.in_use else (),
+        node.unused[0] if node.cpus_bound else None,
+        node.unused[1] if node.memory_bound else None,
     )
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 from benchpool_scheduler.core.capacity.bits import members, set_of
-from benchpool_scheduler.core.capacity.node_capacity import NodeRoom
+from benchpool_scheduler.core.capacity.node_capacity import NodeCapacity
 
 MOST_INDEXES = 256
 """Indexes that are remembered at one time; the one not asked for longest is forgotten."""
@@ -40,16 +40,16 @@ class _Index(Generic[Number]):
 
 
 class Indexes:
-    """All indexes of a room, and the log of changed nodes."""
+    """All indexes of the nodes, and the log of changed nodes."""
 
-    def __init__(self, nodes: Sequence[NodeRoom]) -> None:
+    def __init__(self, nodes: Sequence[NodeCapacity]) -> None:
         self._nodes = nodes
         self._by_order = {node.order: node for node in nodes}
         self._log: list[int] = []
         self._forgotten = 0
         self._known: dict[Hashable, _Index[Any]] = {}
 
-    def changed(self, node: NodeRoom) -> None:
+    def changed(self, node: NodeCapacity) -> None:
         """Write down that a node has changed."""
         if self._known:
             self._log.append(node.order)
@@ -77,7 +77,7 @@ class Indexes:
     def sets(
         self,
         key: Hashable,
-        number: Callable[[NodeRoom], Number | None],
+        number: Callable[[NodeCapacity], Number | None],
         at_first: Callable[[], dict[Number, int]] | None = None,
     ) -> dict[Number, int]:
         """Return the nodes by their number; of one key the number is always the same.
@@ -96,7 +96,9 @@ class Indexes:
         self._known[key] = index
         return index.sets
 
-    def among(self, nodes: int, number: Callable[[NodeRoom], Number | None]) -> dict[Number, int]:
+    def among(
+        self, nodes: int, number: Callable[[NodeCapacity], Number | None]
+    ) -> dict[Number, int]:
         """Return these nodes by their number, without remembering it."""
         orders: dict[Number, list[int]] = {}
         for order in members(nodes):
@@ -104,7 +106,7 @@ class Indexes:
                 orders.setdefault(found, []).append(order)
         return {found: set_of(some) for found, some in orders.items()}
 
-    def _node_by_node(self, number: Callable[[NodeRoom], Number | None]) -> dict[Number, int]:
+    def _node_by_node(self, number: Callable[[NodeCapacity], Number | None]) -> dict[Number, int]:
         return self.among(set_of(self._by_order), number)
 
     def _made(self, sets: dict[Number, int]) -> _Index[Number]:
@@ -114,7 +116,7 @@ class Indexes:
                 of[order] = found
         return _Index(of, sets, len(self._log))
 
-    def _read(self, index: _Index[Number], number: Callable[[NodeRoom], Number | None]) -> None:
+    def _read(self, index: _Index[Number], number: Callable[[NodeCapacity], Number | None]) -> None:
         sets = index.sets
         for order in index.again.union(self._log[index.read :]):
             found, before = number(self._by_order[order]), index.of[order]

@@ -1,6 +1,6 @@
 """Which GPUs inside a node: close to each other, and leaving close ones together (R12).
 
-How close two GPUs are is their link, then whether they hang on one CPU socket. The best set of a
+How close two GPUs are is their link, then whether they are on one CPU socket. The best set of a
 size has the largest sum over its pairs; among equal ones, what stays free has the largest sum, so
 that well-linked groups stay whole for others; then the lowest positions.
 

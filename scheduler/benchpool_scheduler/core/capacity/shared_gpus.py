@@ -1,7 +1,7 @@
 """GPUs that several workers of one project share (R1): who has which part, and what is left.
 
 Parts are in thousandths of a GPU. Their sum is at most one GPU, and all of them belong to one
-project; a GPU whose parts are all leaving is soon free for anybody.
+project; a GPU whose parts are all leaving will be free for anybody.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ Part = tuple[int, int]
 class SharedGpu:
     """One GPU of which parts are held, or given out in this pass."""
 
-    __slots__ = ("given", "going", "held")
+    __slots__ = ("given", "held", "releasing")
 
     def __init__(self) -> None:
         self.held: dict[JobId, Part] = {}
-        self.going: set[JobId] = set()
+        self.releasing: set[JobId] = set()
         self.given: list[Part] = []
 
-    def parts(self, *, soon: bool) -> list[Part]:
+    def parts(self, *, releasing: bool) -> list[Part]:
         """Return the parts in use, now or once the leaving are gone."""
-        if soon and self.going:
-            stay = [part for job, part in self.held.items() if job not in self.going]
+        if releasing and self.releasing:
+            stay = [part for job, part in self.held.items() if job not in self.releasing]
             return stay + self.given
         return [*self.held.values(), *self.given]
 
-    def rest(self, owner: int, *, soon: bool) -> int:
+    def rest(self, owner: int, *, releasing: bool) -> int:
         """Return the thousandths left for workers of a project."""
         rest = WHOLE_GPU
-        for project, part in self.parts(soon=soon):
+        for project, part in self.parts(releasing=releasing):
             if project != owner:
                 return 0
             rest -= part
@@ -46,14 +46,15 @@ class SharedGpus:
     """The shared GPUs of a node by position.
 
     Attributes:
-        now: The positions in use in parts now. ``soon``: those still so when the leaving are gone.
+        in_use: The positions in use in parts now.
+        in_use_after: Those still so when the leaving are gone.
     """
 
-    __slots__ = ("_gpus", "now", "soon")
+    __slots__ = ("_gpus", "in_use", "in_use_after")
 
     def __init__(self) -> None:
         self._gpus: dict[int, SharedGpu] = {}
-        self.now = self.soon = 0
+        self.in_use = self.in_use_after = 0
 
     def seat(self, at: int, job: JobId, part: Part) -> None:
         """A job holds a part."""
@@ -69,13 +70,13 @@ class SharedGpus:
     def let_go(self, at: int, job: JobId) -> None:
         """The holder of a part is leaving."""
         if at in self._gpus:
-            self._gpus[at].going.add(job)
+            self._gpus[at].releasing.add(job)
             self._settle(at)
 
     def hold_again(self, at: int, job: JobId) -> None:
         """Take back ``let_go``."""
         if at in self._gpus:
-            self._gpus[at].going.discard(job)
+            self._gpus[at].releasing.discard(job)
             self._settle(at)
 
     def give(self, at: int, part: Part) -> None:
@@ -88,39 +89,43 @@ class SharedGpus:
         self._gpus[at].given.remove(part)
         self._settle(at)
 
-    def rests(self, owner: int, blocked: int, *, soon: bool) -> Iterator[tuple[int, int]]:
+    def rests(self, owner: int, blocked: int, *, releasing: bool) -> Iterator[tuple[int, int]]:
         """Yield position and thousandths left for a project, on GPUs that are not blocked."""
         for at, gpu in self._gpus.items():
             bit = 1 << at
-            in_use = self.soon if soon else self.now
-            if in_use & bit and not blocked & bit and (rest := gpu.rest(owner, soon=soon)) > 0:
+            used = self.in_use_after if releasing else self.in_use
+            if (
+                used & bit
+                and not blocked & bit
+                and (rest := gpu.rest(owner, releasing=releasing)) > 0
+            ):
                 yield at, rest
 
     def owned(self, blocked: int) -> tuple[Part, ...]:
         """Return by project what is left now of every GPU, sorted; for comparing nodes."""
         found: list[Part] = []
         for at, gpu in self._gpus.items():
-            if not blocked & (1 << at) and (parts := gpu.parts(soon=False)):
+            if not blocked & (1 << at) and (parts := gpu.parts(releasing=False)):
                 owner = parts[0][0]
-                if (rest := gpu.rest(owner, soon=False)) > 0:
+                if (rest := gpu.rest(owner, releasing=False)) > 0:
                     found.append((owner, rest))
         return tuple(sorted(found))
 
-    def rest(self, at: int, owner: int, *, soon: bool) -> int:
+    def rest(self, at: int, owner: int, *, releasing: bool) -> int:
         """Return what is left of one GPU for a project."""
-        return self._gpus[at].rest(owner, soon=soon) if at in self._gpus else WHOLE_GPU
+        return self._gpus[at].rest(owner, releasing=releasing) if at in self._gpus else WHOLE_GPU
 
-    def leaving(self, at: int) -> list[JobId]:
+    def releasing(self, at: int) -> list[JobId]:
         """Return the jobs that are leaving a GPU."""
-        return sorted(self._gpus[at].going) if at in self._gpus else []
+        return sorted(self._gpus[at].releasing) if at in self._gpus else []
 
     def _settle(self, at: int) -> None:
         gpu, bit = self._gpus[at], 1 << at
-        self.now &= ~bit
-        self.soon &= ~bit
+        self.in_use &= ~bit
+        self.in_use_after &= ~bit
         if not gpu.held and not gpu.given:
             del self._gpus[at]
             return
-        self.now |= bit
-        if gpu.parts(soon=True):
-            self.soon |= bit
+        self.in_use |= bit
+        if gpu.parts(releasing=True):
+            self.in_use_after |= bit

@@ -48,7 +48,7 @@ def differs_in_room(known: Node | None, node: Node) -> bool:
     )
 
 
-def capacity(nodes: Sequence[Node]) -> tuple[Amounts, tuple[int, int]]:
+def total_capacity(nodes: Sequence[Node]) -> tuple[Amounts, tuple[int, int]]:
     """Return what bounded nodes have in all, and how many have no bound for CPUs, for memory."""
     gpus = cpus = memory = 0
     unbounded = [0, 0]

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from benchpool_scheduler.core.capacity.assignment import Decided
-from benchpool_scheduler.core.fairness.ledger import Ledger
+from benchpool_scheduler.core.capacity.assignment import JobAssignment
+from benchpool_scheduler.core.fairness.ledger import QuotaLedger
 from benchpool_scheduler.core.jobs.amounts import WHOLE_GPU
-from benchpool_scheduler.core.jobs.job_info import Work
+from benchpool_scheduler.core.jobs.job_info import JobInfo
 from benchpool_scheduler.core.model import Activity, GpuId, JobId, Preempt, Worker
 
 Over = dict[JobId, frozenset[GpuId]]
@@ -31,7 +31,7 @@ class OverQuota:
     """
 
     def __init__(
-        self, ledger: Ledger, running: Sequence[Collection[Work]], versions: Sequence[int]
+        self, ledger: QuotaLedger, running: Sequence[Collection[JobInfo]], versions: Sequence[int]
     ) -> None:
         self.ledger = ledger
         self.running = running
@@ -40,25 +40,25 @@ class OverQuota:
 
     def after(
         self,
-        works: Mapping[JobId, Work],
-        decided: Mapping[JobId, Decided],
+        jobs: Mapping[JobId, JobInfo],
+        assigned: Mapping[JobId, JobAssignment],
         preempts: Iterable[Preempt],
     ) -> Over:
         """Return what is above its quota once a pass's commands are carried out.
 
         Args:
-            works: Every job by its id. ``decided``: what the pass gives to whom.
+            jobs: Every job by its id. ``assigned``: what the pass gives to whom.
         """
         lost: dict[JobId, frozenset[Worker]] = {}
         for command in preempts:
             lost[command.job] = lost.get(command.job, frozenset()).union(command.workers)
-        touched = {works[job].branch.index for job in [*lost, *decided]}
+        touched = {jobs[job].branch.index for job in [*lost, *assigned]}
         found: Over = {}
         for branch in self.ledger.tree.branches:
             if branch.children or branch.quota[0] is None:
                 continue
             if branch.index in touched:
-                found.update(self._over(branch.index, decided, lost))
+                found.update(self._over(branch.index, assigned, lost))
             elif self.running[branch.index]:
                 found.update(self._kept(branch.index))
         return found
@@ -73,49 +73,49 @@ class OverQuota:
     def _over(
         self,
         index: int,
-        decided: Mapping[JobId, Decided],
+        assigned: Mapping[JobId, JobAssignment],
         lost: Mapping[JobId, frozenset[Worker]],
     ) -> Over:
         quota = self.ledger.tree.branches[index].quota[0] or 0
-        if self.ledger.held[index].gpus + self.ledger.leaving[index].gpus <= quota:
+        if self.ledger.held[index].gpus + self.ledger.releasing[index].gpus <= quota:
             return {}
-        works = set(self.running[index])
-        works.update(e.work for e in decided.values() if e.work.branch.index == index)
-        staying: list[tuple[Work, list[Worker]]] = []
-        leaving: list[tuple[Work, list[Worker]]] = []
-        for work in sorted(works, key=_worth):
-            stay, leave = _workers(work, decided.get(work.job.id), lost)
-            staying.append((work, stay))
-            leaving.append((work, leave))
+        infos = set(self.running[index])
+        infos.update(e.info for e in assigned.values() if e.info.branch.index == index)
+        staying: list[tuple[JobInfo, list[Worker]]] = []
+        leaving: list[tuple[JobInfo, list[Worker]]] = []
+        for info in sorted(infos, key=_worth):
+            stay, leave = _workers(info, assigned.get(info.job.id), lost)
+            staying.append((info, stay))
+            leaving.append((info, leave))
         found: Over = {}
-        for work, workers in staying + leaving:
-            amount = work.need.gpus * len(workers)
+        for info, workers in staying + leaving:
+            amount = info.request.gpus * len(workers)
             if workers and amount > quota:
                 gpus = [gpu for worker in workers for gpu in worker.gpus]
-                covered = max(0, quota) // (work.job.fraction or WHOLE_GPU)
-                found[work.job.id] = found.get(work.job.id, frozenset()).union(gpus[covered:])
+                covered = max(0, quota) // (info.job.fraction or WHOLE_GPU)
+                found[info.job.id] = found.get(info.job.id, frozenset()).union(gpus[covered:])
             quota -= amount
         return found
 
 
 def _workers(
-    work: Work, decided: Decided | None, lost: Mapping[JobId, frozenset[Worker]]
+    info: JobInfo, assigned: JobAssignment | None, lost: Mapping[JobId, frozenset[Worker]]
 ) -> tuple[list[Worker], list[Worker]]:
     """Return a job's workers that run after the pass, and those that are on their way out.
 
     Workers that wait for others to leave do not run yet.
     """
-    job = work.job
+    job = info.job
     if job.activity is Activity.RUNNING:
         told = lost.get(job.id, frozenset())
         stay = [worker for worker in job.held if worker not in told]
         leave = [worker for worker in job.held if worker in told]
     else:
         stay, leave = [], list(job.held)
-    if decided is not None:
-        stay += [w for part in decided.starts() if not part.after for w in part.workers]
+    if assigned is not None:
+        stay += [w for part in assigned.starts() if not part.after for w in part.workers]
     return stay, leave
 
 
-def _worth(work: Work) -> tuple[bool, int, bool, int]:
-    return work.job.preemptible, -work.job.priority, work.long, work.age
+def _worth(info: JobInfo) -> tuple[bool, int, bool, int]:
+    return info.job.preemptible, -info.job.priority, info.long, info.age

@@ -5,26 +5,26 @@ Each function returns the reason for a job that its caller found to be bound in 
 
 from __future__ import annotations
 
-from benchpool_scheduler.core.capacity.free_capacity import Room
+from benchpool_scheduler.core.capacity.free_capacity import FreeCapacity
 from benchpool_scheduler.core.capacity.placement import fits
-from benchpool_scheduler.core.cluster.cluster_state import Board
+from benchpool_scheduler.core.cluster.cluster_state import ClusterState
 from benchpool_scheduler.core.explain.sentences import Number, measured, plain
 from benchpool_scheduler.core.jobs.amounts import RESOURCES
-from benchpool_scheduler.core.jobs.job_info import Work
+from benchpool_scheduler.core.jobs.job_info import JobInfo
 from benchpool_scheduler.core.model import Reason, ReasonCode
 from benchpool_scheduler.phrases import count, is_are
 
 
-def limit_reached(board: Board, work: Work, index: int, resource: int) -> Reason:
+def limit_reached(state: ClusterState, info: JobInfo, index: int, resource: int) -> Reason:
     """The limit of the project, or of one above it, leaves no room (R8)."""
-    branch, ledger = board.tree.branches[index], board.ledger
+    branch, ledger = state.tree.branches[index], state.ledger
     limit = branch.limit[resource] or 0
-    held = ledger.held[index][resource] + ledger.leaving[index][resource]
-    asked = work.core[resource]
+    held = ledger.held[index][resource] + ledger.releasing[index][resource]
+    asked = info.min_gang[resource]
     least = min(
         bound
-        for i in work.branch.path
-        if (bound := board.tree.branches[i].limit[resource]) is not None
+        for i in info.branch.path
+        if (bound := state.tree.branches[i].limit[resource]) is not None
     )
     if asked > least:
         remedy = (
@@ -51,12 +51,12 @@ def limit_reached(board: Board, work: Work, index: int, resource: int) -> Reason
     )
 
 
-def guarantee_reached(board: Board, work: Work, index: int, resource: int) -> Reason:
+def guarantee_reached(state: ClusterState, info: JobInfo, index: int, resource: int) -> Reason:
     """A non-preemptible job does not fit the guaranteed quota (R8)."""
-    branch = board.tree.branches[index]
+    branch = state.tree.branches[index]
     quota = branch.quota[resource] or 0
-    firm = board.ledger.firm[index][resource] + board.ledger.leaving_firm[index][resource]
-    asked = work.core[resource]
+    firm = state.ledger.firm[index][resource] + state.ledger.releasing_firm[index][resource]
+    asked = info.min_gang[resource]
     return Reason(
         ReasonCode.NON_PREEMPTIBLE_OVER_QUOTA,
         f"asks for {measured(asked, resource)} that nobody may take back; project {branch.name} "
@@ -74,28 +74,28 @@ def guarantee_reached(board: Board, work: Work, index: int, resource: int) -> Re
     )
 
 
-def never_fits(board: Board, work: Work) -> Reason:
+def never_fits(state: ClusterState, info: JobInfo) -> Reason:
     """It could not run even if the pool were empty, whatever limits and quotas say."""
-    everything = board.whole
-    if not work.fit.anywhere and fits(
-        work.anywhere(), work.job.min_workers, everything, soon=False
+    everything = state.whole
+    if not info.requirements.anywhere and fits(
+        info.anywhere(), info.job.min_workers, everything, releasing=False
     ):
-        return _excluded(board, work)
-    if work.fit.part and not any(node.shared for node in board.nodes):
-        return _no_shared_gpus(work)
-    if not everything.allowed(work.fit) and work.job.gpu_models:
-        return _no_such_model(board, work)
-    if not everything.holds(work.fit):
-        return _larger_than_node(work, everything)
-    if not fits(work, work.job.min_workers, everything, soon=False):
-        return _larger_than_pool(work, everything)
-    return _not_ready(board, work)
+        return _excluded(state, info)
+    if info.requirements.part and not any(node.shared for node in state.nodes):
+        return _no_shared_gpus(info)
+    if not everything.allowed(info.requirements) and info.job.gpu_models:
+        return _no_such_model(state, info)
+    if not everything.holds(info.requirements):
+        return _larger_than_node(info, everything)
+    if not fits(info, info.job.min_workers, everything, releasing=False):
+        return _larger_than_pool(info, everything)
+    return _not_ready(state, info)
 
 
-def _excluded(board: Board, work: Work) -> Reason:
-    asked = plain(work.core.gpus, 0)
-    left = board.whole.allowed(work.fit).bit_count()
-    total = len(board.nodes)
+def _excluded(state: ClusterState, info: JobInfo) -> Reason:
+    asked = plain(info.min_gang.gpus, 0)
+    left = state.whole.allowed(info.requirements).bit_count()
+    total = len(state.nodes)
     return Reason(
         ReasonCode.NODES_EXCLUDED,
         f"waits for {count(asked, 'GPU')}: {count(left, 'node')} of {total} may be used, because "
@@ -105,9 +105,9 @@ def _excluded(board: Board, work: Work) -> Reason:
     )
 
 
-def _no_such_model(board: Board, work: Work) -> Reason:
-    wanted = " or ".join(work.job.gpu_models)
-    models = sorted({node.gpu_model for node in board.nodes if node.gpu_model})
+def _no_such_model(state: ClusterState, info: JobInfo) -> Reason:
+    wanted = " or ".join(info.job.gpu_models)
+    models = sorted({node.gpu_model for node in state.nodes if node.gpu_model})
     have = ", ".join(models) or "none that is named"
     return Reason(
         ReasonCode.NO_SUCH_MODEL,
@@ -117,69 +117,69 @@ def _no_such_model(board: Board, work: Work) -> Reason:
     )
 
 
-def _no_shared_gpus(work: Work) -> Reason:
-    asked = plain(work.need.gpus, 0)
+def _no_shared_gpus(info: JobInfo) -> Reason:
+    asked = plain(info.request.gpus, 0)
     return Reason(
         ReasonCode.LARGER_THAN_NODE,
-        f"asks for {measured(work.need.gpus, 0)}; no node of the pool gives out parts of a GPU",
+        f"asks for {measured(info.request.gpus, 0)}; no node of the pool gives out parts of a GPU",
         {"asked": asked, "shared_nodes": 0},
         "submit it with a whole GPU, or ask your administrator for nodes that share theirs",
     )
 
 
-def _larger_than_node(work: Work, everything: Room) -> Reason:
-    largest, asked = everything.most_free(work.fit), plain(work.need.gpus, 0)
+def _larger_than_node(info: JobInfo, everything: FreeCapacity) -> Reason:
+    largest, asked = everything.most_free(info.requirements), plain(info.request.gpus, 0)
     numbers: dict[str, Number] = {"asked": asked, "largest_node": largest}
     if asked <= largest:
-        need = f"{measured(work.need.cpus, 1)} and {measured(work.need.memory, 2)}"
-        text = f"asks for {count(asked, 'GPU')}, {need} on one node; no node has as much"
+        beside = f"{measured(info.request.cpus, 1)} and {measured(info.request.memory, 2)}"
+        text = f"asks for {count(asked, 'GPU')}, {beside} on one node; no node has as much"
         remedy = "submit it with fewer CPUs or less memory for each worker"
     else:
         text = (
             f"asks for {count(asked, 'GPU')} on one node; "
             f"the largest node has {largest} for training"
         )
-        remedy = _smaller_workers(work, largest, everything)
+        remedy = _smaller_workers(info, largest, everything)
     return Reason(ReasonCode.LARGER_THAN_NODE, text, numbers, remedy)
 
 
-def _smaller_workers(work: Work, largest: int, everything: Room) -> str:
+def _smaller_workers(info: JobInfo, largest: int, everything: FreeCapacity) -> str:
     for gpus in range(largest, 0, -1):
-        if fits(work.with_gpus(gpus), work.job.min_workers, everything, soon=False):
-            each = " for each worker" if work.job.workers > 1 else ""
+        if fits(info.with_gpus(gpus), info.job.min_workers, everything, releasing=False):
+            each = " for each worker" if info.job.workers > 1 else ""
             return f"submit it with at most {count(gpus, 'GPU')}{each}"
     return "ask your administrator for more GPUs in the training pool"
 
 
-def _larger_than_pool(work: Work, everything: Room) -> Reason:
-    asked, level = work.job.min_workers, work.job.required_level
-    fit = _most_workers(work, everything)
-    each = measured(work.need.gpus, 0)
+def _larger_than_pool(info: JobInfo, everything: FreeCapacity) -> Reason:
+    asked, level = info.job.min_workers, info.job.required_level
+    most = _most_workers(info, everything)
+    each = measured(info.request.gpus, 0)
     where = "the whole pool" if level is None else f"one {level}"
     return Reason(
         ReasonCode.LARGER_THAN_POOL,
-        f"asks for {asked} workers of {each} at once; {where} has room for {fit}",
-        {"asked_workers": asked, "workers_that_fit": fit, "level": level},
-        f"submit it with at most {count(fit, 'worker')}"
+        f"asks for {asked} workers of {each} at once; {where} has room for {most}",
+        {"asked_workers": asked, "workers_that_fit": most, "level": level},
+        f"submit it with at most {count(most, 'worker')}"
         + ("" if level is None else f", or without the required {level}"),
     )
 
 
-def _most_workers(work: Work, everything: Room) -> int:
+def _most_workers(info: JobInfo, everything: FreeCapacity) -> int:
     """Return the size of the largest gang that fits, by halving; a smaller gang fits too."""
-    least, most = 0, work.job.min_workers - 1
+    least, most = 0, info.job.min_workers - 1
     while least < most:
         middle = (least + most + 1) // 2
-        if fits(work, middle, everything, soon=False):
+        if fits(info, middle, everything, releasing=False):
             least = middle
         else:
             most = middle - 1
     return least
 
 
-def _not_ready(board: Board, work: Work) -> Reason:
-    away = sum(not node.ready for node in board.nodes)
-    asked = plain(work.core.gpus, 0)
+def _not_ready(state: ClusterState, info: JobInfo) -> Reason:
+    away = sum(not node.ready for node in state.nodes)
+    asked = plain(info.min_gang.gpus, 0)
     return Reason(
         ReasonCode.NO_NODE_READY,
         f"waits for {count(asked, 'GPU')}: {count(away, 'node')} of the pool "

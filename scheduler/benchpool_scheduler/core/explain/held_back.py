@@ -9,7 +9,7 @@ from benchpool_scheduler.core.backfill.backfill import Backfill
 from benchpool_scheduler.core.backfill.reservation import Reservation
 from benchpool_scheduler.core.explain.sentences import measured, plain
 from benchpool_scheduler.core.jobs.amounts import WHOLE_GPU
-from benchpool_scheduler.core.jobs.job_info import Work
+from benchpool_scheduler.core.jobs.job_info import JobInfo
 from benchpool_scheduler.core.model import JobId, Reason, ReasonCode
 from benchpool_scheduler.phrases import is_are, steady_bound
 
@@ -26,31 +26,31 @@ def held_back(backfill: Backfill, known: Mapping[JobId, Reason]) -> dict[JobId, 
     reservation, found = backfill.reservation, dict[JobId, Reason]()
     if reservation is None:
         return found
-    for line in backfill.only_held_back():
-        reason = _held_back(backfill, line.at(0), reservation)
-        found.update(dict.fromkeys(line.ids, reason))
-    owner = reservation.work.job.id
+    for equal_jobs in backfill.only_held_back():
+        reason = _held_back(backfill, equal_jobs.at(0), reservation)
+        found.update(dict.fromkeys(equal_jobs.ids, reason))
+    owner = reservation.info.job.id
     if owner in known:
         found[owner] = _reserved(known[owner], reservation.at_s - backfill.now_s)
     return found
 
 
-def _held_back(backfill: Backfill, work: Work, reservation: Reservation) -> Reason:
-    owner, seconds = reservation.work, reservation.at_s - backfill.now_s
-    free = backfill.board.room.free(work.fit)
-    reserved = plain(owner.core.gpus, 0)
+def _held_back(backfill: Backfill, info: JobInfo, reservation: Reservation) -> Reason:
+    owner, seconds = reservation.info, reservation.at_s - backfill.now_s
+    free = backfill.state.capacity.free(info.requirements)
+    reserved = plain(owner.min_gang.gpus, 0)
     longest = _below(seconds)
     return Reason(
         ReasonCode.RESERVED_FOR_OTHERS,
-        f"waits for {measured(work.core.gpus, 0)}: {free} of "
-        f"{backfill.board.total.gpus // WHOLE_GPU} {is_are(free)} free, and kept for job "
+        f"waits for {measured(info.min_gang.gpus, 0)}: {free} of "
+        f"{backfill.state.total.gpus // WHOLE_GPU} {is_are(free)} free, and kept for job "
         f"{owner.job.id[:8]} of project {owner.branch.name}, which goes first and can start "
         f"within {steady_bound(seconds)}",
         {
-            "asked": plain(work.core.gpus, 0),
+            "asked": plain(info.min_gang.gpus, 0),
             "free": free,
-            "total": backfill.board.total.gpus // WHOLE_GPU,
-            "project": work.branch.name,
+            "total": backfill.state.total.gpus // WHOLE_GPU,
+            "project": info.branch.name,
             "reserved": reserved,
             "reserved_for": owner.job.id,
             "time_limit_s": longest,

@@ -2,7 +2,7 @@
 
 The reasons are asked in order, and the first that holds is the binding one: it can never run; a
 limit or quota of its project or of one above it; it was promised room that others are leaving;
-the room itself. Advice is checked on the same board before it is given. Sentences name only the
+what is free. Advice is checked on the same state before it is given. Sentences name only the
 reader's own project and those above it, never other people's work.
 """
 
@@ -11,71 +11,73 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import cached_property
 
+from benchpool_scheduler.core.capacity.assignment import Assignment
 from benchpool_scheduler.core.capacity.feasibility import beyond_limit, beyond_quota
-from benchpool_scheduler.core.capacity.free_capacity import Taken
 from benchpool_scheduler.core.capacity.placement import fits
-from benchpool_scheduler.core.cluster.cluster_state import Board
+from benchpool_scheduler.core.cluster.cluster_state import ClusterState
 from benchpool_scheduler.core.explain.bindings import guarantee_reached, limit_reached, never_fits
 from benchpool_scheduler.core.explain.sentences import Number, measured, plain
-from benchpool_scheduler.core.fairness.scheduling_queue import Waiter
+from benchpool_scheduler.core.fairness.scheduling_queue import Cursor
 from benchpool_scheduler.core.jobs.amounts import RESOURCES, WHOLE_GPU
-from benchpool_scheduler.core.jobs.equivalence import Shape
-from benchpool_scheduler.core.jobs.job_info import Fit, Work
+from benchpool_scheduler.core.jobs.equivalence import Signature
+from benchpool_scheduler.core.jobs.job_info import JobInfo, Requirements
 from benchpool_scheduler.core.model import JobId, NodeName, Reason, ReasonCode
-from benchpool_scheduler.core.preemption.candidates import Givers
-from benchpool_scheduler.core.preemption.victims import Claim
+from benchpool_scheduler.core.preemption.candidates import VictimCandidates
+from benchpool_scheduler.core.preemption.victims import PreemptionAttempt
 from benchpool_scheduler.phrases import count, is_are
 
 
-def reasons_of(board: Board, givers: Givers, waiting: Iterable[Waiter]) -> dict[JobId, Reason]:
-    """Return the reason of every job that waits after the pass; those of one shape share one."""
-    explain = Explanation(board, givers)
+def reasons_of(
+    state: ClusterState, candidates: VictimCandidates, waiting: Iterable[Cursor]
+) -> dict[JobId, Reason]:
+    """Return the reason of every job that waits after the pass; equal jobs share one."""
+    explain = Explanation(state, candidates)
     reasons = {
-        job: explain.promised(start)
-        for job, entry in board.decided.items()
-        if entry.work.queued and (start := entry.waits) is not None
+        job: explain.nominated(start)
+        for job, entry in state.assigned.items()
+        if entry.info.queued and (start := entry.waits) is not None
     }
-    known: dict[Shape, Reason] = {}
-    for waiter in sorted(waiting, key=lambda waiter: waiter.work.need):
-        if waiter.workers:
+    known: dict[Signature, Reason] = {}
+    for cursor in sorted(waiting, key=lambda cursor: cursor.info.request):
+        if cursor.workers:
             continue
-        shape = waiter.line.shape
-        if shape not in known:
-            known[shape] = explain.waiting(waiter.work)
-        reasons.update(dict.fromkeys(waiter.left(), known[shape]))
+        signature = cursor.equal_jobs.signature
+        if signature not in known:
+            known[signature] = explain.waiting(cursor.info)
+        reasons.update(dict.fromkeys(cursor.left(), known[signature]))
     return reasons
 
 
 class Explanation:
     """Explains one finished pass."""
 
-    def __init__(self, board: Board, givers: Givers) -> None:
-        self.board = board
-        self.givers = givers
-        self.standing = board.standing
-        self.set_aside = self._set_aside()
+    def __init__(self, state: ClusterState, candidates: VictimCandidates) -> None:
+        self.state = state
+        self.candidates = candidates
+        self.usage = state.usage
+        self.nominated_idle = self._nominated_idle()
         self._protected_in_vain: dict[tuple[object, ...], list[tuple[int, int]]] = {}
-        self._fitting: dict[tuple[Fit, int], bool] = {}
+        self._fitting: dict[tuple[Requirements, int], bool] = {}
 
     @cached_property
-    def unprotected(self) -> Givers:
+    def unprotected(self) -> VictimCandidates:
         """Return what could be taken if nothing were protected."""
-        return Givers(self.board.chunks, self.givers.now_s, protected=True)
+        return VictimCandidates(self.state.units, self.candidates.now_s, protected=True)
 
-    def _set_aside(self) -> dict[NodeName, int]:
+    def _nominated_idle(self) -> dict[NodeName, int]:
         """Return by node how many idle GPUs are kept for jobs that wait for others to leave."""
         kept: dict[NodeName, int] = {}
-        parts = [part for entry in self.board.decided.values() for part in entry.starts()]
+        parts = [part for entry in self.state.assigned.values() for part in entry.starts()]
         for part in parts:
             for worker in part.workers if part.after else ():
-                node = self.board.room.by_name[worker.node]
+                node = self.state.capacity.by_name[worker.node]
                 kept[worker.node] = kept.get(worker.node, 0) + node.idle(worker.gpus)
         return kept
 
-    def promised(self, start: Taken) -> Reason:
+    def nominated(self, start: Assignment) -> Reason:
         """Explain a job that has room as soon as others have left."""
         gpus = sum(len(worker.gpus) for worker in start.workers)
-        jobs, grace = len(start.after), self.board.policy.grace_s
+        jobs, grace = len(start.after), self.state.policy.grace_s
         return Reason(
             ReasonCode.WAITING_FOR_VICTIMS,
             f"{count(gpus, 'GPU')} {is_are(gpus)} promised to it; {count(jobs, 'job')} "
@@ -84,112 +86,116 @@ class Explanation:
             "nothing to do: it starts by itself when they have left",
         )
 
-    def waiting(self, work: Work) -> Reason:
+    def waiting(self, info: JobInfo) -> Reason:
         """Explain a job that got nothing in this pass."""
-        board = self.board
-        if not board.possible(work):
-            return self._impossible(work)
-        if (over := board.ledger.over_limit(work, work.core, soon=False)) is not None:
-            return limit_reached(board, work, *over)
-        if (over := board.ledger.over_guarantee(work, work.core, soon=False)) is not None:
-            return guarantee_reached(board, work, *over)
-        return self._room(work)
+        state = self.state
+        if not state.possible(info):
+            return self._impossible(info)
+        if (over := state.ledger.over_limit(info, info.min_gang, releasing=False)) is not None:
+            return limit_reached(state, info, *over)
+        if (over := state.ledger.over_guarantee(info, info.min_gang, releasing=False)) is not None:
+            return guarantee_reached(state, info, *over)
+        return self._capacity(info)
 
-    def _impossible(self, work: Work) -> Reason:
+    def _impossible(self, info: JobInfo) -> Reason:
         """Explain a job that can never run; what the nodes forbid stands as long as they do."""
-        board = self.board
-        if (over := beyond_limit(work, board.tree)) is not None:
-            return limit_reached(board, work, *over)
-        if (over := beyond_quota(work, board.tree)) is not None:
-            return guarantee_reached(board, work, *over)
-        known = board.never.get(work.shape)
+        state = self.state
+        if (over := beyond_limit(info, state.tree)) is not None:
+            return limit_reached(state, info, *over)
+        if (over := beyond_quota(info, state.tree)) is not None:
+            return guarantee_reached(state, info, *over)
+        known = state.never.get(info.signature)
         if known is None:
-            known = board.never[work.shape] = never_fits(board, work)
+            known = state.never[info.signature] = never_fits(state, info)
         return known
 
-    def _room(self, work: Work) -> Reason:
+    def _capacity(self, info: JobInfo) -> Reason:
         """Explain a job that only lacks room."""
-        free = self.board.room.free(work.fit)
-        numbers = self._numbers(work, free)
-        if self._fits_with_set_aside(work):
-            return self._reserved(work, numbers)
-        if work.core.gpus <= free * WHOLE_GPU:
-            return self._form(work, free, numbers)
-        return self._entitlement(work, numbers)
+        free = self.state.capacity.free(info.requirements)
+        numbers = self._numbers(info, free)
+        if self._fits_with_nominated(info):
+            return self._reserved(info, numbers)
+        if info.min_gang.gpus <= free * WHOLE_GPU:
+            return self._form(info, free, numbers)
+        return self._entitlement(info, numbers)
 
-    def _numbers(self, work: Work, free: int) -> dict[str, Number]:
-        index = work.branch.index
+    def _numbers(self, info: JobInfo, free: int) -> dict[str, Number]:
+        index = info.branch.index
         return {
-            "asked": plain(work.core.gpus, 0),
+            "asked": plain(info.min_gang.gpus, 0),
             "free": free,
-            "total": self.board.total.gpus // WHOLE_GPU,
-            "project": work.branch.name,
-            "held": plain(self.board.ledger.held[index].gpus, 0),
-            "quota": _whole(work.branch.quota[0]),
-            "fair_share": plain(self.standing.shares[index].gpus, 0),
+            "total": self.state.total.gpus // WHOLE_GPU,
+            "project": info.branch.name,
+            "held": plain(self.state.ledger.held[index].gpus, 0),
+            "quota": _whole(info.branch.quota[0]),
+            "fair_share": plain(self.usage.shares[index].gpus, 0),
         }
 
-    def _opening(self, work: Work, numbers: dict[str, Number]) -> str:
+    def _opening(self, info: JobInfo, numbers: dict[str, Number]) -> str:
         verb = "is" if numbers["free"] == 1 else "are"
-        asked = measured(work.core.gpus, 0)
+        asked = measured(info.min_gang.gpus, 0)
         return f"waits for {asked}: {numbers['free']} of {numbers['total']} {verb} free"
 
-    def _fits_with_set_aside(self, work: Work) -> bool:
+    def _fits_with_nominated(self, info: JobInfo) -> bool:
         """Tell whether it would fit if nothing were promised to others (R20)."""
-        if not work.fit.gpus or not any(self.set_aside.values()):
+        if not info.requirements.gpus or not any(self.nominated_idle.values()):
             return False
-        room, fit = self.board.room, work.fit
-        slots = room.holds(fit)
-        for name, kept in self.set_aside.items():
-            if room.may_use(fit, name):
-                free = room.by_name[name].free_gpus()
-                slots += (free + kept) // fit.gpus - free // fit.gpus
-        return slots >= work.job.min_workers
+        capacity, requirements = self.state.capacity, info.requirements
+        slots = capacity.holds(requirements)
+        for name, kept in self.nominated_idle.items():
+            if capacity.may_use(requirements, name):
+                free = capacity.by_name[name].free_gpus()
+                slots += (free + kept) // requirements.gpus - free // requirements.gpus
+        return slots >= info.job.min_workers
 
-    def _reserved(self, work: Work, numbers: dict[str, Number]) -> Reason:
-        kept = sum(self.set_aside.values())
+    def _reserved(self, info: JobInfo, numbers: dict[str, Number]) -> Reason:
+        kept = sum(self.nominated_idle.values())
         return Reason(
             ReasonCode.RESERVED_FOR_OTHERS,
-            f"{self._opening(work, numbers)}, and {kept} more {is_are(kept)} promised to jobs "
+            f"{self._opening(info, numbers)}, and {kept} more {is_are(kept)} promised to jobs "
             "that go first",
             numbers | {"promised": kept},
-            self._remedy(work, numbers),
+            self._remedy(info, numbers),
         )
 
-    def _form(self, work: Work, free: int, numbers: dict[str, Number]) -> Reason:
+    def _form(self, info: JobInfo, free: int, numbers: dict[str, Number]) -> Reason:
         """Explain a job for which enough is free, yet not in the form that it needs."""
-        room, workers, each = self.board.room, work.job.min_workers, measured(work.need.gpus, 0)
-        most = room.most_free(work.fit)
-        if work.fit.gpus > most:
+        capacity, workers, each = (
+            self.state.capacity,
+            info.job.min_workers,
+            measured(info.request.gpus, 0),
+        )
+        most = capacity.most_free(info.requirements)
+        if info.requirements.gpus > most:
             return Reason(
                 ReasonCode.FRAGMENTED,
                 f"needs {each} on one node; {free} are free, at most {most} of them on one node",
                 numbers | {"most_on_one_node": most},
-                self._remedy(work, numbers),
+                self._remedy(info, numbers),
             )
-        fit = room.holds(work.fit)
-        if workers > 1 and fit:
-            level = work.job.required_level
+        fitting = capacity.holds(info.requirements)
+        if workers > 1 and fitting:
+            level = info.job.required_level
             where = "" if level is None else f" within one {level}"
             return Reason(
                 ReasonCode.GANG_INCOMPLETE,
-                f"needs {workers} workers of {each} at once{where}; {fit} would fit now"
+                f"needs {workers} workers of {each} at once{where}; {fitting} would fit now"
                 + (" in all" if where else ""),
-                numbers | {"workers": workers, "workers_that_fit": fit, "level": level},
-                self._remedy(work, numbers),
+                numbers | {"workers": workers, "workers_that_fit": fitting, "level": level},
+                self._remedy(info, numbers),
             )
         return Reason(
             ReasonCode.POOL_FULL,
-            f"needs {measured(work.need.cpus, 1)} and {measured(work.need.memory, 2)} "
+            f"needs {measured(info.request.cpus, 1)} and {measured(info.request.memory, 2)} "
             "on the node of its GPUs; no node has them free",
             numbers,
             "it starts when other jobs end, or sooner with fewer CPUs or less memory",
         )
 
-    def _entitlement(self, work: Work, numbers: dict[str, Number]) -> Reason:
+    def _entitlement(self, info: JobInfo, numbers: dict[str, Number]) -> Reason:
         """Explain a job for which too little is free: may it take room from others?"""
-        opening = self._opening(work, numbers)
-        if (seconds := self._protected_for(work)) is not None:
+        opening = self._opening(info, numbers)
+        if (seconds := self._protected_for(info)) is not None:
             until = f"for another {seconds:.0f} s" if seconds else "until their hour is over"
             return Reason(
                 ReasonCode.VICTIMS_PROTECTED,
@@ -197,160 +203,169 @@ class Explanation:
                 numbers | {"protected_for_s": seconds or None},
                 "nothing to do: it is looked at again when the protection ends",
             )
-        if (seconds := self._delayed_for(work)) is not None:
+        if (seconds := self._delayed_for(info)) is not None:
             return Reason(
                 ReasonCode.CLAIM_DELAYED,
                 f"{opening}; long-running jobs give way to it in {seconds:.0f} s",
                 numbers | {"delayed_for_s": seconds},
                 "nothing to do: it starts then, or as soon as room comes free",
             )
-        if work.long and not self._within_quota(work):
-            hours = work.job.attained_at(self.givers.now_s) / 3600
+        if info.long and not self._within_quota(info):
+            hours = info.job.attained_at(self.candidates.now_s) / 3600
             return Reason(
                 ReasonCode.LONG_RUNNING,
                 f"{opening}; it has run {hours:.1f} h already, so beyond the guaranteed quota it "
                 "takes no room from others",
                 numbers | {"ran_h": round(hours, 3)},
-                self._remedy(work, numbers),
+                self._remedy(info, numbers),
             )
-        if (over := self._over_share(work)) is not None:
-            return self._share_reached(work, over, numbers)
+        if (over := self._over_share(info)) is not None:
+            return self._share_reached(info, over, numbers)
         return Reason(
             ReasonCode.POOL_FULL,
             f"{opening}; what others hold beyond their due would not make enough room",
             numbers,
-            self._remedy(work, numbers),
+            self._remedy(info, numbers),
         )
 
-    def _share_reached(self, work: Work, index: int, numbers: dict[str, Number]) -> Reason:
-        standing, branch = self.standing, self.board.tree.branches[index]
-        resource = standing.first_over(index, work.core)
-        held = plain(self.board.ledger.held[index][resource], resource)
-        share = plain(standing.shares[index][resource], resource)
+    def _share_reached(self, info: JobInfo, index: int, numbers: dict[str, Number]) -> Reason:
+        usage, branch = self.usage, self.state.tree.branches[index]
+        resource = usage.first_over(index, info.min_gang)
+        held = plain(self.state.ledger.held[index][resource], resource)
+        share = plain(usage.shares[index][resource], resource)
         quota = branch.quota[resource]
         guaranteed = None if quota is None else plain(quota, resource)
         of = "" if resource == 0 else f" {('CPUs', 'GiB of memory')[resource - 1]}"
         ours = "its unlimited quota" if guaranteed is None else f"{guaranteed:g}{of} guaranteed"
-        text = f"{self._opening(work, numbers)}; project {branch.name} holds {held:g} of {ours}"
+        text = f"{self._opening(info, numbers)}; project {branch.name} holds {held:g} of {ours}"
         if held < share:
-            asked = plain(work.core[resource], resource)
+            asked = plain(info.min_gang[resource], resource)
             text += f", and with {asked:g} more it would pass its fair share of {share:g}"
         elif share != guaranteed:
             text += f", and its fair share is {share:g}"
         numbers |= {"level": branch.name, "held": held, "quota": guaranteed, "fair_share": share}
         numbers |= {"resource": RESOURCES[resource]}
-        return Reason(ReasonCode.FAIR_SHARE_REACHED, text, numbers, self._remedy(work, numbers))
+        return Reason(ReasonCode.FAIR_SHARE_REACHED, text, numbers, self._remedy(info, numbers))
 
-    def _over_share(self, work: Work) -> int | None:
+    def _over_share(self, info: JobInfo) -> int | None:
         """Return the lowest level that the job would carry past both its share and its quota."""
-        standing, core = self.standing, work.core
-        for index in reversed(work.branch.path):
-            if not standing.within_share(index, core) and not standing.within_quota(index, core):
+        usage, core = self.usage, info.min_gang
+        for index in reversed(info.branch.path):
+            if not usage.within_share(index, core) and not usage.within_quota(index, core):
                 return index
         return None
 
-    def _protected_for(self, work: Work) -> float | None:
+    def _protected_for(self, info: JobInfo) -> float | None:
         """Return how long protection is all that stands in the way; 0 for the hourly bound.
 
-        None when the claim would fail without any protection too.
+        None when the attempt would fail without any protection too.
         """
-        board, chunks = self.board, self.board.chunks
-        claim = Claim(board, self.unprotected, work, work.job.min_workers)
-        if not claim.entitled.rightful() or not self._protected_may_pay(claim):
+        state, units = self.state, self.state.units
+        attempt = PreemptionAttempt(state, self.unprotected, info, info.job.min_workers)
+        if not attempt.entitled.rightful() or not self._protected_may_pay(attempt):
             return None
-        fit = work.fit
-        alike = (work.branch.index, work.job.priority, work.job.min_workers, work.job.preemptible)
-        failed = self._protected_in_vain.setdefault((*alike, fit._replace(cpus=0, memory=0)), [])
-        if any(cpus <= fit.cpus and memory <= fit.memory for cpus, memory in failed):
+        requirements = info.requirements
+        alike = (info.branch.index, info.job.priority, info.job.min_workers, info.job.preemptible)
+        failed = self._protected_in_vain.setdefault(
+            (*alike, requirements._replace(cpus=0, memory=0)), []
+        )
+        if any(
+            cpus <= requirements.cpus and memory <= requirements.memory for cpus, memory in failed
+        ):
             return None
-        if not claim.search(best=False, hint=board.protected_at.get(work.shape)):
-            failed.append((fit.cpus, fit.memory))
+        if not attempt.search(best=False, hint=state.protected_at.get(info.signature)):
+            failed.append((requirements.cpus, requirements.memory))
             return None
-        if claim.paid:
-            board.protected_at[work.shape] = claim.paid[0].chunk.workers[0].node
+        if attempt.victims:
+            state.protected_at[info.signature] = attempt.victims[0].unit.workers[0].node
         ends = [
-            paid.chunk.protected_until_s
-            for paid in claim.paid
-            if paid.chunk in chunks.protected.get(paid.chunk.work.branch.index, ())
+            victim.unit.protected_until_s
+            for victim in attempt.victims
+            if victim.unit in units.protected.get(victim.unit.info.branch.index, ())
         ]
-        claim.undo()
-        waits = [end - self.givers.now_s for end in ends if end < float("inf")]
+        attempt.undo()
+        waits = [end - self.candidates.now_s for end in ends if end < float("inf")]
         return max(0.0, *waits) if waits else 0.0 if ends else None
 
-    def _protected_may_pay(self, claim: Claim) -> bool:
+    def _protected_may_pay(self, attempt: PreemptionAttempt) -> bool:
         """Tell whether anything protected could be taken, first or after lower jobs of its own."""
-        held = self.board.chunks.protected
-        if claim.entitled.own_gives():
+        held = self.state.units.protected
+        if attempt.entitled.own_gives():
             return bool(held)
-        mine, priority = claim.work.branch.index, claim.work.job.priority
+        mine, priority = attempt.info.branch.index, attempt.info.job.priority
         if mine in held and (self._lowest[mine] < priority or mine in self._with_long):
             return True
         return any(
-            claim.entitled.may_give(index) and claim.entitled.lawful(next(iter(chunks))) is not None
-            for index, chunks in held.items()
+            attempt.entitled.may_give(index)
+            and attempt.entitled.lawful(next(iter(units))) is not None
+            for index, units in held.items()
             if index != mine
         )
 
     @cached_property
     def _lowest(self) -> dict[int, int]:
         """Return the lowest priority of a protected job, by project."""
-        held = self.board.chunks.protected.items()
-        return {index: min(c.work.job.priority for c in chunks) for index, chunks in held}
+        held = self.state.units.protected.items()
+        return {index: min(c.info.job.priority for c in units) for index, units in held}
 
     @cached_property
     def _with_long(self) -> set[int]:
         """Return the projects with protected long-running work."""
-        held = self.board.chunks.protected.items()
-        return {index for index, chunks in held if any(c.work.long for c in chunks)}
+        held = self.state.units.protected.items()
+        return {index for index, units in held if any(c.info.long for c in units)}
 
-    def _delayed_for(self, work: Work) -> float | None:
-        """Return how long its claim on long-running work still has to wait; None without one."""
-        if not self.board.chunks.long_running:
+    def _delayed_for(self, info: JobInfo) -> float | None:
+        """Return how long its attempt on long-running work still has to wait; None without one."""
+        if not self.state.units.long_running:
             return None
-        claim = Claim(self.board, self.givers, work, work.job.min_workers)
-        if not claim.is_patient():
+        attempt = PreemptionAttempt(self.state, self.candidates, info, info.job.min_workers)
+        if not attempt.is_patient():
             return None
-        if claim.search(best=False):
-            claim.undo()
-        until_s = claim.delayed_until_s
-        return None if until_s is None else until_s - self.givers.now_s
+        if attempt.search(best=False):
+            attempt.undo()
+        until_s = attempt.delayed_until_s
+        return None if until_s is None else until_s - self.candidates.now_s
 
-    def _within_quota(self, work: Work) -> bool:
-        return all(self.standing.within_quota(index, work.core) for index in work.branch.path)
+    def _within_quota(self, info: JobInfo) -> bool:
+        return all(self.usage.within_quota(index, info.min_gang) for index in info.branch.path)
 
-    def _remedy(self, work: Work, numbers: dict[str, Number]) -> str:
+    def _remedy(self, info: JobInfo, numbers: dict[str, Number]) -> str:
         """Return advice that holds: with what it would start now, else that it must wait."""
-        if (smaller := self._would_start_with(work)) is not None:
+        if (smaller := self._would_start_with(info)) is not None:
             numbers["would_start_with"] = smaller
-            each = " for each worker" if work.job.min_workers > 1 else ""
+            each = " for each worker" if info.job.min_workers > 1 else ""
             return f"it would start now with {count(smaller, 'GPU')}{each}"
         return "it starts by itself when enough GPUs become free"
 
-    def _would_start_with(self, work: Work) -> int | None:
+    def _would_start_with(self, info: JobInfo) -> int | None:
         """Return the most GPUs for each worker with which it would start now, if any."""
-        ledger, workers = self.board.ledger, work.job.min_workers
-        for gpus in range(min(work.fit.gpus - 1, self._most_for_one(work)), 0, -1):
-            core = work.need._replace(gpus=gpus * WHOLE_GPU).times(workers)
-            if ledger.bound(work, core, soon=False) is None and self._fits_with(work, gpus):
+        ledger, workers = self.state.ledger, info.job.min_workers
+        for gpus in range(min(info.requirements.gpus - 1, self._most_for_one(info)), 0, -1):
+            core = info.request._replace(gpus=gpus * WHOLE_GPU).times(workers)
+            if ledger.bound(info, core, releasing=False) is None and self._fits_with(info, gpus):
                 return gpus
         return None
 
-    def _fits_with(self, work: Work, gpus: int) -> bool:
+    def _fits_with(self, info: JobInfo, gpus: int) -> bool:
         """Tell whether it would fit now with so many GPUs for each worker."""
-        key = work.fit._replace(gpus=gpus), work.job.min_workers
+        key = info.requirements._replace(gpus=gpus), info.job.min_workers
         known = self._fitting.get(key)
         if known is None:
-            smaller, room = work.with_gpus(gpus), self.board.room
-            known = self._fitting[key] = fits(smaller, work.job.min_workers, room, soon=False)
+            smaller, capacity = info.with_gpus(gpus), self.state.capacity
+            known = self._fitting[key] = fits(
+                smaller, info.job.min_workers, capacity, releasing=False
+            )
         return known
 
-    def _most_for_one(self, work: Work) -> int:
+    def _most_for_one(self, info: JobInfo) -> int:
         """Return the most GPUs that are free on a node with CPUs and memory for one worker."""
-        room, fit = self.board.room, work.fit
+        capacity, requirements = self.state.capacity, info.requirements
         nodes = 0
-        for some in room.slots(fit._replace(gpus=1), room.allowed(fit), soon=False).values():
+        for some in capacity.slots(
+            requirements._replace(gpus=1), capacity.allowed(requirements), releasing=False
+        ).values():
             nodes |= some
-        buckets = room.by_free[False]
+        buckets = capacity.by_free[False]
         return next((gpus for gpus in range(len(buckets) - 1, 0, -1) if buckets[gpus] & nodes), 0)
 
 

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from benchpool_scheduler.core.fairness.ledger import Ledger
+from benchpool_scheduler.core.fairness.ledger import QuotaLedger
 from benchpool_scheduler.core.jobs.amounts import Amounts
 from benchpool_scheduler.core.jobs.tree import Branch, Tree
 
 INFINITE = float("inf")
 
 
-class Standing:
+class QueueUsage:
     """Compares what projects hold with what they deserve."""
 
-    def __init__(self, tree: Tree, shares: Sequence[Amounts], total: Amounts, ledger: Ledger):
+    def __init__(self, tree: Tree, shares: Sequence[Amounts], total: Amounts, ledger: QuotaLedger):
         self.tree = tree
         self.shares = shares
         self.total = total
@@ -82,14 +82,14 @@ class Standing:
     def most_to_claim(self, index: int) -> float:
         """Return the most GPUs, in thousandths, with which it keeps within share or quota (R15)."""
         quota = self.tree.branches[index].quota[0]
-        due = INFINITE if quota is None else max(quota, self.shares[index][0])
-        return due - self.ledger.held[index][0]
+        deserved = INFINITE if quota is None else max(quota, self.shares[index][0])
+        return deserved - self.ledger.held[index][0]
 
     def dominant(self, index: int, extra: Amounts) -> float:
-        """Return the largest part of its due that the project holds with ``extra``.
+        """Return the largest part of its deserved that the project holds with ``extra``.
 
-        Its due is the larger of quota and fair share, within its limit; holding anything where
-        nothing is due is infinite.
+        Its deserved is the larger of quota and fair share, within its limit; holding anything where
+        nothing is deserved is infinite.
         """
         branch, held = self.tree.branches[index], self.ledger.held[index]
         part = self._part(branch, 0, held[0] + extra[0])
@@ -102,9 +102,9 @@ class Standing:
         quota, limit = branch.quota[resource], branch.limit[resource]
         if amount <= 0 or (quota is None and resource > 0):
             return 0.0
-        due = max(
+        deserved = max(
             self.total[resource] if quota is None else quota, self.shares[branch.index][resource]
         )
         if limit is not None:
-            due = min(due, limit)
-        return amount / due if due else INFINITE
+            deserved = min(deserved, limit)
+        return amount / deserved if deserved else INFINITE

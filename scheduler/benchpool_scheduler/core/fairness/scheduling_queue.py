@@ -10,80 +10,80 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Iterator, Mapping, Set
 
-from benchpool_scheduler.core.fairness.queue_usage import Standing
-from benchpool_scheduler.core.jobs.equivalence import Line, Shape
+from benchpool_scheduler.core.fairness.queue_usage import QueueUsage
+from benchpool_scheduler.core.jobs.equivalence import EquivalenceClass, Signature
 from benchpool_scheduler.core.model import JobId
 
-Turn = tuple[bool, bool, int, float, int, float, int]
+TurnKey = tuple[bool, bool, int, float, int, float, int]
 Tier = tuple[int, bool, bool]
 
 PastUse = Mapping[tuple[int, str], float]
 """Decayed past use by project age and user (R7)."""
 
 
-class Waiter:
-    """The first job of a line that was not served yet in this pass."""
+class Cursor:
+    """The first job of a class that was not served yet in this pass."""
 
-    __slots__ = ("line", "position", "work")
+    __slots__ = ("equal_jobs", "info", "position")
 
-    def __init__(self, line: Line) -> None:
-        self.line = line
+    def __init__(self, equal_jobs: EquivalenceClass) -> None:
+        self.equal_jobs = equal_jobs
         self.position = 0
-        self.work = line.at(0)
+        self.info = equal_jobs.at(0)
 
     @property
     def workers(self) -> int:
         """Return how many workers it already has; more than none when it could grow."""
-        return self.line.workers
+        return self.equal_jobs.workers
 
     def next(self) -> bool:
-        """Go on to the next job of the line; tell whether there is one."""
+        """Go on to the next job of the class; tell whether there is one."""
         return self.go_to(self.position + 1)
 
     def go_to(self, position: int | None) -> bool:
-        """Go on to a position of the line, None for its end; tell whether a job is there."""
-        self.position = len(self.line.ages) if position is None else position
-        if self.position == len(self.line.ages):
+        """Go on to a position of the class, None for its end; tell whether a job is there."""
+        self.position = len(self.equal_jobs.ages) if position is None else position
+        if self.position == len(self.equal_jobs.ages):
             return False
-        self.work = self.line.at(self.position)
+        self.info = self.equal_jobs.at(self.position)
         return True
 
     def left(self) -> list[JobId]:
         """Return the jobs that still wait."""
-        return self.line.ids[self.position :]
+        return self.equal_jobs.ids[self.position :]
 
 
-class Turns:
+class SchedulingQueue:
     """The waiting jobs of one pass, in the order of R11.
 
     Args:
-        hopeless: Tells of a waiter that it cannot start as things are, cheaply; it is passed over.
+        hopeless: Tells of a cursor that it cannot start as things are, cheaply; it is passed over.
     """
 
     def __init__(
-        self, standing: Standing, past: PastUse, hopeless: Callable[[Waiter], bool]
+        self, usage: QueueUsage, past: PastUse, hopeless: Callable[[Cursor], bool]
     ) -> None:
-        self.standing = standing
-        self.tree = standing.tree
+        self.usage = usage
+        self.tree = usage.tree
         self.past = past
         self.hopeless = hopeless
-        self.failed: set[Shape] = set()
+        self.failed: set[Signature] = set()
         self.queues: dict[int, ProjectQueue] = {}
-        self._ranks: dict[int, _Siblings] = {}
+        self._ranks: dict[int, _SiblingTurns] = {}
 
-    def put(self, line: Line) -> None:
-        """Let a line wait."""
-        waiter = Waiter(line)
-        self.put_back(waiter)
+    def put(self, equal_jobs: EquivalenceClass) -> None:
+        """Let a class wait."""
+        cursor = Cursor(equal_jobs)
+        self.put_back(cursor)
 
-    def put_back(self, waiter: Waiter) -> None:
-        """Let the rest of a line wait (again)."""
-        branch = waiter.work.branch
+    def put_back(self, cursor: Cursor) -> None:
+        """Let the rest of a class wait (again)."""
+        branch = cursor.info.branch
         queue = self.queues.get(branch.index)
         if queue is None:
-            queue = ProjectQueue(self.standing, self.past, self.hopeless, self.failed)
+            queue = ProjectQueue(self.usage, self.past, self.hopeless, self.failed)
             self.queues[branch.index] = queue
-        queue.put(waiter)
+        queue.put(cursor)
         self.changed(branch.path)
 
     def changed(self, path: tuple[int, ...]) -> None:
@@ -92,25 +92,25 @@ class Turns:
         for index in path:
             siblings = self._ranks.get(above)
             if siblings is None:
-                siblings = self._ranks[above] = _Siblings()
+                siblings = self._ranks[above] = _SiblingTurns()
             siblings.stale.add(index)
             above = index
 
-    def take(self) -> Waiter | None:
-        """Remove and return the next waiter; None when nobody is left."""
+    def take(self) -> Cursor | None:
+        """Remove and return the next cursor; None when nobody is left."""
         best = self._best(-1)
         if best is None:
             return None
-        waiter = best[1]
-        branch = waiter.work.branch
-        self.queues[branch.index].pop(waiter)
+        cursor = best[1]
+        branch = cursor.info.branch
+        self.queues[branch.index].pop(cursor)
         self.changed(branch.path)
-        return waiter
+        return cursor
 
-    def fail(self, waiter: Waiter) -> None:
-        """The job did not start, so nobody of its shape does, until somebody gives room."""
-        self.failed.add(waiter.line.shape)
-        self.queues[waiter.work.branch.index].blocked.append(waiter)
+    def fail(self, cursor: Cursor) -> None:
+        """The job did not start, so nobody of its signature does, until somebody gives room."""
+        self.failed.add(cursor.equal_jobs.signature)
+        self.queues[cursor.info.branch.index].blocked.append(cursor)
 
     def retry(self) -> None:
         """Somebody gave room: those who failed have another turn (R9)."""
@@ -128,50 +128,50 @@ class Turns:
                 queue.reconsider()
                 self.changed(self.tree.branches[index].path)
 
-    def waiting(self) -> Iterator[Waiter]:
+    def waiting(self) -> Iterator[Cursor]:
         """Yield who is still waiting when nobody has a turn left."""
         for queue in self.queues.values():
             yield from queue.blocked
             yield from queue.passed_over
 
-    def _best(self, above: int) -> tuple[Turn, Waiter] | None:
+    def _best(self, above: int) -> tuple[TurnKey, Cursor] | None:
         """Return the sibling below a project (-1: at the top) whose turn it is."""
         siblings = self._ranks.get(above)
         if siblings is None:
             return None
         while siblings.stale:
             index = siblings.stale.pop()
-            waiter = self._representative(index)
-            siblings.set(index, None if waiter is None else (self._turn(index, waiter), waiter))
+            cursor = self._representative(index)
+            siblings.set(index, None if cursor is None else (self._turn(index, cursor), cursor))
         return siblings.first()
 
-    def _representative(self, index: int) -> Waiter | None:
+    def _representative(self, index: int) -> Cursor | None:
         if self.tree.branches[index].children:
             best = self._best(index)
             return None if best is None else best[1]
         queue = self.queues.get(index)
         return None if queue is None else queue.head()
 
-    def _turn(self, index: int, waiter: Waiter) -> Turn:
+    def _turn(self, index: int, cursor: Cursor) -> TurnKey:
         """Return what siblings are compared by; the smaller goes first (R11)."""
-        work = waiter.work
-        branch, standing = self.tree.branches[index], self.standing
-        extra = work.need if waiter.workers else work.core
+        info = cursor.info
+        branch, usage = self.tree.branches[index], self.usage
+        extra = info.request if cursor.workers else info.min_gang
         lead = 0 if extra[0] else next((r for r in (1, 2) if extra[r]), 0)
-        held = standing.ledger.held[index][lead]
+        held = usage.ledger.held[index][lead]
         return (
-            held >= standing.shares[index][lead],
-            not standing.within_quota(index, extra),
+            held >= usage.shares[index][lead],
+            not usage.within_quota(index, extra),
             -branch.priority,
-            standing.dominant(index, extra),
+            usage.dominant(index, extra),
             held + extra[lead],
             branch.used_gpu_s,
             index,
         )
 
 
-class _Siblings:
-    """The children of one project that have a waiter, the one whose turn it is first.
+class _SiblingTurns:
+    """The children of one project that have a cursor, the one whose turn it is first.
 
     A heap whose outdated entries are thrown away when they come up.
     """
@@ -180,15 +180,15 @@ class _Siblings:
 
     def __init__(self) -> None:
         self.stale: set[int] = set()
-        self.turns: dict[int, tuple[Turn, Waiter] | None] = {}
-        self.heap: list[tuple[Turn, int]] = []
+        self.turns: dict[int, tuple[TurnKey, Cursor] | None] = {}
+        self.heap: list[tuple[TurnKey, int]] = []
 
-    def set(self, index: int, entry: tuple[Turn, Waiter] | None) -> None:
+    def set(self, index: int, entry: tuple[TurnKey, Cursor] | None) -> None:
         self.turns[index] = entry
         if entry is not None:
             heapq.heappush(self.heap, (entry[0], index))
 
-    def first(self) -> tuple[Turn, Waiter] | None:
+    def first(self) -> tuple[TurnKey, Cursor] | None:
         while self.heap:
             turn, index = self.heap[0]
             entry = self.turns[index]
@@ -199,7 +199,7 @@ class _Siblings:
 
 
 class ProjectQueue:
-    """The waiters of one project: priority, then whose turn it is (R7), then age.
+    """The cursors of one project: priority, then whose turn it is (R7), then age.
 
     Jobs that wait for their first worker go before those that could grow.
 
@@ -207,45 +207,45 @@ class ProjectQueue:
         failed: The shapes that have failed, as they are at any moment.
 
     Attributes:
-        blocked: Waiters that had their turn in vain, or none because their shape had failed.
-        passed_over: Waiters that were hopeless when their turn would have come.
+        blocked: Cursors that had their turn in vain, or none because their signature had failed.
+        passed_over: Cursors that were hopeless when their turn would have come.
     """
 
     def __init__(
         self,
-        standing: Standing,
+        usage: QueueUsage,
         past: PastUse,
-        hopeless: Callable[[Waiter], bool],
-        failed: Set[Shape],
+        hopeless: Callable[[Cursor], bool],
+        failed: Set[Signature],
     ) -> None:
-        self.standing = standing
+        self.usage = usage
         self.past = past
         self.hopeless = hopeless
         self.failed = failed
-        self.blocked: list[Waiter] = []
-        self.passed_over: list[Waiter] = []
-        self._tiers: dict[Tier, dict[str, list[tuple[int, int, Waiter]]]] = {}
+        self.blocked: list[Cursor] = []
+        self.passed_over: list[Cursor] = []
+        self._tiers: dict[Tier, dict[str, list[tuple[int, int, Cursor]]]] = {}
 
-    def put(self, waiter: Waiter) -> None:
-        """Add a waiter."""
-        users = self._tiers.setdefault(waiter.line.tier, {})
-        entry = (waiter.workers, waiter.work.age, waiter)
-        heapq.heappush(users.setdefault(waiter.line.user, []), entry)
+    def put(self, cursor: Cursor) -> None:
+        """Add a cursor."""
+        users = self._tiers.setdefault(cursor.equal_jobs.tier, {})
+        entry = (cursor.workers, cursor.info.age, cursor)
+        heapq.heappush(users.setdefault(cursor.equal_jobs.user, []), entry)
 
     def unblock(self) -> None:
         """Let the blocked wait again."""
         blocked, self.blocked = self.blocked, []
-        for waiter in blocked:
-            self.put(waiter)
+        for cursor in blocked:
+            self.put(cursor)
 
     def reconsider(self) -> None:
         """Look at those again who were hopeless."""
         passed_over, self.passed_over = self.passed_over, []
-        for waiter in passed_over:
-            self.put(waiter)
+        for cursor in passed_over:
+            self.put(cursor)
 
-    def head(self) -> Waiter | None:
-        """Return the next waiter, or None."""
+    def head(self) -> Cursor | None:
+        """Return the next cursor, or None."""
         while self._tiers:
             tier = min(self._tiers)
             users = self._tiers[tier]
@@ -257,31 +257,31 @@ class ProjectQueue:
             del self._tiers[tier]
         return None
 
-    def pop(self, waiter: Waiter) -> None:
+    def pop(self, cursor: Cursor) -> None:
         """Remove the head."""
-        users = self._tiers[waiter.line.tier]
-        heapq.heappop(users[waiter.line.user])
-        if not users[waiter.line.user]:
-            del users[waiter.line.user]
+        users = self._tiers[cursor.equal_jobs.tier]
+        heapq.heappop(users[cursor.equal_jobs.user])
+        if not users[cursor.equal_jobs.user]:
+            del users[cursor.equal_jobs.user]
 
-    def _pass_over(self, users: dict[str, list[tuple[int, int, Waiter]]], user: str) -> None:
+    def _pass_over(self, users: dict[str, list[tuple[int, int, Cursor]]], user: str) -> None:
         """Take those from the front whose turn would be in vain."""
         entries = users[user]
         while entries:
-            waiter = entries[0][2]
-            if waiter.line.shape in self.failed:
-                self.blocked.append(waiter)
-            elif self.hopeless(waiter):
-                self.passed_over.append(waiter)
+            cursor = entries[0][2]
+            if cursor.equal_jobs.signature in self.failed:
+                self.blocked.append(cursor)
+            elif self.hopeless(cursor):
+                self.passed_over.append(cursor)
             else:
                 return
             heapq.heappop(entries)
         del users[user]
 
     def _turn_of(
-        self, users: dict[str, list[tuple[int, int, Waiter]]], user: str
+        self, users: dict[str, list[tuple[int, int, Cursor]]], user: str
     ) -> tuple[int, float, int, int]:
-        workers, age, waiter = users[user][0]
-        turn = (waiter.work.branch.index, user)
-        held = self.standing.ledger.by_user.get(turn, 0)
+        workers, age, cursor = users[user][0]
+        turn = (cursor.info.branch.index, user)
+        held = self.usage.ledger.by_user.get(turn, 0)
         return held, self.past.get(turn, 0.0), workers, age

@@ -21,7 +21,7 @@ GRAIN = (WHOLE_GPU, 1, 1)
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class Demand:
     """What one project may say of one resource; its position is its age, oldest first.
 
     Attributes:
@@ -48,41 +48,41 @@ class Claim:
         return self.most if self.young is None else min(self.young, self.most)
 
 
-def divide(total: int, claims: Sequence[Claim]) -> tuple[list[int], int]:
+def divide(total: int, siblings: Sequence[Demand]) -> tuple[list[int], int]:
     """Divide ``total`` units; return the shares in order and the rest that is nobody's share.
 
     Guarantees may exceed the total: each is served in full, and nothing is left over (R4). The
     surplus goes by priority bucket, inside a bucket by weight (R5): first for what is young in the
     demands, then for what is long-running.
 
-        >>> a = Claim(quota=2, limit=None, weight=1, priority=0, demand=6)
-        >>> b = Claim(quota=2, limit=None, weight=3, priority=0, demand=6)
+        >>> a = Demand(quota=2, limit=None, weight=1, priority=0, demand=6)
+        >>> b = Demand(quota=2, limit=None, weight=3, priority=0, demand=6)
         >>> divide(8, [a, b])
         ([3, 5], 0)
         >>> divide(15, [a, b])
         ([6, 6], 3)
-        >>> divide(8, [Claim(quota=2, limit=None, weight=1, priority=0, demand=6, young=1), b])
+        >>> divide(8, [Demand(quota=2, limit=None, weight=1, priority=0, demand=6, young=1), b])
         ([2, 6], 0)
     """
-    most = [claim.most for claim in claims]
-    if sum(most) <= total and all(claim.weight > 0 for claim in claims):
+    most = [sibling.most for sibling in siblings]
+    if sum(most) <= total and all(sibling.weight > 0 for sibling in siblings):
         return most, total - sum(most)
     shares = [
-        min(total if claim.quota is None else claim.quota, wanted)
-        for claim, wanted in zip(claims, most, strict=True)
+        min(total if sibling.quota is None else sibling.quota, wanted)
+        for sibling, wanted in zip(siblings, most, strict=True)
     ]
     rest = max(0, total - sum(shares))
-    for priority in sorted({c.priority for c in claims}, reverse=True) if rest else ():
-        bucket = [i for i, c in enumerate(claims) if c.priority == priority and c.weight > 0]
-        if any(claims[i].young is not None for i in bucket):
-            first = [max(share, claims[i].most_young) for i, share in enumerate(shares)]
-            rest = _serve(rest, bucket, claims, first, shares)
-        rest = _serve(rest, bucket, claims, most, shares)
+    for priority in sorted({c.priority for c in siblings}, reverse=True) if rest else ():
+        bucket = [i for i, c in enumerate(siblings) if c.priority == priority and c.weight > 0]
+        if any(siblings[i].young is not None for i in bucket):
+            first = [max(share, siblings[i].most_young) for i, share in enumerate(shares)]
+            rest = _serve(rest, bucket, siblings, first, shares)
+        rest = _serve(rest, bucket, siblings, most, shares)
     return shares, rest
 
 
 def _serve(
-    rest: int, bucket: list[int], claims: Sequence[Claim], most: list[int], shares: list[int]
+    rest: int, bucket: list[int], siblings: Sequence[Demand], most: list[int], shares: list[int]
 ) -> int:
     """Give the bucket its surplus by weight; return what it leaves.
 
@@ -90,7 +90,7 @@ def _serve(
     larger; when nobody drops out, the slices are final up to rounding.
     """
     wanting = [i for i in bucket if most[i] > shares[i]]
-    weights = dict(zip(wanting, _whole([claims[i].weight for i in wanting]), strict=True))
+    weights = dict(zip(wanting, _whole([siblings[i].weight for i in wanting]), strict=True))
     while rest and wanting:
         whole = sum(weights[i] for i in wanting)
         content = [i for i in wanting if (most[i] - shares[i]) * whole <= rest * weights[i]]
@@ -170,8 +170,8 @@ def _column(
         branches = [tree.branches[i] for i in children]
         asking = [wanted[branch.index] > 0 for branch in branches]
         weights = bent_weights(branches, asking, resource, usage_weight)
-        claims = [
-            Claim(
+        siblings = [
+            Demand(
                 _whole_units(branch.quota[resource], grain),
                 _whole_units(branch.limit[resource], grain),
                 weight,
@@ -181,7 +181,7 @@ def _column(
             )
             for branch, weight in zip(branches, weights, strict=True)
         ]
-        for child, share in zip(children, divide(amount, claims)[0], strict=True):
+        for child, share in zip(children, divide(amount, siblings)[0], strict=True):
             shares[child] = share * grain
             if tree.branches[child].children:
                 levels.append((tree.branches[child].children, share))

@@ -1,4 +1,4 @@
-"""When waiting jobs will start: learned run times, and the core run forward in virtual time (R22).
+"""When waiting jobs will start: learned run times, and the core run forward (R22).
 
 Door: ``forecast.forecast``; ``run_times.RunTimes`` learns.
 """

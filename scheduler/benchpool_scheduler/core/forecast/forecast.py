@@ -14,7 +14,13 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from benchpool_scheduler.core.forecast.rollout import COURSES, Begun, Course, Luck, left_s
+from benchpool_scheduler.core.forecast.rollout import (
+    ROLLOUTS,
+    Quantile,
+    Rollout,
+    SimulatedStart,
+    left_s,
+)
 from benchpool_scheduler.core.forecast.run_times import Expectation
 from benchpool_scheduler.core.model import Activity, JobId, Snapshot
 from benchpool_scheduler.phrases import steady_bound
@@ -84,15 +90,15 @@ ends_within_s=540.0)}
     """
     queued = [job.id for job in snapshot.jobs if job.activity is Activity.QUEUED]
     wanted = queued if jobs is None else [job for job in queued if job in set(jobs)]
-    starts: list[dict[JobId, Begun]] = []
-    for number in sorted(range(COURSES), key=lambda number: abs(number - COURSES // 2)):
+    starts: list[dict[JobId, SimulatedStart]] = []
+    for number in sorted(range(ROLLOUTS), key=lambda number: abs(number - ROLLOUTS // 2)):
         if starts and not go_on():
             break
-        course = Course(snapshot, expected, Luck(number), resumes)
-        course.run(wanted, horizon_s, most_passes, go_on)
-        starts.append(course.begun)
+        rollout = Rollout(snapshot, expected, Quantile(number), resumes)
+        rollout.run(wanted, horizon_s, most_passes, go_on)
+        starts.append(rollout.simulated)
     late = _last_ends(snapshot, expected)
-    found = {job: _estimate([begun.get(job) for begun in starts], late) for job in wanted}
+    found = {job: _estimate([simulated.get(job) for simulated in starts], late) for job in wanted}
     return {job: estimate for job, estimate in found.items() if estimate is not None}
 
 
@@ -106,21 +112,23 @@ def _last_ends(snapshot: Snapshot, expected: Mapping[JobId, Expectation]) -> dic
     return {job: left for job, left in lefts.items() if left is not None}
 
 
-def _estimate(begun: Sequence[Begun | None], late: Mapping[JobId, float]) -> Estimate | None:
+def _estimate(
+    simulated: Sequence[SimulatedStart | None], late: Mapping[JobId, float]
+) -> Estimate | None:
     """Return the range and the median of a job's starts, None where it never starts.
 
     A course in which it does not start counts as the latest. The late bound holds only when all
     courses were played and it starts in every one.
     """
-    starts = sorted((it for it in begun if it is not None), key=lambda it: it.at_s)
+    starts = sorted((it for it in simulated if it is not None), key=lambda it: it.at_s)
     if not starts:
         return None
-    middle = starts[len(begun) // 2] if len(begun) // 2 < len(starts) else None
+    middle = starts[len(simulated) // 2] if len(simulated) // 2 < len(starts) else None
     after = None if middle is None else middle.after
     return Estimate(
         earliest_s=starts[0].at_s,
         likely_s=None if middle is None else middle.at_s,
-        latest_s=starts[-1].at_s if len(starts) == COURSES else None,
+        latest_s=starts[-1].at_s if len(starts) == ROLLOUTS else None,
         waits_for=after,
         ends_within_s=None if after is None else late.get(after),
     )

@@ -1,7 +1,7 @@
 """One way in which the next hours of a pool may go: passes and ends of jobs in virtual time.
 
-The decisions are the core's own. What is assumed beside them: when each job ends (``Luck``), that
-who gives way leaves at once, and that its progress is kept as far as it would be now.
+The decisions are the core's own. What is assumed beside them: when each job ends (``Quantile``),
+that who gives way leaves at once, and that its progress is kept as far as it would be now.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 
-from benchpool_scheduler.core.cluster.cluster_state import Board
+from benchpool_scheduler.core.cluster.cluster_state import ClusterState
 from benchpool_scheduler.core.forecast.run_times import HIGH, LIKELY, LOW, Expectation
 from benchpool_scheduler.core.model import (
     Activity,
@@ -32,12 +32,12 @@ LEAST_S = 60.0
 counts as at least this; the proportion is such that the rest of the passes spans the horizon."""
 
 
-COURSES = 5
+ROLLOUTS = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Luck:
-    """How soon jobs end in one of ``COURSES`` courses: all of them in the same part of what their
+class Quantile:
+    """How soon jobs end in one of ``ROLLOUTS`` courses: all of them in the same part of what their
     run times may be, spread over it.
 
     Attributes:
@@ -49,17 +49,17 @@ class Luck:
     @property
     def of_grace(self) -> float:
         """Return the part of the grace period (R19) that those who leave need."""
-        return 1.0 if self.number == COURSES - 1 else 0.0
+        return 1.0 if self.number == ROLLOUTS - 1 else 0.0
 
     def quantile(self, position: int) -> float:
         """Return which quantile of its run time the job at a position gets.
 
-        >>> [round(Luck(course).quantile(0), 2) for course in range(COURSES)]
+        >>> [round(Quantile(rollout).quantile(0), 2) for rollout in range(ROLLOUTS)]
         [0.1, 0.3, 0.5, 0.7, 0.9]
-        >>> [round(Luck(course).quantile(1), 2) for course in range(COURSES)]
+        >>> [round(Quantile(rollout).quantile(1), 2) for rollout in range(ROLLOUTS)]
         [0.05, 0.25, 0.45, 0.65, 0.85]
         """
-        return (self.number + _halving(position + 1)) / COURSES
+        return (self.number + _halving(position + 1)) / ROLLOUTS
 
 
 def _halving(number: int) -> float:
@@ -111,7 +111,7 @@ def _total_s(expected: Expectation, quantile: float) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Begun:
+class SimulatedStart:
     """A start in virtual time.
 
     Attributes:
@@ -125,7 +125,7 @@ class Begun:
     ended_s: float = 0.0
 
 
-class Course:
+class Rollout:
     """A pool that runs on by itself.
 
     Args:
@@ -137,18 +137,18 @@ class Course:
         self,
         snapshot: Snapshot,
         expected: Mapping[JobId, Expectation],
-        luck: Luck,
+        quantile: Quantile,
         resumes: Collection[JobId] = (),
     ) -> None:
         self.snapshot = snapshot
         self.expected = expected
-        self.luck = luck
+        self.quantile = quantile
         self.resumes = frozenset(resumes)
-        self.begun: dict[JobId, Begun] = {}
+        self.simulated: dict[JobId, SimulatedStart] = {}
         self.passes = 0
         self._growth = 0.0
         self._exact = 0
-        self._board = Board.of(snapshot)
+        self._state = ClusterState.of(snapshot)
         self._now_s = snapshot.now_s
         self._wake_s: float | None = None
         self._agenda: list[tuple[float, int, JobId]] = []
@@ -168,13 +168,13 @@ class Course:
         go_on: Callable[[], bool] = lambda: True,
     ) -> None:
         """Go on until all wanted jobs have started, or as far as the bounds allow."""
-        missing = {job for job in wanted if job in self._board.works}
+        missing = {job for job in wanted if job in self._state.jobs}
         self._exact = int(most_passes * EXACT_PART)
         spans = max(1.0, horizon_s / LEAST_S)
         self._growth = spans ** (1 / max(1, most_passes - self._exact - 1)) - 1
         while missing and self.passes < most_passes and go_on():
             self._pass()
-            missing -= self.begun.keys()
+            missing -= self.simulated.keys()
             if not missing or not self._go_on(horizon_s):
                 return
 
@@ -184,18 +184,18 @@ class Course:
         """Put the end of a job with GPUs on the agenda, where it is known."""
         left: float | None = None
         if job.activity is Activity.TERMINATING:
-            left = self.snapshot.policy.grace_s * self.luck.of_grace
+            left = self.snapshot.policy.grace_s * self.quantile.of_grace
         elif job.activity is Activity.RUNNING:
-            quantile = self.luck.quantile(self._positions[job.id])
+            quantile = self.quantile.quantile(self._positions[job.id])
             left = left_s(job, self.expected.get(job.id), self._now_s, quantile)
         if left is not None:
             at = self._ends[job.id] = self._now_s + left
-            heapq.heappush(self._agenda, (at, self._board.works[job.id].age, job.id))
+            heapq.heappush(self._agenda, (at, self._state.jobs[job.id].age, job.id))
 
     def _go_on(self, horizon_s: float) -> bool:
         """Jump to what happens next; tell whether there was anything within the horizon.
 
-        A claim may succeed when a protection ends, without any other event (R19).
+        An attempt may succeed when a protection ends, without any other event (R19).
         """
         while self._agenda and self._ends.get(self._agenda[0][2]) != self._agenda[0][0]:
             heapq.heappop(self._agenda)
@@ -223,27 +223,27 @@ class Course:
 
     def _end(self, name: JobId) -> None:
         del self._ends[name]
-        job = self._board.works[name].job
+        job = self._state.jobs[name].job
         self._left_now.update((gpu, name) for worker in job.held for gpu in worker.gpus)
         if job.activity is Activity.TERMINATING and name in self.resumes:
-            self._board.put(self._paused(job))
+            self._state.put(self._paused(job))
         else:
-            self._board.drop(name)
+            self._state.drop(name)
 
     # ------------------------------------------------------------------ passes
 
     def _pass(self) -> None:
         self.passes += 1
-        plan = decide_on(self._board, self._now_s, explain=False)
+        plan = decide_on(self._state, self._now_s, explain=False)
         self._wake_s = plan.wake_s
         self._apply(plan)
 
     def _apply(self, plan: Plan) -> None:
         """Let the commands take effect; who gives way has left at once."""
         for command in plan.commands:
-            job = self._board.works[command.job].job
+            job = self._state.jobs[command.job].job
             if isinstance(command, Preempt):
-                self._board.put(self._preempted(job, command))
+                self._state.put(self._preempted(job, command))
             else:
                 self._start(job, command)
 
@@ -280,33 +280,33 @@ class Course:
 
     def _start(self, job: Job, command: Start) -> None:
         if any(self._leaving(other) for other in command.after):
-            self._board.put(replace(job, earmarked=True, promised=command.workers))
+            self._state.put(replace(job, is_nominated=True, nominated=command.workers))
             return
         if job.held:
-            self._board.put(replace(job, held=(*job.held, *command.workers)))
+            self._state.put(replace(job, held=(*job.held, *command.workers)))
             return
         started = replace(
             job,
             held=command.workers,
             activity=Activity.RUNNING,
-            earmarked=False,
-            promised=(),
+            is_nominated=False,
+            nominated=(),
             ran_s=0.0,
             since_checkpoint_s=0.0 if job.checkpoints else None,
             as_of_s=self._now_s,
         )
-        if job.id not in self.begun:
-            self.begun[job.id] = self._begin(command)
-        self._board.put(started)
+        if job.id not in self.simulated:
+            self.simulated[job.id] = self._begin(command)
+        self._state.put(started)
         self._expect(started)
 
     def _leaving(self, job: JobId) -> bool:
-        return job in self._board.leaving
+        return job in self._state.releasing
 
-    def _begin(self, command: Start) -> Begun:
-        grace = self.snapshot.policy.grace_s * self.luck.of_grace if command.after else 0.0
+    def _begin(self, command: Start) -> SimulatedStart:
+        grace = self.snapshot.policy.grace_s * self.quantile.of_grace if command.after else 0.0
         passed = self._now_s - self.snapshot.now_s
         left = self._left_now
-        givers = [left[gpu] for worker in command.workers for gpu in worker.gpus if gpu in left]
-        after = max(givers, default=None)
-        return Begun(passed + grace, after, passed if after else 0.0)
+        ended = [left[gpu] for worker in command.workers for gpu in worker.gpus if gpu in left]
+        after = max(ended, default=None)
+        return SimulatedStart(passed + grace, after, passed if after else 0.0)

@@ -23,7 +23,7 @@ from benchpool_scheduler.errors import InvalidInput
 PER_OCTAVE = 8
 """Buckets between a run time and its double: one is 9 % wide."""
 ENOUGH = 4.0
-"""So many examples that ran longer make an answer."""
+"""At least this many examples that ran longer make an answer."""
 FULL = 128.0
 """A histogram that holds so many examples is halved."""
 FADED = 1 / 16
@@ -61,7 +61,7 @@ class Expectation:
         return Expectation(low, likely, high, self.level, self.examples)
 
 
-class Bucket(NamedTuple):
+class RunTimeBucket(NamedTuple):
     """Examples of nearly the same run time: how many, and the sum of their seconds."""
 
     number: float
@@ -79,7 +79,7 @@ class Histogram:
     __slots__ = ("buckets", "count")
 
     def __init__(self) -> None:
-        self.buckets: dict[int, Bucket] = {}
+        self.buckets: dict[int, RunTimeBucket] = {}
         self.count = 0.0
 
     def add(self, ran_s: float) -> None:
@@ -88,15 +88,15 @@ class Histogram:
             self._fade()
         index = math.floor(math.log2(max(ran_s, 1.0)) * PER_OCTAVE)
         count, sum_s = self.buckets.get(index, (0.0, 0.0))
-        self.buckets[index] = Bucket(count + 1.0, sum_s + ran_s)
+        self.buckets[index] = RunTimeBucket(count + 1.0, sum_s + ran_s)
         self.count += 1.0
 
     def _fade(self) -> None:
-        halves = {i: Bucket(b.number / 2, b.sum_s / 2) for i, b in self.buckets.items()}
+        halves = {i: RunTimeBucket(b.number / 2, b.sum_s / 2) for i, b in self.buckets.items()}
         self.buckets = {i: b for i, b in halves.items() if b.number >= FADED}
         self.count = sum(bucket.number for bucket in self.buckets.values())
 
-    def longer_than(self, ran_s: float) -> list[Bucket]:
+    def longer_than(self, ran_s: float) -> list[RunTimeBucket]:
         """Return the buckets of examples that ran longer, shortest first."""
         return [b for _, b in sorted(self.buckets.items()) if b.mean_s > ran_s]
 
@@ -179,7 +179,7 @@ class RunTimes:
         for table, rows in zip(found._levels, summary, strict=True):
             for kind, buckets in rows:
                 histogram = table[tuple(kind)] = Histogram()
-                histogram.buckets = {i: Bucket(count, sum_s) for i, count, sum_s in buckets}
+                histogram.buckets = {i: RunTimeBucket(count, sum_s) for i, count, sum_s in buckets}
                 histogram.count = sum(bucket.number for bucket in histogram.buckets.values())
         return found
 
@@ -214,7 +214,7 @@ def size_class(gpus: int) -> int:
     return 1 << (gpus - 1).bit_length() if gpus > 0 else 0
 
 
-def _quantiles(buckets: list[Bucket], examples: float) -> Iterator[float]:
+def _quantiles(buckets: list[RunTimeBucket], examples: float) -> Iterator[float]:
     """Yield the low, likely and high quantile: the mean of the bucket that holds it."""
     wanted = iter((LOW, LIKELY, HIGH))
     rank = next(wanted)

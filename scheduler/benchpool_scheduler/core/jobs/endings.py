@@ -1,4 +1,4 @@
-"""When running jobs end, as far as that is known: kept on the board, the next end first (R14).
+"""When running jobs end, as far as that is known, the next end first (R14).
 
 A time limit bounds a run, counted from the job's last start. Where there is none, what is learned
 of its run time counts, less what earlier attempts have done.
@@ -9,7 +9,7 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from collections.abc import Iterator
 
-from benchpool_scheduler.core.jobs.job_info import Work
+from benchpool_scheduler.core.jobs.job_info import JobInfo
 from benchpool_scheduler.core.model import Activity, Job
 
 
@@ -43,20 +43,20 @@ class Endings:
     def __init__(self) -> None:
         self.waiting = 0
         self._ends: list[tuple[float, int]] = []
-        self._works: dict[int, Work] = {}
+        self._jobs: dict[int, JobInfo] = {}
 
     def __bool__(self) -> bool:
         return bool(self._ends) or self.waiting > 0
 
-    def put(self, work: Work) -> None:
-        """The job is new on the board."""
-        self._count(work, 1)
+    def put(self, info: JobInfo) -> None:
+        """The job is new in the cluster state."""
+        self._count(info, 1)
 
-    def drop(self, work: Work) -> None:
+    def drop(self, info: JobInfo) -> None:
         """Take back ``put``."""
-        self._count(work, -1)
+        self._count(info, -1)
 
-    def after(self, now_s: float) -> Iterator[tuple[float, Work]]:
+    def after(self, now_s: float) -> Iterator[tuple[float, JobInfo]]:
         """Yield running jobs that are to end after an instant, with their ends, soonest first.
 
         One that should have ended already has no known end any more.
@@ -64,20 +64,20 @@ class Endings:
         for at in range(bisect_left(self._ends, (now_s, -1)), len(self._ends)):
             end, age = self._ends[at]
             if end > now_s:
-                yield end, self._works[age]
+                yield end, self._jobs[age]
 
-    def _count(self, work: Work, step: int) -> None:
-        job = work.job
+    def _count(self, info: JobInfo, step: int) -> None:
+        job = info.job
         if job.time_limit_s is None and job.expected_run_s is None:
             return
         end = end_s(job)
         if end is None or job.activity is Activity.TERMINATING:
             return
-        if work.queued:
+        if info.queued:
             self.waiting += step
         elif step > 0:
-            insort(self._ends, (end, work.age))
-            self._works[work.age] = work
+            insort(self._ends, (end, info.age))
+            self._jobs[info.age] = info
         else:
-            del self._ends[bisect_left(self._ends, (end, work.age))]
-            del self._works[work.age]
+            del self._ends[bisect_left(self._ends, (end, info.age))]
+            del self._jobs[info.age]

@@ -1,8 +1,8 @@
-"""The jobs that wait, kept between passes in lines of equal jobs.
+"""The jobs that wait, kept between passes in classes of equal jobs.
 
-All jobs of a line have one project, one user, one priority and one shape, so in a pass they fare
-alike: when its first job cannot start, nobody in the line can. A running job that could grow is a
-line of its own.
+All jobs of a class have one project, one user, one priority and one signature, so in a pass they
+fare alike: when its first job cannot start, nobody in the class can. A running job that could grow
+is a class of its own.
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ from bisect import bisect_left
 from collections.abc import Iterator
 
 from benchpool_scheduler.core.jobs.endings import run_s
-from benchpool_scheduler.core.jobs.job_info import Work
+from benchpool_scheduler.core.jobs.job_info import JobInfo
 from benchpool_scheduler.core.model import JobId
 
-Shape = tuple[object, ...]
+Signature = tuple[object, ...]
 
 _FOR_EVER = float("inf")
 
 
-class Line:
-    """Waiting jobs of one shape and user, by age.
+class EquivalenceClass:
+    """Waiting jobs of one signature and user, by age.
 
     Attributes:
         tier: Priority negated, whether this is a job that could grow, and whether it has run long;
@@ -30,45 +30,45 @@ class Line:
         shortest_s: The shortest known run of all; None until somebody asks.
     """
 
-    __slots__ = ("ages", "ids", "shape", "shortest_s", "tier", "user", "workers", "works")
+    __slots__ = ("ages", "ids", "jobs", "shortest_s", "signature", "tier", "user", "workers")
 
-    def __init__(self, work: Work, workers: int = 0) -> None:
-        self.tier = (-work.job.priority, workers > 0, work.long)
-        self.user = work.user
-        self.shape: Shape = (work.age, "grows") if workers else work.shape
+    def __init__(self, info: JobInfo, workers: int = 0) -> None:
+        self.tier = (-info.job.priority, workers > 0, info.long)
+        self.user = info.user
+        self.signature: Signature = (info.age, "grows") if workers else info.signature
         self.workers = workers
         self.ages: list[int] = []
         self.ids: list[JobId] = []
-        self.works: dict[int, Work] = {}
+        self.jobs: dict[int, JobInfo] = {}
         self.shortest_s: float | None = None
 
-    def put(self, work: Work) -> None:
+    def put(self, info: JobInfo) -> None:
         """Add a job in its place."""
         if self.shortest_s is not None:
-            self.shortest_s = min(self.shortest_s, _run_s(work))
+            self.shortest_s = min(self.shortest_s, _run_s(info))
         at = len(self.ages)
-        if at and work.age < self.ages[-1]:
-            at = bisect_left(self.ages, work.age)
-        self.ages.insert(at, work.age)
-        self.ids.insert(at, work.job.id)
-        self.works[work.age] = work
+        if at and info.age < self.ages[-1]:
+            at = bisect_left(self.ages, info.age)
+        self.ages.insert(at, info.age)
+        self.ids.insert(at, info.job.id)
+        self.jobs[info.age] = info
 
-    def drop(self, work: Work) -> None:
+    def drop(self, info: JobInfo) -> None:
         """Take a job out."""
-        at = bisect_left(self.ages, work.age)
-        del self.ages[at], self.ids[at], self.works[work.age]
-        if self.shortest_s is not None and _run_s(work) <= self.shortest_s:
+        at = bisect_left(self.ages, info.age)
+        del self.ages[at], self.ids[at], self.jobs[info.age]
+        if self.shortest_s is not None and _run_s(info) <= self.shortest_s:
             self.shortest_s = None
 
-    def at(self, position: int) -> Work:
+    def at(self, position: int) -> JobInfo:
         """Return the job at a position, the oldest at 0."""
-        return self.works[self.ages[position]]
+        return self.jobs[self.ages[position]]
 
-    def part(self, start: int, stop: int | None) -> Line:
-        """Return the jobs from one position up to another as a line that only a pass knows."""
-        some = Line(self.at(start), self.workers)
+    def part(self, start: int, stop: int | None) -> EquivalenceClass:
+        """Return the jobs from one position up to another as a class that only a pass knows."""
+        some = EquivalenceClass(self.at(start), self.workers)
         some.ages, some.ids = self.ages[start:stop], self.ids[start:stop]
-        some.works, some.shortest_s = self.works, self.shortest_s
+        some.jobs, some.shortest_s = self.jobs, self.shortest_s
         return some
 
     def no_longer_than(self, run_s: float, start: int) -> int | None:
@@ -81,42 +81,42 @@ class Line:
 
     def _shortest(self) -> float:
         if self.shortest_s is None:
-            self.shortest_s = min(map(_run_s, self.works.values()), default=_FOR_EVER)
+            self.shortest_s = min(map(_run_s, self.jobs.values()), default=_FOR_EVER)
         return self.shortest_s
 
 
-class Waiting:
-    """All lines, by project age."""
+class WaitingJobs:
+    """All classes, by project age."""
 
     def __init__(self) -> None:
-        self.lines: dict[int, dict[tuple[str, Shape], Line]] = {}
+        self.classes: dict[int, dict[tuple[str, Signature], EquivalenceClass]] = {}
 
-    def put(self, work: Work, workers: int = 0) -> None:
+    def put(self, info: JobInfo, workers: int = 0) -> None:
         """Let a job wait; ``workers`` is how many it already has."""
-        lines = self.lines.setdefault(work.branch.index, {})
-        key = (work.user, (work.age, "grows") if workers else work.shape)
-        line = lines.get(key)
-        if line is None:
-            line = lines[key] = Line(work, workers)
-        line.put(work)
+        classes = self.classes.setdefault(info.branch.index, {})
+        key = (info.user, (info.age, "grows") if workers else info.signature)
+        equal_jobs = classes.get(key)
+        if equal_jobs is None:
+            equal_jobs = classes[key] = EquivalenceClass(info, workers)
+        equal_jobs.put(info)
 
-    def drop(self, work: Work, workers: int = 0) -> None:
+    def drop(self, info: JobInfo, workers: int = 0) -> None:
         """The job does not wait any more."""
-        lines = self.lines[work.branch.index]
-        key = (work.user, (work.age, "grows") if workers else work.shape)
-        line = lines[key]
-        line.drop(work)
-        if not line.ages:
-            del lines[key]
-            if not lines:
-                del self.lines[work.branch.index]
+        classes = self.classes[info.branch.index]
+        key = (info.user, (info.age, "grows") if workers else info.signature)
+        equal_jobs = classes[key]
+        equal_jobs.drop(info)
+        if not equal_jobs.ages:
+            del classes[key]
+            if not classes:
+                del self.classes[info.branch.index]
 
-    def __iter__(self) -> Iterator[Line]:
-        """Yield every line."""
-        for lines in self.lines.values():
-            yield from lines.values()
+    def __iter__(self) -> Iterator[EquivalenceClass]:
+        """Yield every class."""
+        for classes in self.classes.values():
+            yield from classes.values()
 
 
-def _run_s(work: Work) -> float:
-    known = run_s(work.job)
+def _run_s(info: JobInfo) -> float:
+    known = run_s(info.job)
     return _FOR_EVER if known is None else known

@@ -12,8 +12,8 @@ from benchpool_scheduler.core.model import Activity, Job, NodeName
 from benchpool_scheduler.errors import InvalidInput
 
 
-class Fit(NamedTuple):
-    """What decides where workers could go: jobs of one fit find the same places.
+class Requirements(NamedTuple):
+    """What decides where workers could go: jobs with equal requirements find the same places.
 
     Attributes:
         gpus: Whole GPUs of one worker; 0 where it takes part of one.
@@ -44,27 +44,38 @@ class Fit(NamedTuple):
         return self.only is None and not self.barred
 
 
-class Work:
+class JobInfo:
     """A job in a pass.
 
     Attributes:
         age: Position among all jobs by submission; the smallest is the oldest.
-        branch: Its project. ``need``: what one worker takes; ``core``: its smallest gang.
+        branch: Its project. ``request``: what one worker takes; ``core``: its smallest gang.
         user: Whose turn it is, inside the project (R7).
         queued: It waits for its first worker.
-        fit: What decides where its workers could go.
+        requirements: What decides where its workers could go.
         long: It has run long (``Policy.long_run_s``): younger work goes before it. Never where a
             pause would lose all of its progress.
-        shape: What decides whether it can start: jobs of one shape fare alike in a pass.
+        signature: What decides whether it can start: jobs of one signature fare alike in a pass.
     """
 
-    __slots__ = ("age", "branch", "core", "fit", "job", "long", "need", "queued", "shape", "user")
+    __slots__ = (
+        "age",
+        "branch",
+        "job",
+        "long",
+        "min_gang",
+        "queued",
+        "request",
+        "requirements",
+        "signature",
+        "user",
+    )
 
     def __init__(self, job: Job, age: int, branch: Branch, *, long: bool = False) -> None:
         self.job = job
         self.age = age
         self.branch = branch
-        self.need, self.fit = _asked(
+        self.request, self.requirements = _asked(
             job.gpus,
             job.fraction or 0,
             job.cpus,
@@ -78,25 +89,34 @@ class Work:
             job.only,
             job.barred,
         )
-        self.core = self.need if job.min_workers == 1 else self.need.times(job.min_workers)
+        self.min_gang = (
+            self.request if job.min_workers == 1 else self.request.times(job.min_workers)
+        )
         self.user = job.user or job.project
         self.long = long
         self.queued = job.activity is Activity.QUEUED
-        self.shape = (branch.index, self.fit, job.min_workers, job.preemptible, job.priority, long)
+        self.signature = (
+            branch.index,
+            self.requirements,
+            job.min_workers,
+            job.preemptible,
+            job.priority,
+            long,
+        )
 
     @property
     def rank(self) -> tuple[int, bool]:
         """Return who gives way last inside a project: the largest."""
         return self.job.priority, not self.long
 
-    def anywhere(self) -> Work:
+    def anywhere(self) -> JobInfo:
         """Return the same job as if no node were out for it by name."""
         free = replace(self.job, only=None, barred=frozenset())
-        return Work(free, self.age, self.branch, long=self.long)
+        return JobInfo(free, self.age, self.branch, long=self.long)
 
-    def with_gpus(self, gpus: int) -> Work:
+    def with_gpus(self, gpus: int) -> JobInfo:
         """Return the same job as if it asked for other GPUs per worker, for advice (R22)."""
-        return Work(
+        return JobInfo(
             replace(self.job, gpus=gpus, fraction=None), self.age, self.branch, long=self.long
         )
 
@@ -115,12 +135,12 @@ def _asked(
     fixed: bool,
     only: frozenset[NodeName] | None,
     barred: frozenset[NodeName],
-) -> tuple[Amounts, Fit]:
+) -> tuple[Amounts, Requirements]:
     """Return what one worker takes, and where it could go; most jobs ask for what others do."""
     millicores, mib = exact(cpus, memory_gib)
-    need = Amounts(part or gpus * WHOLE_GPU, millicores, mib)
+    request = Amounts(part or gpus * WHOLE_GPU, millicores, mib)
     whole = 0 if part else gpus
-    fit = Fit(
+    requirements = Requirements(
         whole,
         part,
         millicores,
@@ -134,10 +154,10 @@ def _asked(
         only,
         barred,
     )
-    return need, fit
+    return request, requirements
 
 
-def work_of(job: Job, age: int, tree: Tree, long_run_s: float = 0.0) -> Work:
+def job_info_of(job: Job, age: int, tree: Tree, long_run_s: float = 0.0) -> JobInfo:
     """Return a job with its place in the tree, as it was at its ``as_of_s``.
 
     Args:
@@ -163,4 +183,4 @@ def work_of(job: Job, age: int, tree: Tree, long_run_s: float = 0.0) -> Work:
             f"a part is between 1 and {WHOLE_GPU - 1}, for a single worker"
         )
     long = job.checkpoints and 0 < long_run_s <= job.attained_at(job.as_of_s)
-    return Work(job, age, branch, long=long)
+    return JobInfo(job, age, branch, long=long)

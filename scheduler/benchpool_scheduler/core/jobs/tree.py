@@ -43,7 +43,7 @@ class Tree:
 
     Attributes:
         branches: By age. ``tops``: those without a parent.
-        gpus_alone: Nobody has a quota of CPUs or memory, so only GPUs make a claim (R15).
+        gpus_alone: Nobody has a quota of CPUs or memory, so only GPUs make an attempt (R15).
     """
 
     def __init__(self, projects: Sequence[Project]) -> None:

@@ -9,84 +9,103 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from benchpool_scheduler.core.capacity.free_capacity import NodeRoom
-from benchpool_scheduler.core.cluster.cluster_state import Board
-from benchpool_scheduler.core.cluster.preemption_units import Chunk, order_of
+from benchpool_scheduler.core.capacity.free_capacity import NodeCapacity
+from benchpool_scheduler.core.cluster.cluster_state import ClusterState
+from benchpool_scheduler.core.cluster.preemption_units import PreemptionUnit, order_of
 from benchpool_scheduler.core.jobs.amounts import NOTHING, WHOLE_GPU, Amounts
-from benchpool_scheduler.core.preemption.candidates import Givers
+from benchpool_scheduler.core.preemption.candidates import VictimCandidates
 
-Choose = Callable[[NodeRoom, Board, Givers, list[Chunk]], Chunk | None]
+Choose = Callable[
+    [NodeCapacity, ClusterState, VictimCandidates, list[PreemptionUnit]], PreemptionUnit | None
+]
 
 
-def give_way_to_benches(board: Board, givers: Givers) -> list[Chunk]:
+def make_way_for_benches(state: ClusterState, candidates: VictimCandidates) -> list[PreemptionUnit]:
     """Let work go where a node has fewer free GPUs than are kept for benches (R3).
 
     Takes what is there even when it is not enough: every GPU is one bench more.
     """
-    given: list[Chunk] = []
-    lenient = Givers(board.chunks, givers.now_s, protected=True)
-    for node in board.keeping:
-        given += _clear(board, givers, node, _over_quota_on)
+    given: list[PreemptionUnit] = []
+    lenient = VictimCandidates(state.units, candidates.now_s, protected=True)
+    for node in state.keeping:
+        given += _clear(state, candidates, node, _over_quota_on)
         if node.node.called:
-            given += _clear(board, lenient, node, _pausable_on, called=True)
+            given += _clear(state, lenient, node, _pausable_on, called=True)
     return given
 
 
 def _clear(
-    board: Board, givers: Givers, node: NodeRoom, choose: Choose, *, called: bool = False
-) -> list[Chunk]:
-    """Let chunks go until nothing is short, then keep those that were not needed after all."""
-    gone: list[list[Chunk]] = []
+    state: ClusterState,
+    candidates: VictimCandidates,
+    node: NodeCapacity,
+    choose: Choose,
+    *,
+    called: bool = False,
+) -> list[PreemptionUnit]:
+    """Let units go until nothing is short, then keep those that were not needed after all."""
+    gone: list[list[PreemptionUnit]] = []
     while node.short_for_benches(called=called) > 0:
-        chunk = choose(node, board, givers, [chunk for chunks in gone for chunk in chunks])
-        if chunk is None:
+        unit = choose(node, state, candidates, [unit for units in gone for unit in units])
+        if unit is None:
             break
-        # With the core of a job goes all that it has.
-        chunks = [chunk, *(givers.surplus_of(chunk) if chunk.core else ())]
-        gone.append([one for one in chunks if not any(one in others for others in gone)])
+        # With the smallest gang of a job goes all that it has.
+        units = [unit, *(candidates.surplus_of(unit) if unit.is_gang else ())]
+        gone.append([one for one in units if not any(one in others for others in gone)])
         for one in gone[-1]:
-            board.let_go(one)
-    given: list[Chunk] = []
+            state.let_go(one)
+    given: list[PreemptionUnit] = []
     stopped: set[int] = set()
-    for chunks in gone[::-1]:
-        for one in chunks:
-            board.hold_again(one)
-        whole = chunks[0].work.age in stopped
+    for units in gone[::-1]:
+        for one in units:
+            state.hold_again(one)
+        whole = units[0].info.age in stopped
         if whole or node.short_for_benches(called=called) > 0:
-            for one in chunks:
-                board.let_go(one)
-                board.give(one)
-            given += chunks
-            stopped.update(one.work.age for one in chunks if one.core)
+            for one in units:
+                state.let_go(one)
+                state.give(one)
+            given += units
+            stopped.update(one.info.age for one in units if one.is_gang)
     return given
 
 
-def _over_quota_on(node: NodeRoom, board: Board, givers: Givers, gone: list[Chunk]) -> Chunk | None:
-    """Return what should go first: of the project that holds most of its due, its worst chunk."""
+def _over_quota_on(
+    node: NodeCapacity,
+    state: ClusterState,
+    candidates: VictimCandidates,
+    gone: list[PreemptionUnit],
+) -> PreemptionUnit | None:
+    """Return what should go first: the worst unit of the project that is most above its due."""
     one_gpu = Amounts(gpus=WHOLE_GPU)
-    found: list[tuple[tuple[object, ...], Chunk]] = []
-    for chunk in givers.on_node(node.node.name):
-        branch = chunk.work.branch
-        if not chunk.amounts.gpus or chunk in gone:
+    found: list[tuple[tuple[object, ...], PreemptionUnit]] = []
+    for unit in candidates.on_node(node.node.name):
+        branch = unit.info.branch
+        if not unit.amounts.gpus or unit in gone:
             continue
-        if any(board.standing.above_quota(i, one_gpu) for i in branch.path):
-            found.append((_order(board, givers, chunk), chunk))
+        if any(state.usage.above_quota(i, one_gpu) for i in branch.path):
+            found.append((_order(state, candidates, unit), unit))
     return min(found, key=lambda entry: entry[0])[1] if found else None
 
 
-def _pausable_on(node: NodeRoom, board: Board, givers: Givers, gone: list[Chunk]) -> Chunk | None:
+def _pausable_on(
+    node: NodeCapacity,
+    state: ClusterState,
+    candidates: VictimCandidates,
+    gone: list[PreemptionUnit],
+) -> PreemptionUnit | None:
     """Return what should go first of all that can be paused, over-quota work before any other."""
-    if (over := _over_quota_on(node, board, givers, gone)) is not None:
+    if (over := _over_quota_on(node, state, candidates, gone)) is not None:
         return over
     found = [
-        (_order(board, givers, chunk), chunk)
-        for chunk in givers.on_node(node.node.name)
-        if chunk.amounts.gpus and chunk not in gone
+        (_order(state, candidates, unit), unit)
+        for unit in candidates.on_node(node.node.name)
+        if unit.amounts.gpus and unit not in gone
     ]
     return min(found, key=lambda entry: entry[0])[1] if found else None
 
 
-def _order(board: Board, givers: Givers, chunk: Chunk) -> tuple[object, ...]:
-    branch = chunk.work.branch
-    due = tuple(-board.standing.dominant(i, NOTHING) for i in branch.path)
-    return due, -branch.index, order_of(chunk, givers.lost(chunk), -len(chunk.workers))
+def _order(
+    state: ClusterState, candidates: VictimCandidates, unit: PreemptionUnit
+) -> tuple[object, ...]:
+    branch = unit.info.branch
+    due = tuple(-state.usage.dominant(i, NOTHING) for i in branch.path)
+    return due, -branch.index, order_of(unit, candidates.lost(unit), -len(unit.workers))

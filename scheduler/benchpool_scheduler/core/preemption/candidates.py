@@ -1,6 +1,6 @@
-"""What a pass may still take from whom: the kept chunks, less those gone, and its own starts.
+"""What a pass may still take from whom: the kept units, less those gone, and its own starts.
 
-The kept chunks of a project are merged only as far as claims read them; what is gone for good at
+The kept units of a project are merged only as far as attempts read them; what is gone for good at
 the front is never looked at again.
 """
 
@@ -12,78 +12,80 @@ from functools import cached_property
 from itertools import chain
 from math import gcd
 
-from benchpool_scheduler.core.capacity.free_capacity import NodeRoom, Room
+from benchpool_scheduler.core.capacity.free_capacity import FreeCapacity, NodeCapacity
 from benchpool_scheduler.core.cluster.preemption_units import (
-    Chunk,
-    Chunks,
     Order,
+    PreemptionUnit,
+    PreemptionUnits,
     goes_after,
     order_of,
 )
 from benchpool_scheduler.core.jobs.amounts import WHOLE_GPU
-from benchpool_scheduler.core.jobs.job_info import Fit, Work
+from benchpool_scheduler.core.jobs.job_info import JobInfo, Requirements
 from benchpool_scheduler.core.model import NodeName, Worker
 
 
-class Givers:
-    """One pass's view of the chunks.
+class VictimCandidates:
+    """One pass's view of the units.
 
     Args:
-        protected: Take protected cores as if they were not, for explanations (R19).
+        protected: Take protected gangs as if they were not, for explanations (R19).
     """
 
-    def __init__(self, chunks: Chunks, now_s: float, *, protected: bool = False) -> None:
-        self.chunks = chunks
+    def __init__(self, units: PreemptionUnits, now_s: float, *, protected: bool = False) -> None:
+        self.units = units
         self.now_s = now_s
         self.protected = protected
         self._sources: dict[int, _Source] = {}
-        self._fresh: dict[int, list[tuple[Order, Chunk]]] = {}
+        self._fresh: dict[int, list[tuple[Order, PreemptionUnit]]] = {}
         self._by_project: dict[NodeName, dict[int, int]] = {}
         self._most: dict[tuple[int, int | None], int] = {}
-        self._lowest: dict[int, Chunk] = {}
+        self._lowest: dict[int, PreemptionUnit] = {}
         self._below: dict[tuple[int, int, bool, bool], bool] = {}
-        self._freest: dict[object, list[NodeRoom]] = {}
+        self._freest: dict[object, list[NodeCapacity]] = {}
 
     def projects(self) -> list[int]:
         """Return the projects that could give something."""
-        found = {*self.chunks.bands, *self._fresh}
+        found = {*self.units.buckets, *self._fresh}
         if self.protected:
-            found |= set(self.chunks.protected)
+            found |= set(self.units.protected)
         return sorted(found)
 
     def on_nodes(self) -> Container[NodeName]:
         """Return the nodes on which something could be taken."""
         fresh = (c for entries in self._fresh.values() for _, c in entries if not c.gone)
-        started = {worker.node for chunk in fresh for worker in chunk.workers}
-        return started.union(self.chunks.on_node) if started else self.chunks.on_node
+        started = {worker.node for unit in fresh for worker in unit.workers}
+        return started.union(self.units.on_node) if started else self.units.on_node
 
-    def freest(self, room: Room, fit: Fit) -> Iterator[NodeRoom]:
+    def freest(self, capacity: FreeCapacity, requirements: Requirements) -> Iterator[NodeCapacity]:
         """Yield nodes that a job may use and something could be taken on, the freest first.
 
-        With protected cores only their nodes: explanations come after a claim that has looked at
+        With protected gangs only their nodes: explanations come after an attempt that has looked at
         all others in vain.
         """
         if not self.protected:
             giving = self.on_nodes()
-            yield from (n for n in room.freest(fit, soon=True) if n.node.name in giving)
+            yield from (
+                n for n in capacity.freest(requirements, releasing=True) if n.node.name in giving
+            )
             return
-        where = (fit.models, fit.only, fit.barred)
+        where = (requirements.models, requirements.only, requirements.barred)
         known = self._freest.get(where)
         if known is None:  # between two explanations nothing changes
-            names = (name for name in self._protected_nodes if room.may_use(fit, name))
-            nodes = [room.by_name[name] for name in names]
-            nodes.sort(key=lambda node: (-node.free_gpus(soon=True), node.order))
+            names = (name for name in self._protected_nodes if capacity.may_use(requirements, name))
+            nodes = [capacity.by_name[name] for name in names]
+            nodes.sort(key=lambda node: (-node.free_gpus(releasing=True), node.order))
             known = self._freest[where] = nodes
         yield from known
 
     @cached_property
     def _protected_nodes(self) -> set[NodeName]:
-        held = (chunk for chunks in self.chunks.protected.values() for chunk in chunks)
-        return {worker.node for chunk in held for worker in chunk.workers}
+        held = (unit for units in self.units.protected.values() for unit in units)
+        return {worker.node for unit in held for worker in unit.workers}
 
-    def lost(self, chunk: Chunk) -> float:
-        """Return the GPU seconds that taking the chunk costs (R18)."""
-        return self.chunks.lost(chunk, self.now_s)
+    def lost(self, unit: PreemptionUnit) -> float:
+        """Return the GPU seconds that taking the unit costs (R18)."""
+        return self.units.lost(unit, self.now_s)
 
     def most(self, index: int, *, below: int | None = None) -> int:
         """Return the GPUs, in thousandths, that a project could give at most.
@@ -93,78 +95,80 @@ class Givers:
         """
         fresh = self._fresh.get(index, ())
         return self._kept_most(index, below) + sum(
-            c.amounts.gpus for _, c in fresh if _lower(c.work.job.priority, below)
+            c.amounts.gpus for _, c in fresh if _lower(c.info.job.priority, below)
         )
 
     def _kept_most(self, index: int, below: int | None) -> int:
         """Return the same of what ran before this pass, whether it was taken since or not."""
         known = self._most.get((index, below))
         if known is None:
-            bands = self.chunks.bands.get(index, {}).items()
-            known = sum(b.size * len(found) for b, found in bands if _lower(b.priority, below))
+            buckets = self.units.buckets.get(index, {}).items()
+            known = sum(b.size * len(found) for b, found in buckets if _lower(b.priority, below))
             if self.protected:
-                cores = self.chunks.protected.get(index, ())
-                known += sum(c.amounts.gpus for c in cores if _lower(c.work.job.priority, below))
+                cores = self.units.protected.get(index, ())
+                known += sum(c.amounts.gpus for c in cores if _lower(c.info.job.priority, below))
             self._most[index, below] = known
         return known
 
     @cached_property
     def overshoot(self) -> int:
-        """Return by how much what a branch gives can pass its surplus: chunks are not cut."""
-        sizes = {band.size for bands in self.chunks.bands.values() for band in bands}
+        """Return by how much what a branch gives can pass its surplus: units are not cut."""
+        sizes = {bucket.size for buckets in self.units.buckets.values() for bucket in buckets}
         if self.protected:
-            held = self.chunks.protected.values()
-            sizes |= {chunk.amounts.gpus for chunks in held for chunk in chunks}
+            held = self.units.protected.values()
+            sizes |= {unit.amounts.gpus for units in held for unit in units}
         return max(sizes, default=0) - gcd(*sizes, WHOLE_GPU) if sizes else 0
 
-    def add_fresh(self, work: Work, workers: Sequence[Worker], *, core: bool) -> None:
-        """A plain start of this pass could still be given up for a claim."""
-        if work.job.preemptible:
-            chunk = Chunk(work, tuple(workers), core=core, fresh=True)
-            entries = self._fresh.setdefault(work.branch.index, [])
-            insort(entries, (order_of(chunk, 0.0, -len(entries)), chunk))
+    def add_fresh(self, info: JobInfo, workers: Sequence[Worker], *, is_gang: bool) -> None:
+        """A plain start of this pass could still be given up for an attempt."""
+        if info.job.preemptible:
+            unit = PreemptionUnit(info, tuple(workers), is_gang=is_gang, fresh=True)
+            entries = self._fresh.setdefault(info.branch.index, [])
+            insort(entries, (order_of(unit, 0.0, -len(entries)), unit))
 
-    def remove_fresh(self, chunk: Chunk) -> None:
+    def remove_fresh(self, unit: PreemptionUnit) -> None:
         """A start of this pass was given up."""
-        entries = self._fresh[chunk.work.branch.index]
-        entries[:] = [entry for entry in entries if entry[1] is not chunk]
+        entries = self._fresh[unit.info.branch.index]
+        entries[:] = [entry for entry in entries if entry[1] is not unit]
 
-    def lowest(self, index: int) -> Chunk | None:
+    def lowest(self, index: int) -> PreemptionUnit | None:
         """Return something of a project that nothing else it could give goes after."""
         known = self._lowest.get(index)
         if known is None or known.gone:
             kept = (
-                entry[-1] for band in self.chunks.bands.get(index, {}).values() for entry in band
+                entry[-1]
+                for bucket in self.units.buckets.get(index, {}).values()
+                for entry in bucket
             )
-            cores = self.chunks.protected.get(index, ()) if self.protected else ()
-            fresh = (chunk for _, chunk in self._fresh.get(index, ()))
-            able = (chunk for chunk in chain(kept, cores, fresh) if not chunk.gone)
-            known = min(able, key=lambda chunk: chunk.work.rank, default=None)
+            cores = self.units.protected.get(index, ()) if self.protected else ()
+            fresh = (unit for _, unit in self._fresh.get(index, ()))
+            able = (unit for unit in chain(kept, cores, fresh) if not unit.gone)
+            known = min(able, key=lambda unit: unit.info.rank, default=None)
             if known is None:
                 return None
             self._lowest[index] = known
         return known
 
-    def gives_below(self, work: Work, *, by_youth: bool) -> bool:
+    def gives_below(self, info: JobInfo, *, by_youth: bool) -> bool:
         """Tell whether the job's project could give something that goes after it."""
-        key = work.branch.index, work.job.priority, work.long, by_youth
+        key = info.branch.index, info.job.priority, info.long, by_youth
         below = self._below.get(key)
         if below is None:
-            below = self._below[key] = self.chunks.gives_below(work, by_youth=by_youth)
+            below = self._below[key] = self.units.gives_below(info, by_youth=by_youth)
         if below:
             return True
-        fresh = self._fresh.get(work.branch.index, ())
-        return any(goes_after(chunk.work, work, by_youth=by_youth) for _, chunk in fresh)
+        fresh = self._fresh.get(info.branch.index, ())
+        return any(goes_after(unit.info, info, by_youth=by_youth) for _, unit in fresh)
 
     def reader(
         self,
         index: int,
-        here: Mapping[int, list[Chunk]] | None,
-        useful: Callable[[Chunk], bool],
+        here: Mapping[int, list[PreemptionUnit]] | None,
+        useful: Callable[[PreemptionUnit], bool],
         *,
         smallest: bool = False,
-    ) -> Callable[[], Chunk | None]:
-        """Return what hands out a project's useful chunks one by one, the first to go first.
+    ) -> Callable[[], PreemptionUnit | None]:
+        """Return what hands out a project's useful units one by one, the first to go first.
 
         Args:
             here: Only these, by project (``on_node_by_project``).
@@ -173,47 +177,47 @@ class Givers:
         if here is not None:
             entries = iter(sorted(here[index], key=self._order))
         elif smallest:
-            entries = self.chunks.smallest_first(index)
+            entries = self.units.smallest_first(index)
         else:
             entries = self._all(index)
 
-        def next_chunk() -> Chunk | None:
-            able = (c for c in entries if not c.gone and not c.paying and useful(c))
+        def next_chunk() -> PreemptionUnit | None:
+            able = (c for c in entries if not c.gone and not c.claimed and useful(c))
             return next(able, None)
 
         return next_chunk
 
-    def surplus_of(self, core: Chunk) -> list[Chunk]:
-        """Return what else a job holds that nobody has taken yet, besides its core."""
-        others = self.chunks.of(core.work)
-        if core.fresh:
-            fresh = self._fresh.get(core.work.branch.index, ())
-            others = [chunk for _, chunk in fresh if chunk.work is core.work]
-        return [c for c in others if not c.core and not c.gone and not c.paying]
+    def surplus_of(self, gang: PreemptionUnit) -> list[PreemptionUnit]:
+        """Return what else a job holds that nobody has taken yet, besides its smallest gang."""
+        others = self.units.of(gang.info)
+        if gang.fresh:
+            fresh = self._fresh.get(gang.info.branch.index, ())
+            others = [unit for _, unit in fresh if unit.info is gang.info]
+        return [c for c in others if not c.is_gang and not c.gone and not c.claimed]
 
-    def cheapest(self, index: int) -> list[Chunk]:
+    def cheapest(self, index: int) -> list[PreemptionUnit]:
         """Return of each priority and size the whole job of a project that loses least."""
-        return list(self.chunks.cheapest(index))
+        return list(self.units.cheapest(index))
 
-    def on_node_by_project(self, where: NodeName) -> dict[int, list[Chunk]]:
+    def on_node_by_project(self, where: NodeName) -> dict[int, list[PreemptionUnit]]:
         """Return what could be taken on a node, by project."""
-        found: dict[int, list[Chunk]] = {}
-        for chunk in self.on_node(where):
-            found.setdefault(chunk.work.branch.index, []).append(chunk)
+        found: dict[int, list[PreemptionUnit]] = {}
+        for unit in self.on_node(where):
+            found.setdefault(unit.info.branch.index, []).append(unit)
         return found
 
-    def on_node(self, where: NodeName) -> list[Chunk]:
+    def on_node(self, where: NodeName) -> list[PreemptionUnit]:
         """Return what could be taken on a node, in no order."""
         kept = [
-            chunk
-            for chunk in self.chunks.on_node.get(where, ())
-            if not chunk.gone and (self.protected or not self._is_protected(chunk))
+            unit
+            for unit in self.units.on_node.get(where, ())
+            if not unit.gone and (self.protected or not self._is_protected(unit))
         ]
         fresh = [
-            chunk
+            unit
             for entries in self._fresh.values()
-            for _, chunk in entries
-            if not chunk.gone and any(worker.node == where for worker in chunk.workers)
+            for _, unit in entries
+            if not unit.gone and any(worker.node == where for worker in unit.workers)
         ]
         return kept + fresh
 
@@ -222,39 +226,39 @@ class Givers:
         known = self._by_project.get(where)
         if known is None or not self.protected:
             known = self._by_project[where] = {}
-            for chunk in self.on_node(where):
-                here = sum(len(worker.gpus) for worker in chunk.workers if worker.node == where)
-                index = chunk.work.branch.index
+            for unit in self.on_node(where):
+                here = sum(len(worker.gpus) for worker in unit.workers if worker.node == where)
+                index = unit.info.branch.index
                 known[index] = known.get(index, 0) + here
         return known
 
-    def _is_protected(self, chunk: Chunk) -> bool:
-        return chunk in self.chunks.protected.get(chunk.work.branch.index, ())
+    def _is_protected(self, unit: PreemptionUnit) -> bool:
+        return unit in self.units.protected.get(unit.info.branch.index, ())
 
-    def _order(self, chunk: Chunk) -> Order:
-        return order_of(chunk, self.lost(chunk), -len(chunk.workers))
+    def _order(self, unit: PreemptionUnit) -> Order:
+        return order_of(unit, self.lost(unit), -len(unit.workers))
 
-    def _all(self, index: int) -> Iterator[Chunk]:
-        """Yield the kept and the fresh chunks of a project in their common order."""
+    def _all(self, index: int) -> Iterator[PreemptionUnit]:
+        """Yield the kept and the fresh units of a project in their common order."""
         source = self._sources.get(index)
         if source is None:
             source = self._sources[index] = _Source(self._merged(index))
         fresh = iter(list(self._fresh.get(index, ())))
         started = next(fresh, None)
-        for order, chunk in source:
+        for order, unit in source:
             while started is not None and started[0] < order:
                 yield started[1]
                 started = next(fresh, None)
-            yield chunk
+            yield unit
         while started is not None:
             yield started[1]
             started = next(fresh, None)
 
-    def _merged(self, index: int) -> Iterator[tuple[Order, Chunk]]:
-        kept = self.chunks.merged(index, self.now_s)
+    def _merged(self, index: int) -> Iterator[tuple[Order, PreemptionUnit]]:
+        kept = self.units.merged(index, self.now_s)
         if not self.protected:
             return kept
-        cores = [(self._order(c), c) for c in self.chunks.protected.get(index, ())]
+        cores = [(self._order(c), c) for c in self.units.protected.get(index, ())]
         return iter(sorted([*kept, *cores], key=lambda entry: entry[0]))
 
 
@@ -263,14 +267,14 @@ def _lower(priority: int, below: int | None) -> bool:
 
 
 class _Source:
-    """The merged chunks of one project, read as far as anybody has asked."""
+    """The merged units of one project, read as far as anybody has asked."""
 
-    def __init__(self, merged: Iterator[tuple[Order, Chunk]]) -> None:
+    def __init__(self, merged: Iterator[tuple[Order, PreemptionUnit]]) -> None:
         self._merged = merged
-        self._read: list[tuple[Order, Chunk]] = []
+        self._read: list[tuple[Order, PreemptionUnit]] = []
         self._start = 0
 
-    def __iter__(self) -> Iterator[tuple[Order, Chunk]]:
+    def __iter__(self) -> Iterator[tuple[Order, PreemptionUnit]]:
         read = self._read
         while self._start < len(read) and read[self._start][1].gone:
             self._start += 1

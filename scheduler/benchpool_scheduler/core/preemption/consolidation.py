@@ -12,148 +12,168 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import islice
 
-from benchpool_scheduler.core.capacity.free_capacity import NodeRoom, Taken
+from benchpool_scheduler.core.capacity.assignment import Assignment
+from benchpool_scheduler.core.capacity.free_capacity import NodeCapacity
 from benchpool_scheduler.core.capacity.placement import find, reachable
-from benchpool_scheduler.core.cluster.cluster_state import Board
-from benchpool_scheduler.core.cluster.preemption_units import Chunk, order_of
-from benchpool_scheduler.core.jobs.job_info import Work
+from benchpool_scheduler.core.cluster.cluster_state import ClusterState
+from benchpool_scheduler.core.cluster.preemption_units import PreemptionUnit, order_of
+from benchpool_scheduler.core.jobs.job_info import JobInfo
 from benchpool_scheduler.core.model import Worker
-from benchpool_scheduler.core.preemption.candidates import Givers
+from benchpool_scheduler.core.preemption.candidates import VictimCandidates
 
 MOST_MOVED = 16
 """A job for which more than these would have to move waits instead."""
 
 MOST_NODES_TRIED = 32
-"""So many nodes are tried, those that lack least first."""
+"""At most this many nodes are tried, those that lack least first."""
 
 
 @dataclass(frozen=True, slots=True)
-class Moved:
+class MovedUnit:
     """A job that leaves its places, and the free places that it goes on at."""
 
-    chunk: Chunk
+    unit: PreemptionUnit
     to: tuple[Worker, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Cleared:
+class Consolidation:
     """A node with room for the claimant: its places there, and who moved away."""
 
-    taken: Taken
-    moved: tuple[Moved, ...]
+    assignment: Assignment
+    moved: tuple[MovedUnit, ...]
 
 
-def make_room(board: Board, givers: Givers, work: Work, workers: int) -> Cleared | None:
+def consolidate(
+    state: ClusterState, candidates: VictimCandidates, info: JobInfo, workers: int
+) -> Consolidation | None:
     """Clear a node for all of the job's new workers; None, and nothing changed, if none can be."""
-    best: tuple[tuple[int, float, int], NodeRoom] | None = None
-    for node in _nodes_to_try(board, givers, work, workers):
-        clearing = _Clearing(board, givers, work, workers, node)
-        if clearing.clear():
-            if best is None or clearing.cost < best[0]:
-                best = clearing.cost, node
-            clearing.undo()
+    best: tuple[tuple[int, float, int], NodeCapacity] | None = None
+    for node in _nodes_to_try(state, candidates, info, workers):
+        attempt = _Attempt(state, candidates, info, workers, node)
+        if attempt.clear():
+            if best is None or attempt.cost < best[0]:
+                best = attempt.cost, node
+            attempt.undo()
     if best is None:
         return None
-    clearing = _Clearing(board, givers, work, workers, best[1])
-    clearing.clear()
-    return Cleared(board.room.take(work, [best[1]] * workers), tuple(clearing.moved))
+    attempt = _Attempt(state, candidates, info, workers, best[1])
+    attempt.clear()
+    return Consolidation(state.capacity.take(info, [best[1]] * workers), tuple(attempt.moved))
 
 
-def _nodes_to_try(board: Board, givers: Givers, work: Work, workers: int) -> list[NodeRoom]:
+def _nodes_to_try(
+    state: ClusterState, candidates: VictimCandidates, info: JobInfo, workers: int
+) -> list[NodeCapacity]:
     """Return the nodes that lack least, where enough is free in all (R18)."""
-    room, fit, gpus = board.room, work.fit, work.fit.gpus * workers
-    if len(room.nodes) < 2 or not 0 < gpus <= room.largest or room.free(fit) < gpus:
+    capacity, requirements, gpus = (
+        state.capacity,
+        info.requirements,
+        info.requirements.gpus * workers,
+    )
+    if (
+        len(capacity.nodes) < 2
+        or not 0 < gpus <= capacity.largest
+        or capacity.free(requirements) < gpus
+    ):
         return []
-    if board.ledger.bound(work, work.need.times(workers), soon=False) is not None:
+    if state.ledger.bound(info, info.request.times(workers), releasing=False) is not None:
         return []
-    within = reachable(work, room)
+    within = reachable(info, capacity)
     large = (
         node
-        for node in givers.freest(room, fit)
+        for node in candidates.freest(capacity, requirements)
         if len(node.node.gpus) >= gpus and within >> node.order & 1
     )
     return list(islice(large, MOST_NODES_TRIED))
 
 
-class _Clearing:
+class _Attempt:
     """One attempt at one node."""
 
     def __init__(
-        self, board: Board, givers: Givers, work: Work, workers: int, node: NodeRoom
+        self,
+        state: ClusterState,
+        candidates: VictimCandidates,
+        info: JobInfo,
+        workers: int,
+        node: NodeCapacity,
     ) -> None:
-        self.board = board
-        self.givers = givers
-        self.work = work
+        self.state = state
+        self.candidates = candidates
+        self.info = info
         self.workers = workers
         self.node = node
-        self.gone: list[Chunk] = []
-        self.moved: list[Moved] = []
+        self.gone: list[PreemptionUnit] = []
+        self.moved: list[MovedUnit] = []
 
     @property
     def cost(self) -> tuple[int, float, int]:
         """Return by what nodes are compared; the smaller is cleared."""
-        priority = max((chunk.work.job.priority for chunk in self.gone), default=0)
-        return priority, sum(map(self.givers.lost, self.gone)), self.node.order
+        priority = max((unit.info.job.priority for unit in self.gone), default=0)
+        return priority, sum(map(self.candidates.lost, self.gone)), self.node.order
 
     def clear(self) -> bool:
         """Move away what is in the way; tell whether the claimant fits, else undo everything."""
-        for chunk in self._movable():
+        for unit in self._movable():
             if self._fits() or len(self.gone) == MOST_MOVED:
                 break
-            if self._elsewhere(chunk) is not None:
-                self.board.let_go(chunk)
-                self.gone.append(chunk)
+            if self._elsewhere(unit) is not None:
+                self.state.let_go(unit)
+                self.gone.append(unit)
         if not self.gone or not self._fits():
             self.undo()
             return False
-        self._spare()
-        if not all(self._seat_elsewhere(chunk) for chunk in self.gone):
+        self._reprieve()
+        if not all(self._seat_elsewhere(unit) for unit in self.gone):
             self.undo()
             return False
         return True
 
-    def _movable(self) -> list[Chunk]:
+    def _movable(self) -> list[PreemptionUnit]:
         """Return whole jobs on this node alone that could go on elsewhere, first to go first."""
         found = [
-            chunk
-            for chunk in self.givers.on_node(self.node.node.name)
-            if chunk.core
-            and chunk.work.age != self.work.age
-            and not chunk.fresh
-            and chunk.work.job.checkpoints
-            and len(chunk.workers) == len(chunk.work.job.held)
-            and all(worker.node == self.node.node.name for worker in chunk.workers)
+            unit
+            for unit in self.candidates.on_node(self.node.node.name)
+            if unit.is_gang
+            and unit.info.age != self.info.age
+            and not unit.fresh
+            and unit.info.job.checkpoints
+            and len(unit.workers) == len(unit.info.job.held)
+            and all(worker.node == self.node.node.name for worker in unit.workers)
         ]
-        return sorted(found, key=lambda chunk: order_of(chunk, self.givers.lost(chunk)))
+        return sorted(found, key=lambda unit: order_of(unit, self.candidates.lost(unit)))
 
-    def _elsewhere(self, chunk: Chunk) -> list[NodeRoom] | None:
-        room = self.board.room
-        return find(chunk.work, len(chunk.workers), room, soon=False, but=self.node, anywhere=True)
+    def _elsewhere(self, unit: PreemptionUnit) -> list[NodeCapacity] | None:
+        capacity = self.state.capacity
+        return find(
+            unit.info, len(unit.workers), capacity, releasing=False, but=self.node, anywhere=True
+        )
 
     def _fits(self) -> bool:
-        return self.node.slots(self.work.fit, soon=True) >= self.workers
+        return self.node.slots(self.info.requirements, releasing=True) >= self.workers
 
-    def _spare(self) -> None:
-        for chunk in self.gone[::-1]:
-            self.board.hold_again(chunk)
+    def _reprieve(self) -> None:
+        for unit in self.gone[::-1]:
+            self.state.hold_again(unit)
             if self._fits():
-                self.gone.remove(chunk)
+                self.gone.remove(unit)
             else:
-                self.board.let_go(chunk)
+                self.state.let_go(unit)
 
-    def _seat_elsewhere(self, chunk: Chunk) -> bool:
-        places = self._elsewhere(chunk)
+    def _seat_elsewhere(self, unit: PreemptionUnit) -> bool:
+        places = self._elsewhere(unit)
         if places is None:
             return False
-        taken = self.board.room.take(chunk.work, places)
-        self.moved.append(Moved(chunk, taken.workers))
+        assignment = self.state.capacity.take(unit.info, places)
+        self.moved.append(MovedUnit(unit, assignment.workers))
         return True
 
     def undo(self) -> None:
         """Everybody is where they were."""
         for moved in reversed(self.moved):
             for worker in moved.to:
-                self.board.room.give_back(moved.chunk.work, worker)
-        for chunk in reversed(self.gone):
-            self.board.hold_again(chunk)
+                self.state.capacity.give_back(moved.unit.info, worker)
+        for unit in reversed(self.gone):
+            self.state.hold_again(unit)
         self.moved, self.gone = [], []

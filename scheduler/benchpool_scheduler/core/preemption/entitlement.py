@@ -1,6 +1,6 @@
 """Who may take what from whom, and who should pay first (R15, R16).
 
-Whether a chunk may be taken is asked before it is subtracted, with those already gone counted as
+Whether a unit may be taken is asked before it is subtracted, with those already gone counted as
 gone (R15). Between projects the two branches are compared below the point where they part:
 
 - *by share*: the claimant's side stays within its fair share at every level, and the paying side
@@ -18,38 +18,40 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from benchpool_scheduler.core.cluster.cluster_state import Board
-from benchpool_scheduler.core.cluster.preemption_units import Chunk, goes_after
+from benchpool_scheduler.core.cluster.cluster_state import ClusterState
+from benchpool_scheduler.core.cluster.preemption_units import PreemptionUnit, goes_after
 from benchpool_scheduler.core.jobs.amounts import NOTHING, WHOLE_GPU
-from benchpool_scheduler.core.jobs.job_info import Work
-from benchpool_scheduler.core.preemption.candidates import Givers
+from benchpool_scheduler.core.jobs.job_info import JobInfo
+from benchpool_scheduler.core.preemption.candidates import VictimCandidates
 
 BY_SHARE, BY_QUOTA, BY_PRIORITY = range(3)
-"""On what ground a chunk may be taken, in the order in which grounds are used."""
+"""On what ground a unit may be taken, in the order in which grounds are used."""
 
 
 @dataclass(frozen=True, slots=True)
-class Paid:
-    """A chunk that is gone, and on what ground; ``level`` is where the two branches part."""
+class Victim:
+    """A unit that is gone, and on what ground; ``level`` is where the two branches part."""
 
-    chunk: Chunk
+    unit: PreemptionUnit
     ground: int
     level: int
 
 
-Payer = tuple[object, ...]
+VictimOrder = tuple[object, ...]
 
 
 class Entitlement:
     """What one job may claim for a number of workers."""
 
-    def __init__(self, board: Board, givers: Givers, work: Work, workers: int) -> None:
-        self.board = board
-        self.standing = board.standing
-        self.givers = givers
-        self.work = work
-        self.wanted = work.need.times(workers)
-        self.path = work.branch.path
+    def __init__(
+        self, state: ClusterState, candidates: VictimCandidates, info: JobInfo, workers: int
+    ) -> None:
+        self.state = state
+        self.usage = state.usage
+        self.candidates = candidates
+        self.info = info
+        self.wanted = info.request.times(workers)
+        self.path = info.branch.path
 
     def rightful(self) -> bool:
         """Tell whether there is any ground at all; room of leaving jobs is claimed by it too."""
@@ -58,111 +60,111 @@ class Entitlement:
 
     def own_gives(self) -> bool:
         """Tell whether the claimant's own project could give something that goes after it."""
-        return self.givers.gives_below(self.work, by_youth=self._over_quota())
+        return self.candidates.gives_below(self.info, by_youth=self._over_quota())
 
     def in_quota(self) -> bool:
         """Tell whether the claimant keeps within the quotas at every level (R21)."""
         return self.holds(BY_QUOTA, 0)
 
     def _over_quota(self) -> bool:
-        return self.standing.above_quota(self.path[-1], self.wanted)
+        return self.usage.above_quota(self.path[-1], self.wanted)
 
     def holds(self, ground: int, level: int) -> bool:
         """Tell whether the claimant's side is entitled from a level of the tree downwards."""
-        standing = self.standing
-        if ground == BY_SHARE and self.work.long:
+        usage = self.usage
+        if ground == BY_SHARE and self.info.long:
             return False
-        within = standing.within_share if ground == BY_SHARE else standing.within_quota
+        within = usage.within_share if ground == BY_SHARE else usage.within_quota
         return ground == BY_PRIORITY or all(
             within(index, self.wanted) for index in self.path[level:]
         )
 
-    def lawful(self, chunk: Chunk) -> Paid | None:
-        """Return the ground on which the chunk may be taken now, if there is one (R15)."""
-        mine, theirs = self.path, chunk.work.branch.path
+    def lawful(self, unit: PreemptionUnit) -> Victim | None:
+        """Return the ground on which the unit may be taken now, if there is one (R15)."""
+        mine, theirs = self.path, unit.info.branch.path
         if mine == theirs:
-            lower = goes_after(chunk.work, self.work, by_youth=self._over_quota())
-            return Paid(chunk, BY_PRIORITY, len(mine)) if lower else None
+            lower = goes_after(unit.info, self.info, by_youth=self._over_quota())
+            return Victim(unit, BY_PRIORITY, len(mine)) if lower else None
         level = next(i for i, (a, b) in enumerate(zip(mine, theirs, strict=False)) if a != b)
-        standing, wanted = self.standing, self.wanted
-        if all(standing.above_share(i, wanted) for i in theirs[level:]) and self.holds(
+        usage, wanted = self.usage, self.wanted
+        if all(usage.above_share(i, wanted) for i in theirs[level:]) and self.holds(
             BY_SHARE, level
         ):
-            return Paid(chunk, BY_SHARE, level)
-        if standing.above_quota(theirs[level], wanted) and self.holds(BY_QUOTA, level):
-            return Paid(chunk, BY_QUOTA, level)
+            return Victim(unit, BY_SHARE, level)
+        if usage.above_quota(theirs[level], wanted) and self.holds(BY_QUOTA, level):
+            return Victim(unit, BY_QUOTA, level)
         return None
 
-    def payer(self, paid: Paid) -> Payer:
+    def order_of_victim(self, victim: Victim) -> VictimOrder:
         """Return by what projects are compared for paying; the smaller pays first.
 
         After the ground, the reverse of R11 at every level: above its share, above its quota,
-        lower priority, larger part of its due. On the claimant's own path the claim is counted.
-        Among those that are equal in all of it, who loses less (R18), then the younger.
+        lower priority, larger part of what it deserves. On the claimant's own path what it wants is
+        counted. Among those that are equal in all of it, who loses less (R18), then the younger.
         """
-        standing, tree, wanted = self.standing, self.board.tree, self.wanted
-        path = paid.chunk.work.branch.path
+        usage, tree, wanted = self.usage, self.state.tree, self.wanted
+        path = victim.unit.info.branch.path
         levels = tuple(
             (
-                not standing.above_share(i, wanted),
-                not standing.above_quota(i, wanted),
+                not usage.above_share(i, wanted),
+                not usage.above_quota(i, wanted),
                 tree.branches[i].priority,
-                -standing.dominant(i, wanted if i in self.path else NOTHING),
+                -usage.dominant(i, wanted if i in self.path else NOTHING),
             )
             for i in path
         )
         ages = tuple(-i for i in path)
-        return paid.ground, levels, self.givers.lost(paid.chunk), ages
+        return victim.ground, levels, self.candidates.lost(victim.unit), ages
 
     # ------------------------------------------------------------------ bounds
 
     def enough(self) -> bool:
         """Tell whether what could be given at most makes up for the GPUs that are missing.
 
-        A bound, so that a hopeless claim costs little: a branch gives while it is above its share
-        or quota, so at most its surplus and what is left of one chunk.
+        A bound, so that a hopeless attempt costs little: a branch gives while it is above its share
+        or quota, so at most its surplus and what is left of one unit.
         """
-        soon = self.board.room.free(self.work.fit, soon=True) * WHOLE_GPU
-        missing = self.wanted.gpus - soon
-        return missing <= 0 or self._most_given(self.board.tree.tops) >= missing
+        free = self.state.capacity.free(self.info.requirements, releasing=True) * WHOLE_GPU
+        missing = self.wanted.gpus - free
+        return missing <= 0 or self._most_given(self.state.tree.tops) >= missing
 
     def may_give(self, index: int) -> bool:
-        """Tell whether a project could ever be made to pay by this claim; a cheap bound."""
-        if not self.board.tree.gpus_alone:
+        """Tell whether a project could ever be made to pay by this attempt; a cheap bound."""
+        if not self.state.tree.gpus_alone:
             return True
-        apart = next((i for i in self.board.tree.branches[index].path if i not in self.path), None)
+        apart = next((i for i in self.state.tree.branches[index].path if i not in self.path), None)
         return apart is None or self._surplus(apart) > 0
 
     def most_from(self, index: int) -> int:
         """Return how many whole GPUs a project gives at most."""
-        apart = next((i for i in self.board.tree.branches[index].path if i not in self.path), None)
-        if apart is None or not self.board.tree.gpus_alone:
+        apart = next((i for i in self.state.tree.branches[index].path if i not in self.path), None)
+        if apart is None or not self.state.tree.gpus_alone:
             return self.wanted.gpus
-        return (self._surplus(apart) + self.givers.overshoot) // WHOLE_GPU
+        return (self._surplus(apart) + self.candidates.overshoot) // WHOLE_GPU
 
     def _most_given(self, siblings: Sequence[int]) -> int:
         """Return what the projects beside the claimant's path give at most, and its own."""
-        tree = self.board.tree
+        tree = self.state.tree
         total = 0
         for index in siblings:
             if index == self.path[-1]:
-                by_youth = not self.work.long and self._over_quota()
-                total += self.givers.most(index, below=self.work.job.priority + by_youth)
+                by_youth = not self.info.long and self._over_quota()
+                total += self.candidates.most(index, below=self.info.job.priority + by_youth)
             elif index in self.path:
                 total += self._most_given(tree.branches[index].children)
             elif not tree.gpus_alone:
                 total += self._most_below(index)
             elif surplus := self._surplus(index):
-                total += min(self._most_below(index), surplus + self.givers.overshoot)
+                total += min(self._most_below(index), surplus + self.candidates.overshoot)
         return total
 
     def _most_below(self, index: int) -> int:
-        children = self.board.tree.branches[index].children
-        return sum(map(self._most_below, children)) if children else self.givers.most(index)
+        children = self.state.tree.branches[index].children
+        return sum(map(self._most_below, children)) if children else self.candidates.most(index)
 
     def _surplus(self, index: int) -> int:
         """Return by how much a branch is above its share or its quota, whichever is less."""
-        quota = self.board.tree.branches[index].quota[0]
-        share = self.standing.shares[index].gpus
+        quota = self.state.tree.branches[index].quota[0]
+        share = self.usage.shares[index].gpus
         due = share if quota is None else min(share, quota)
-        return max(0, self.board.ledger.held[index].gpus - due)
+        return max(0, self.state.ledger.held[index].gpus - due)

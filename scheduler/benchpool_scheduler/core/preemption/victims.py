@@ -1,16 +1,17 @@
-"""Who gives way, so that a rightful claim starts (R15-R19).
+"""Who gives way, so that a rightful claimant starts (R15-R19).
 
-One mechanism. What running jobs could give is cut into *chunks*: a surplus worker of an elastic
-job, or a whole core. Chunks let go one after the other, the one that should pay first first, each
-only if it may be taken at that moment, until the claimant fits. Then, in reverse, every chunk that
-turns out not to be needed holds again. What is left is the set: no chunk of it can be spared
-(R18). If the claimant does not fit with all of them gone, nothing has happened (R17).
+One mechanism. What running jobs could give is cut into *units*: a surplus worker of an elastic
+job, or its smallest gang. Units are let go one after the other, the one that should pay first
+first, each only if it may be taken at that moment, until the claimant fits. Then comes *reprieve*:
+in reverse, every unit that turns out not to be needed holds again. What is left is the set: no unit
+of it can be spared (R18). If the claimant does not fit with all of them gone, nothing has happened
+(R17).
 
 A try looks at all nodes, and gives what loses least first. Where that fails, a try with small
-chunks first, then tries on single nodes may do; where it stops several jobs, one job alone or a
+units first, then tries on single nodes may do; where it stops several jobs, one job alone or a
 node alone may lose less. That is a fixed number of tries, whatever the pool.
 
-Sparing a chunk leaves the paying side with more, so it never makes another chunk unlawful.
+Sparing a unit leaves the paying side with more, so it never makes another unit unlawful.
 """
 
 from __future__ import annotations
@@ -19,43 +20,45 @@ from collections import Counter
 from collections.abc import Iterator
 from itertools import islice
 
-from benchpool_scheduler.core.capacity.free_capacity import NodeRoom
+from benchpool_scheduler.core.capacity.free_capacity import NodeCapacity
 from benchpool_scheduler.core.capacity.placement import fits
-from benchpool_scheduler.core.cluster.cluster_state import Board
-from benchpool_scheduler.core.cluster.preemption_units import Chunk
-from benchpool_scheduler.core.jobs.job_info import Work
+from benchpool_scheduler.core.cluster.cluster_state import ClusterState
+from benchpool_scheduler.core.cluster.preemption_units import PreemptionUnit
+from benchpool_scheduler.core.jobs.job_info import JobInfo
 from benchpool_scheduler.core.model import NodeName
-from benchpool_scheduler.core.preemption.candidates import Givers
-from benchpool_scheduler.core.preemption.entitlement import Entitlement, Paid
-from benchpool_scheduler.core.preemption.victim_queue import Payers
+from benchpool_scheduler.core.preemption.candidates import VictimCandidates
+from benchpool_scheduler.core.preemption.entitlement import Entitlement, Victim
+from benchpool_scheduler.core.preemption.victim_queue import VictimQueue
 
 MOST_NODES_TRIED = 64
-"""So many nodes are looked at alone, where a wider look was led astray by other nodes."""
+"""At most this many nodes are looked at alone, where a wider look was led astray by other nodes."""
 
 MOST_NODES_COMPARED = 8
-"""So many nodes are looked at alone, where a wider look stops several jobs."""
+"""At most this many nodes are looked at alone, where a wider look stops several jobs."""
 
 FEW = 16
-"""Where more chunks than these pay, no other way is looked for."""
+"""Where more units than these pay, no other way is looked for."""
 
 
-class Claim:
-    """One job's claim on room that others hold.
+class PreemptionAttempt:
+    """One job's attempt to get room that others hold.
 
     Attributes:
-        paid: What was let go for it so far.
+        victims: What was let go for it so far.
         delayed_until_s: When it may stop long-running work, where only that holds it up (R19).
     """
 
-    def __init__(self, board: Board, givers: Givers, work: Work, workers: int) -> None:
-        self.board = board
-        self.givers = givers
-        self.work = work
+    def __init__(
+        self, state: ClusterState, candidates: VictimCandidates, info: JobInfo, workers: int
+    ) -> None:
+        self.state = state
+        self.candidates = candidates
+        self.info = info
         self.workers = workers
-        self.entitled = Entitlement(board, givers, work, workers)
+        self.entitled = Entitlement(state, candidates, info, workers)
         self.wanted = self.entitled.wanted
-        self.paid: list[Paid] = []
-        self._before = board.room.mark()
+        self.victims: list[Victim] = []
+        self._before = state.capacity.mark()
         self.delayed_until_s: float | None = None
         self._payable: dict[int, int] = {}
 
@@ -66,16 +69,16 @@ class Claim:
             best: Compare ways; without it the first that does is good enough, for explanations.
             hint: A node to look at first, where the first that does is good enough.
         """
-        if self.board.ledger.over_guarantee(self.work, self.wanted, soon=True) is not None:
+        if self.state.ledger.over_guarantee(self.info, self.wanted, releasing=True) is not None:
             return False
         if not self.entitled.rightful() or not self.entitled.enough():
             return False
         patient = self.is_patient()
         if not self._makes_room(best=best, hint=hint):
             return False
-        if patient and any(paid.chunk.work.long for paid in self.paid):
-            job = self.work.job
-            self.delayed_until_s = job.as_of_s - job.waits_s + self.board.policy.claim_delay_s
+        if patient and any(victim.unit.info.long for victim in self.victims):
+            job = self.info.job
+            self.delayed_until_s = job.as_of_s - job.waits_s + self.state.policy.claim_delay_s
             self.undo()
             return False
         return True
@@ -83,13 +86,13 @@ class Claim:
     def is_patient(self) -> bool:
         """Tell whether it shall first see if room comes free, before it stops long-running work.
 
-        Only beyond quota: a claim within it never waits (R21).
+        Only beyond quota: an attempt within it never waits (R21).
         """
-        waited_s = self.work.job.waited_at(self.givers.now_s)
-        return waited_s < self.board.policy.claim_delay_s and not self.entitled.in_quota()
+        waited_s = self.info.job.waited_at(self.candidates.now_s)
+        return waited_s < self.state.policy.claim_delay_s and not self.entitled.in_quota()
 
     def _makes_room(self, *, best: bool, hint: NodeName | None) -> bool:
-        if hint is not None and self._pay(Payers(self.entitled, hint)):
+        if hint is not None and self._pay(VictimQueue(self.entitled, hint)):
             return True
         if not best:
             self._payable = self._could_pay()
@@ -97,13 +100,13 @@ class Claim:
                 return True
             if self._alone_on_a_node():
                 return False
-        payers = Payers(self.entitled)
-        self._payable = {index: self.entitled.most_from(index) for index in payers.projects}
-        if self._pay(payers):
-            if best and 1 < len(self.paid) <= FEW:
+        queue = VictimQueue(self.entitled)
+        self._payable = {index: self.entitled.most_from(index) for index in queue.projects}
+        if self._pay(queue):
+            if best and 1 < len(self.victims) <= FEW:
                 self._look_for_less()
             return True
-        if self._payable and self._pay(Payers(self.entitled, smallest=True)):
+        if self._payable and self._pay(VictimQueue(self.entitled, smallest=True)):
             return True
         return best and (
             self._pay_on_one_node(MOST_NODES_TRIED, best=True) or self._pay_node_by_node()
@@ -112,98 +115,98 @@ class Claim:
     def _could_pay(self) -> dict[int, int]:
         """Return who may be made to pay, with its GPUs at most, without asking who goes first."""
         entitled, found = self.entitled, dict[int, int]()
-        for index in self.givers.projects():
-            chunk = self.givers.lowest(index)
-            if chunk is not None and entitled.lawful(chunk) is not None:
+        for index in self.candidates.projects():
+            unit = self.candidates.lowest(index)
+            if unit is not None and entitled.lawful(unit) is not None:
                 found[index] = entitled.most_from(index)
         return found
 
     def fits(self) -> bool:
         """Tell whether the claimant could start once the leaving are gone."""
-        board = self.board
-        return board.ledger.over_limit(self.work, self.wanted, soon=True) is None and fits(
-            self.work, self.workers, board.room, soon=True
+        state = self.state
+        return state.ledger.over_limit(self.info, self.wanted, releasing=True) is None and fits(
+            self.info, self.workers, state.capacity, releasing=True
         )
 
     def undo(self) -> None:
         """Everybody holds again."""
-        for paid in reversed(self.paid):
-            self._hold_again(paid.chunk)
-        self.paid = []
-        self.board.room.back_to(self._before)
+        for victim in reversed(self.victims):
+            self._hold_again(victim.unit)
+        self.victims = []
+        self.state.capacity.back_to(self._before)
 
     @property
     def lost(self) -> float:
         """Return the GPU seconds that are lost by what was let go (R18)."""
-        return sum(self.givers.lost(paid.chunk) for paid in self.paid)
+        return sum(self.candidates.lost(victim.unit) for victim in self.victims)
 
     # ------------------------------------------------------------------ one try
 
-    def _pay(self, payers: Payers) -> bool:
-        """Let chunks go until the claimant fits; without that, nothing has happened."""
-        paid = None
+    def _pay(self, queue: VictimQueue) -> bool:
+        """Let units go until the claimant fits; without that, nothing has happened."""
+        victim = None
         while not self.fits():
-            paid = payers.next()
-            if paid is None:
+            victim = queue.next()
+            if victim is None:
                 self.undo()
                 return False
-            self._take(paid)
-            payers.taken(paid)
-        self._spare(paid)
+            self._take(victim)
+            queue.taken(victim)
+        self._reprieve(victim)
         return True
 
-    def _take(self, paid: Paid) -> None:
-        """Let a chunk go; with the core of a job goes all that it has."""
-        self._let_go(paid.chunk)
-        self.paid.append(paid)
-        if paid.chunk.core:
-            for chunk in self.givers.surplus_of(paid.chunk):
-                self._let_go(chunk)
-                self.paid.append(Paid(chunk, paid.ground, paid.level))
+    def _take(self, victim: Victim) -> None:
+        """Let a unit go; with the smallest gang of a job goes all that it has."""
+        self._let_go(victim.unit)
+        self.victims.append(victim)
+        if victim.unit.is_gang:
+            for unit in self.candidates.surplus_of(victim.unit):
+                self._let_go(unit)
+                self.victims.append(Victim(unit, victim.ground, victim.level))
 
-    def _let_go(self, chunk: Chunk) -> None:
-        chunk.paying = True
-        self.board.let_go(chunk)
+    def _let_go(self, unit: PreemptionUnit) -> None:
+        unit.claimed = True
+        self.state.let_go(unit)
 
-    def _hold_again(self, chunk: Chunk) -> None:
-        chunk.paying = False
-        self.board.hold_again(chunk)
+    def _hold_again(self, unit: PreemptionUnit) -> None:
+        unit.claimed = False
+        self.state.hold_again(unit)
 
-    def _spare(self, last: Paid | None) -> None:
-        """Let every chunk that is not needed hold again, the last to pay first (R18).
+    def _reprieve(self, last: Victim | None) -> None:
+        """Let every unit that is not needed hold again, the last to pay first (R18).
 
         The very last is needed: with all others gone the claimant did not fit.
         """
-        stopped = {paid.chunk.work.age for paid in self.paid if paid.chunk.core}
-        grounds = Counter((paid.ground, paid.level) for paid in self.paid)
-        kept: list[Paid] = []
-        cores = [paid for paid in reversed(self.paid) if paid.chunk.core]
-        surplus = [paid for paid in reversed(self.paid) if not paid.chunk.core]
-        for paid in (*cores, *surplus):
-            chunk, ground = paid.chunk, (paid.ground, paid.level)
-            if not chunk.core and chunk.work.age in stopped:
-                kept.append(paid)  # the whole job goes, its surplus with it
+        stopped = {victim.unit.info.age for victim in self.victims if victim.unit.is_gang}
+        grounds = Counter((victim.ground, victim.level) for victim in self.victims)
+        kept: list[Victim] = []
+        cores = [victim for victim in reversed(self.victims) if victim.unit.is_gang]
+        surplus = [victim for victim in reversed(self.victims) if not victim.unit.is_gang]
+        for victim in (*cores, *surplus):
+            unit, ground = victim.unit, (victim.ground, victim.level)
+            if not unit.is_gang and unit.info.age in stopped:
+                kept.append(victim)  # the whole job goes, its surplus with it
                 continue
-            if paid is last:
-                kept.append(paid)
+            if victim is last:
+                kept.append(victim)
                 continue
-            self._hold_again(chunk)
+            self._hold_again(unit)
             grounds[ground] -= 1
-            if self.fits() and self._still_lawful(chunk, grounds):
-                stopped.discard(chunk.work.age)
+            if self.fits() and self._still_lawful(unit, grounds):
+                stopped.discard(unit.info.age)
             else:
                 grounds[ground] += 1
-                self._let_go(chunk)
-                kept.append(paid)
-        left = {id(paid) for paid in kept}
-        self.paid = [paid for paid in self.paid if id(paid) in left]
+                self._let_go(unit)
+                kept.append(victim)
+        left = {id(victim) for victim in kept}
+        self.victims = [victim for victim in self.victims if id(victim) in left]
 
-    def _still_lawful(self, spared: Chunk, grounds: Counter[tuple[int, int]]) -> bool:
+    def _still_lawful(self, spared: PreemptionUnit, grounds: Counter[tuple[int, int]]) -> bool:
         """Tell whether the others may still be taken when this one is spared.
 
         Only what counts on the claimant's own path matters: its project must stay entitled.
         """
-        if self.work.branch.path[0] != spared.work.branch.path[0]:
+        if self.info.branch.path[0] != spared.info.branch.path[0]:
             return True
         return all(
             self.entitled.holds(ground, level) for (ground, level), n in grounds.items() if n
@@ -213,40 +216,44 @@ class Claim:
 
     def _alone_on_a_node(self) -> bool:
         """Tell whether it is one worker with several GPUs, for which the node matters."""
-        return self.workers == 1 and self.work.fit.gpus > 1 and len(self.board.room.nodes) > 1
+        return (
+            self.workers == 1
+            and self.info.requirements.gpus > 1
+            and len(self.state.capacity.nodes) > 1
+        )
 
     def _look_for_less(self) -> None:
-        """Several chunks pay: see whether one alone, or a node alone, loses less (R18)."""
-        grounds, lost = max(paid.ground for paid in self.paid), self.lost
-        payers = {paid.chunk.work.branch.index for paid in self.paid}
-        top = max(paid.chunk.work.rank for paid in self.paid)
-        so_far = self.paid
+        """Several units pay: see whether one alone, or a node alone, loses less (R18)."""
+        grounds, lost = max(victim.ground for victim in self.victims), self.lost
+        losing = {victim.unit.info.branch.index for victim in self.victims}
+        top = max(victim.unit.info.rank for victim in self.victims)
+        so_far = self.victims
         self.undo()
-        if len(payers) == 1 and self._pay_with_one(next(iter(payers)), top, lost):
+        if len(losing) == 1 and self._pay_with_one(next(iter(losing)), top, lost):
             return
         if self._alone_on_a_node() and self._pay_on_one_node(MOST_NODES_COMPARED, best=True):
-            fair = max(paid.ground for paid in self.paid) <= grounds
-            same = {paid.chunk.work.branch.index for paid in self.paid} <= payers
-            lower = max(paid.chunk.work.rank for paid in self.paid) <= top
+            fair = max(victim.ground for victim in self.victims) <= grounds
+            same = {victim.unit.info.branch.index for victim in self.victims} <= losing
+            lower = max(victim.unit.info.rank for victim in self.victims) <= top
             if fair and same and lower and self.lost < lost:
                 return
             self.undo()
-        for paid in so_far:
-            self._let_go(paid.chunk)
-        self.paid = so_far
+        for victim in so_far:
+            self._let_go(victim.unit)
+        self.victims = so_far
 
     def _pay_with_one(self, index: int, top: tuple[int, bool], most: float) -> bool:
         """Try to take one job alone that loses less than so much; of each size the cheapest."""
-        found: tuple[float, Paid] | None = None
-        for chunk in self.givers.cheapest(index):
-            lost = self.givers.lost(chunk)
-            if lost >= (most if found is None else found[0]) or chunk.work.rank > top:
+        found: tuple[float, Victim] | None = None
+        for unit in self.candidates.cheapest(index):
+            lost = self.candidates.lost(unit)
+            if lost >= (most if found is None else found[0]) or unit.info.rank > top:
                 continue
-            if (paid := self.entitled.lawful(chunk)) is None:
+            if (victim := self.entitled.lawful(unit)) is None:
                 continue
-            self._take(paid)
+            self._take(victim)
             if self.fits():
-                found = lost, paid
+                found = lost, victim
             self.undo()
         if found is not None:
             self._take(found[1])
@@ -254,28 +261,33 @@ class Claim:
 
     def _pay_on_one_node(self, most: int, *, best: bool) -> bool:
         """Try nodes alone; keep the try on the best ground that loses least (R18)."""
-        found: tuple[tuple[int, float, int], NodeRoom] | None = None
+        found: tuple[tuple[int, float, int], NodeCapacity] | None = None
         for node in self._nodes_to_try(most):
-            if self._pay(Payers(self.entitled, node.node.name)):
+            if self._pay(VictimQueue(self.entitled, node.node.name)):
                 if not best:
                     return True
-                grounds = max((paid.ground for paid in self.paid), default=0)
+                grounds = max((victim.ground for victim in self.victims), default=0)
                 key = (grounds, self.lost, node.order)
                 if found is None or key < found[0]:
                     found = key, node
                 self.undo()
-        return found is not None and self._pay(Payers(self.entitled, found[1].node.name))
+        return found is not None and self._pay(VictimQueue(self.entitled, found[1].node.name))
 
     def _pay_node_by_node(self) -> bool:
         """Clear one node after another, for a gang whose workers need several GPUs on a node each.
 
         The nodes that lose least first; what does not make room for a worker holds again.
         """
-        room, fit = self.board.room, self.work.fit
-        if self.workers == 1 or fit.gpus < 2 or len(room.nodes) < 2 or not self._payable:
+        capacity, requirements = self.state.capacity, self.info.requirements
+        if (
+            self.workers == 1
+            or requirements.gpus < 2
+            or len(capacity.nodes) < 2
+            or not self._payable
+        ):
             return False
         most = 2 * self.workers + MOST_NODES_COMPARED
-        nodes = list(islice(self.givers.freest(room, fit), 4 * most))
+        nodes = list(islice(self.candidates.freest(capacity, requirements), 4 * most))
         for node in sorted(nodes, key=self._cost_of)[:most]:
             if self.fits():
                 break
@@ -283,45 +295,47 @@ class Claim:
         if not self.fits():
             self.undo()
             return False
-        self._spare(None)
+        self._reprieve(None)
         return True
 
-    def _cost_of(self, node: NodeRoom) -> tuple[float, int]:
+    def _cost_of(self, node: NodeCapacity) -> tuple[float, int]:
         payable = self._payable
-        here = [c for c in self.givers.on_node(node.node.name) if c.work.branch.index in payable]
-        return sum(map(self.givers.lost, here)), node.order
+        here = [
+            c for c in self.candidates.on_node(node.node.name) if c.info.branch.index in payable
+        ]
+        return sum(map(self.candidates.lost, here)), node.order
 
-    def _clear(self, node: NodeRoom) -> None:
+    def _clear(self, node: NodeCapacity) -> None:
         """Let go on a node as long as that makes room for more workers."""
-        payers = Payers(self.entitled, node.node.name)
-        slots, useful = node.slots(self.work.fit, soon=True), len(self.paid)
-        while (paid := payers.next()) is not None:
-            self._take(paid)
-            payers.taken(paid)
-            if (now := node.slots(self.work.fit, soon=True)) > slots:
-                slots, useful = now, len(self.paid)
+        queue = VictimQueue(self.entitled, node.node.name)
+        slots, useful = node.slots(self.info.requirements, releasing=True), len(self.victims)
+        while (victim := queue.next()) is not None:
+            self._take(victim)
+            queue.taken(victim)
+            if (now := node.slots(self.info.requirements, releasing=True)) > slots:
+                slots, useful = now, len(self.victims)
                 if self.fits():
                     break
-        while len(self.paid) > useful:
-            self._hold_again(self.paid.pop().chunk)
+        while len(self.victims) > useful:
+            self._hold_again(self.victims.pop().unit)
 
-    def _nodes_to_try(self, most: int) -> Iterator[NodeRoom]:
+    def _nodes_to_try(self, most: int) -> Iterator[NodeCapacity]:
         """Return nodes that could do it alone, those that lack least first."""
-        gpus, room = self.work.fit.gpus * self.workers, self.board.room
-        if not gpus or len(room.nodes) < 2 or not self._payable:
+        gpus, capacity = self.info.requirements.gpus * self.workers, self.state.capacity
+        if not gpus or len(capacity.nodes) < 2 or not self._payable:
             return iter(())
         able = (
             node
-            for node in self.givers.freest(room, self.work.fit)
-            if node.free_gpus(soon=True) < gpus <= len(node.node.gpus)
+            for node in self.candidates.freest(capacity, self.info.requirements)
+            if node.free_gpus(releasing=True) < gpus <= len(node.node.gpus)
             and self._gives_on(node) >= gpus
         )
         return islice(able, most)
 
-    def _gives_on(self, node: NodeRoom) -> int:
+    def _gives_on(self, node: NodeCapacity) -> int:
         """Return how many GPUs the node could have free at most."""
-        given = self.givers.by_project(node.node.name)
-        return node.free_gpus(soon=True) + sum(
+        given = self.candidates.by_project(node.node.name)
+        return node.free_gpus(releasing=True) + sum(
             min(gpus, self._payable[index])
             for index, gpus in given.items()
             if index in self._payable

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from benchpool_scheduler.core.capacity.feasibility import possible
-from benchpool_scheduler.core.capacity.free_capacity import Room
-from benchpool_scheduler.core.cluster.cluster_state import Board
+from benchpool_scheduler.core.capacity.free_capacity import FreeCapacity
+from benchpool_scheduler.core.cluster.cluster_state import ClusterState
 from benchpool_scheduler.core.jobs.amounts import WHOLE_GPU
-from benchpool_scheduler.core.jobs.job_info import work_of
+from benchpool_scheduler.core.jobs.job_info import job_info_of
 from benchpool_scheduler.core.jobs.tree import Tree
 from benchpool_scheduler.core.model import Activity, Job, Node, Plan, Reason, Snapshot, Start
 from benchpool_scheduler.core.plan import decide_on
@@ -54,35 +54,35 @@ def preview(snapshot: Snapshot, job: Job) -> PreviewOutcome:
     >>> preview(pool, Job(JobId("new"), ProjectName("susan"), gpus=3)).starts
     'never'
     """
-    return preview_on(Board.of(snapshot), job, snapshot.now_s)
+    return preview_on(ClusterState.of(snapshot), job, snapshot.now_s)
 
 
-def preview_on(board: Board, job: Job, now_s: float) -> PreviewOutcome:
-    """Say what would come of a job that is not on a kept board; the board stays as it was.
+def preview_on(state: ClusterState, job: Job, now_s: float) -> PreviewOutcome:
+    """Say what would come of a job that is not in a kept cluster state, which stays as it was.
 
     Raises:
         InvalidInput: As ``preview``.
     """
-    queued = replace(job, activity=Activity.QUEUED, held=(), earmarked=False, promised=())
-    board.put(queued)
+    queued = replace(job, activity=Activity.QUEUED, held=(), is_nominated=False, nominated=())
+    state.put(queued)
     try:
-        plan = decide_on(board, now_s)
+        plan = decide_on(state, now_s)
     finally:
-        board.drop(queued.id)
-    within = _covered(board, queued)
+        state.drop(queued.id)
+    within = _covered(state, queued)
     return PreviewOutcome(
-        starts=_starts(board, queued, plan),
+        starts=_starts(state, queued, plan),
         within_quota=within,
         over_quota=job.gpus * job.workers - within,
         reason=plan.reasons.get(job.id),
     )
 
 
-def _starts(board: Board, job: Job, plan: Plan) -> Starts:
+def _starts(state: ClusterState, job: Job, plan: Plan) -> Starts:
     for command in plan.commands:
         if isinstance(command, Start) and command.job == job.id:
             return "after-reclaim" if command.after else "now"
-    ever = _could_run_on(board.nodes, board.topology, board.tree, job)
+    ever = _could_run_on(state.nodes, state.topology, state.tree, job)
     return "waits" if ever else "never"
 
 
@@ -92,15 +92,15 @@ def could_ever_run(snapshot: Snapshot, job: Job) -> bool:
 
 
 def _could_run_on(nodes: Sequence[Node], topology: Sequence[str], tree: Tree, job: Job) -> bool:
-    empty = Room([replace(node, ready=True) for node in nodes], topology)
-    return possible(work_of(job, 0, tree), empty, tree)
+    empty = FreeCapacity([replace(node, ready=True) for node in nodes], topology)
+    return possible(job_info_of(job, 0, tree), empty, tree)
 
 
-def _covered(board: Board, job: Job) -> int:
+def _covered(state: ClusterState, job: Job) -> int:
     """Return how many of the job's GPUs the quota covers beside what its project holds."""
     asked = job.gpus * job.workers
-    branch = board.tree.of(job.project)
+    branch = state.tree.of(job.project)
     quota = branch.quota[0]
     if quota is None:
         return asked
-    return min(asked, max(0, quota - board.ledger.held[branch.index].gpus) // WHOLE_GPU)
+    return min(asked, max(0, quota - state.ledger.held[branch.index].gpus) // WHOLE_GPU)

@@ -1,8 +1,8 @@
 """What if: the same pool with other quotas, another policy or more GPUs, decided by the same core.
 
-Two snapshots of one instant with the same jobs are settled by the core's own passes, and the
-outcomes compared: who would run, who would wait and why, and who would pay (R15-R18) now. Nothing
-is estimated here and nothing is decided twice.
+Two snapshots of one instant with the same jobs are settled by the core's own passes, and
+the outcomes compared: who would run, who would wait and why, and who would pay (R15-R18) now.
+Nothing is estimated here and nothing is decided twice.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Fate(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class JobNow:
+class JobFate:
     """One job after the passes.
 
     Attributes:
@@ -70,7 +70,7 @@ class JobNow:
 
 
 @dataclass(frozen=True, slots=True)
-class ProjectNow:
+class ProjectFate:
     """One project after the passes, in GPUs; ``quota`` and ``limit`` None are no bound.
 
     Attributes:
@@ -90,12 +90,12 @@ class ProjectNow:
 
 
 @dataclass(frozen=True, slots=True)
-class JobChange:
+class JobComparison:
     """One job in both pools."""
 
     job: Job
-    before: JobNow
-    after: JobNow
+    before: JobFate
+    after: JobFate
 
     @property
     def differs(self) -> bool:
@@ -104,12 +104,12 @@ class JobChange:
 
 
 @dataclass(frozen=True, slots=True)
-class ProjectChange:
+class ProjectFateChange:
     """One project in both pools; None where it is not there."""
 
     name: ProjectName
-    before: ProjectNow | None
-    after: ProjectNow | None
+    before: ProjectFate | None
+    after: ProjectFate | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,11 +126,11 @@ class Comparison:
 
     gpus: tuple[int, int]
     allocated: tuple[int, int]
-    projects: tuple[ProjectChange, ...]
-    jobs: tuple[JobChange, ...]
+    projects: tuple[ProjectFateChange, ...]
+    jobs: tuple[JobComparison, ...]
 
     @property
-    def changed(self) -> tuple[JobChange, ...]:
+    def changed(self) -> tuple[JobComparison, ...]:
         """Return the jobs that fare otherwise."""
         return tuple(job for job in self.jobs if job.differs)
 
@@ -153,7 +153,7 @@ class Settled:
 def settle(snapshot: Snapshot, passes: int = PASSES) -> Settled:
     """Run passes whose commands take effect at once, until one of them has nothing to do.
 
-    Claims that only wait a moment (``claim_delay_s``, R19) are let through: that moment passes,
+    Attempts that only wait a moment (``claim_delay_s``, R19) are let through: that moment passes,
     and nothing else happens in it.
 
     Raises:
@@ -208,7 +208,7 @@ def compare(before: Snapshot, after: Snapshot) -> Comparison:
         raise InvalidInput("What-if compares two pools with the same jobs; give both the same.")
     was, would = settle(before), settle(after)
     jobs = tuple(
-        JobChange(job, _job_now(was, job, one), _job_now(would, job, other))
+        JobComparison(job, _job_now(was, job, one), _job_now(would, job, other))
         for job, one, other in zip(before.jobs, was.snapshot.jobs, would.snapshot.jobs, strict=True)
     )
     return Comparison(
@@ -241,8 +241,8 @@ def _gpus(job: Job) -> int:
     return sum(len(worker.gpus) for worker in job.held)
 
 
-def _job_now(settled: Settled, job: Job, then: Job) -> JobNow:
-    return JobNow(
+def _job_now(settled: Settled, job: Job, then: Job) -> JobFate:
+    return JobFate(
         fate=_fate(then),
         gpus=_gpus(then),
         workers=len(then.held),
@@ -259,16 +259,16 @@ def _fate(job: Job) -> Fate:
         return Fate.RUNS
     if job.activity is Activity.TERMINATING:
         return Fate.LEAVES
-    return Fate.PROMISED if job.earmarked else Fate.WAITS
+    return Fate.PROMISED if job.is_nominated else Fate.WAITS
 
 
-def _projects(was: Settled, would: Settled) -> Iterator[ProjectChange]:
+def _projects(was: Settled, would: Settled) -> Iterator[ProjectFateChange]:
     before, after = _by_project(was), _by_project(would)
     for name in dict.fromkeys([*after, *before]):
-        yield ProjectChange(name, before.get(name), after.get(name))
+        yield ProjectFateChange(name, before.get(name), after.get(name))
 
 
-def _by_project(settled: Settled) -> Mapping[ProjectName, ProjectNow]:
+def _by_project(settled: Settled) -> Mapping[ProjectName, ProjectFate]:
     mine: dict[ProjectName, list[Job]] = {}
     above = {p.name: p.parent for p in settled.snapshot.projects}
     for job in settled.snapshot.jobs:
@@ -282,11 +282,13 @@ def _by_project(settled: Settled) -> Mapping[ProjectName, ProjectNow]:
     }
 
 
-def _project(limit: int | None, settled: Settled, name: ProjectName, jobs: list[Job]) -> ProjectNow:
+def _project(
+    limit: int | None, settled: Settled, name: ProjectName, jobs: list[Job]
+) -> ProjectFate:
     share = settled.plan.shares[name]
     waiting = [job for job in jobs if _fate(job) is Fate.WAITS]
     paying = [settled.lost[job.id] for job in jobs if job.id in settled.lost]
-    return ProjectNow(
+    return ProjectFate(
         quota=share.quota,
         limit=limit,
         fair_share=share.fair_share,

@@ -187,7 +187,7 @@ class WhatIfs:
             history=None if replayed is None else workloads.answer(replayed),
         )
 
-    def _job(self, change: whatif.JobChange) -> contract.JobWhatIf:
+    def _job(self, change: whatif.JobComparison) -> contract.JobWhatIf:
         # A job may have been removed by age while the passes ran.
         record = self._ledger.job(change.job.id)
         return contract.JobWhatIf(
@@ -246,7 +246,7 @@ def _parts(found: whatif.Comparison) -> Iterator[str]:
         yield f"{count(len(jobs), 'job')} would have other GPUs"
 
 
-def _job_now(now: whatif.JobNow) -> contract.JobNow:
+def _job_now(now: whatif.JobFate) -> contract.JobNow:
     return contract.JobNow(
         state=now.fate.value,
         gpus=now.gpus,
@@ -259,7 +259,7 @@ def _job_now(now: whatif.JobNow) -> contract.JobNow:
     )
 
 
-def _project(change: whatif.ProjectChange) -> contract.ProjectWhatIf:
+def _project(change: whatif.ProjectFateChange) -> contract.ProjectWhatIf:
     return contract.ProjectWhatIf(
         name=str(change.name),
         before=None if change.before is None else _project_now(change.before),
@@ -267,7 +267,7 @@ def _project(change: whatif.ProjectChange) -> contract.ProjectWhatIf:
     )
 
 
-def _project_now(now: whatif.ProjectNow) -> contract.ProjectNow:
+def _project_now(now: whatif.ProjectFate) -> contract.ProjectNow:
     return contract.ProjectNow(
         quota=now.quota,
         limit=now.limit,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from benchpool_scheduler import contract
 from benchpool_scheduler.phrases import count
 from benchpool_scheduler.simulation.replay.summary import Summary
-from benchpool_scheduler.simulation.whatif import ProjectWaits, Replayed, Waits
+from benchpool_scheduler.simulation.whatif import ProjectComparison, Replayed, Waits
 
 PLACES = 4
 
@@ -47,7 +47,7 @@ def _figures(of: Summary) -> contract.ReplayFigures:
     )
 
 
-def _project(of: ProjectWaits) -> contract.ProjectReplay:
+def _project(of: ProjectComparison) -> contract.ProjectReplay:
     return contract.ProjectReplay(
         name=of.name,
         jobs=of.jobs,

@@ -226,8 +226,8 @@ def jobs_of(
         activity=_activity(record, attempt),
         held=_workers(staying),
         time_limit_s=record.time_limit_s,
-        earmarked=bool(record.promised),
-        promised=workers_at(record.promised),
+        is_nominated=bool(record.promised),
+        nominated=workers_at(record.promised),
         preemptions_last_hour=sum(end > now for end in hours_of(ledger, record.id)),
         gpu_models=record.gpu_models,
         required_level=record.required_level,
@@ -269,8 +269,8 @@ def _those_leaving(job: Job, leaving: Sequence[WorkerRecord]) -> Job:
         min_workers=count,
         activity=Activity.TERMINATING,
         held=_workers(leaving),
-        earmarked=False,
-        promised=(),
+        is_nominated=False,
+        nominated=(),
     )
 
 

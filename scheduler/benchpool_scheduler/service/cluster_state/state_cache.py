@@ -13,7 +13,7 @@ import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from benchpool_scheduler.core.cluster.cluster_state import Board
+from benchpool_scheduler.core.cluster.cluster_state import ClusterState
 from benchpool_scheduler.core.lifecycle.states import JobState
 from benchpool_scheduler.core.model import (
     Job,
@@ -98,13 +98,13 @@ class StateCache:
     """
 
     def __init__(
-        self, ledger: Ledger, site: Site, decide: Callable[[Board, float], Plan] = decide_on
+        self, ledger: Ledger, site: Site, decide: Callable[[ClusterState, float], Plan] = decide_on
     ) -> None:
         self._ledger = ledger
         self._site = site
         self._decide = decide
         self._touched: dict[str, None] = {}
-        self._state: Board | None = None
+        self._state: ClusterState | None = None
         self._spec: ClusterSpec | None = None
         self._jobs: dict[JobId, Job] = {}
         self._expiring: list[tuple[float, str]] = []
@@ -164,7 +164,7 @@ class StateCache:
                 given = _without(given, self._blocked([culprit]))
         raise RuntimeError(f"the core failed on more than {MOST_QUARANTINED} jobs in one pass")
 
-    def _followed(self, given: PassInput) -> Board:
+    def _followed(self, given: PassInput) -> ClusterState:
         """Return the board as the ledger is now."""
         spec, changed = given.spec, [*given.touched, *self._expired(given.now)]
         if self._state is not None and self._spec == spec:
@@ -186,7 +186,7 @@ class StateCache:
         interpreter.settle(len(self._jobs))
         return self._state
 
-    def _renewed(self, state: Board, spec: ClusterSpec) -> bool:
+    def _renewed(self, state: ClusterState, spec: ClusterSpec) -> bool:
         """Let the board's nodes be those of another frame, where that is all that differs."""
         if self._spec is None or replace(self._spec, node_inputs=spec.node_inputs) != spec:
             return False
@@ -208,7 +208,7 @@ class StateCache:
             for job in self._seen(name, given):
                 self._jobs[job.id] = job
 
-    def _put(self, state: Board, name: str, given: PassInput) -> None:
+    def _put(self, state: ClusterState, name: str, given: PassInput) -> None:
         """Let the board know of one job what it does not know yet."""
         jobs = {job.id: job for job in self._seen(name, given)}
         for job_id in (JobId(name), snapshots.leaving_id(name)):
@@ -236,9 +236,9 @@ class StateCache:
                 self._watch_expiry(record, given.now)
         return found
 
-    def _made(self, spec: ClusterSpec, jobs: Iterable[Job]) -> Board:
+    def _made(self, spec: ClusterSpec, jobs: Iterable[Job]) -> ClusterState:
         nodes = snapshots.nodes(spec.node_inputs)
-        state = Board(nodes, spec.projects, spec.policy, spec.users, spec.topology)
+        state = ClusterState(nodes, spec.projects, spec.policy, spec.users, spec.topology)
         for job in jobs:
             state.put(job, self._age(job.id))
         return state

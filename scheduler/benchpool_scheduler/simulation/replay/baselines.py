@@ -14,14 +14,14 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 
 from benchpool_scheduler.errors import InvalidInput
-from benchpool_scheduler.simulation.replay.engine import Clock, Run
-from benchpool_scheduler.simulation.replay.pools import Pool
+from benchpool_scheduler.simulation.replay.engine import ReplayClock, Run
+from benchpool_scheduler.simulation.replay.pools import ReplayPool
 
 
 class Places:
     """Free GPUs by node."""
 
-    def __init__(self, pool: Pool) -> None:
+    def __init__(self, pool: ReplayPool) -> None:
         self.free = [pool.gpus_per_node] * pool.nodes
         self.total = pool.gpus
         self._held: dict[int, list[int]] = {}
@@ -60,7 +60,7 @@ class Fifo:
 
     wake_s = None
 
-    def __init__(self, pool: Pool) -> None:
+    def __init__(self, pool: ReplayPool) -> None:
         self.places = Places(pool)
         self.queue: deque[Run] = deque()
 
@@ -77,7 +77,7 @@ class Fifo:
         """Its GPUs are free."""
         self.places.give_back(run)
 
-    def decide(self, clock: Clock, now_s: float) -> None:
+    def decide(self, clock: ReplayClock, now_s: float) -> None:
         """Start from the front until one does not fit."""
         while self.queue and self.places.take(self.queue[0]):
             clock.start(self.queue.popleft(), now_s)
@@ -88,7 +88,7 @@ class Static:
 
     wake_s = None
 
-    def __init__(self, pool: Pool, quotas: Mapping[str, int], runs: Sequence[Run]) -> None:
+    def __init__(self, pool: ReplayPool, quotas: Mapping[str, int], runs: Sequence[Run]) -> None:
         """Make the partitions.
 
         Raises:
@@ -133,7 +133,7 @@ class Static:
         else:  # on nodes, what fits may change for everybody
             self._changed.update(dict.fromkeys(self.queues))
 
-    def decide(self, clock: Clock, now_s: float) -> None:
+    def decide(self, clock: ReplayClock, now_s: float) -> None:
         """Start, by submission, what fits."""
         for name in self._changed:
             self.queues[name] = [
@@ -141,7 +141,7 @@ class Static:
             ]
         self._changed = {}
 
-    def _start(self, run: Run, clock: Clock, now_s: float) -> bool:
+    def _start(self, run: Run, clock: ReplayClock, now_s: float) -> bool:
         name = run.job.project
         if self.free[name] < run.job.gpus or not self.places.take(run):
             return False

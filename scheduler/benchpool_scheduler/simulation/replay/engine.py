@@ -87,7 +87,7 @@ class Decider(Protocol):
     def ended(self, run: Run, now_s: float) -> None:
         """A running job has done its work; its GPUs are free."""
 
-    def decide(self, clock: Clock, now_s: float) -> None:
+    def decide(self, clock: ReplayClock, now_s: float) -> None:
         """Start and pause jobs through the clock."""
 
 
@@ -123,7 +123,7 @@ class Meter:
 
 
 @dataclass(slots=True)
-class Clock:
+class ReplayClock:
     """Carries out what a policy decides, and knows when every job ends.
 
     Attributes:
@@ -183,7 +183,7 @@ class Clock:
         return started_s
 
 
-def play(runs: Sequence[Run], decider: Decider, clock: Clock) -> None:
+def play(runs: Sequence[Run], decider: Decider, clock: ReplayClock) -> None:
     """Run all jobs to their ends; ``runs`` are by submission."""
     position = 0
     while position < len(runs) or clock.next_end_s() < math.inf:

@@ -6,7 +6,7 @@ import heapq
 from collections.abc import Mapping
 from dataclasses import replace
 
-from benchpool_scheduler.core.cluster.cluster_state import Board
+from benchpool_scheduler.core.cluster.cluster_state import ClusterState
 from benchpool_scheduler.core.forecast.run_times import RunTimes
 from benchpool_scheduler.core.model import (
     Activity,
@@ -19,8 +19,8 @@ from benchpool_scheduler.core.model import (
     Worker,
 )
 from benchpool_scheduler.core.plan import decide_on
-from benchpool_scheduler.simulation.replay.engine import Clock, Run
-from benchpool_scheduler.simulation.replay.pools import Pool
+from benchpool_scheduler.simulation.replay.engine import ReplayClock, Run
+from benchpool_scheduler.simulation.replay.pools import ReplayPool
 from benchpool_scheduler.simulation.replay.trace import TraceJob
 
 HOUR_S = 3600.0
@@ -32,11 +32,11 @@ def _kind(trace: TraceJob) -> tuple[str, str, str, int]:
 
 
 class Guaranteed:
-    """The kept board of the core; a run time is never shown to it."""
+    """The core's cluster state, kept from pass to pass; a run time is never shown to it."""
 
-    def __init__(self, pool: Pool, quotas: Mapping[str, int], policy: Policy) -> None:
+    def __init__(self, pool: ReplayPool, quotas: Mapping[str, int], policy: Policy) -> None:
         self.policy = policy
-        self.board = Board(
+        self.state = ClusterState(
             pool.as_nodes(),
             [Project(ProjectName(name), quota=quota) for name, quota in quotas.items()],
             policy,
@@ -55,7 +55,7 @@ class Guaranteed:
         return self._queued > 0
 
     def submitted(self, run: Run, now_s: float) -> None:
-        """Put the job on the board."""
+        """Put the job into the cluster state."""
         trace = run.job
         job = Job(
             id=JobId(str(run.index)),
@@ -74,17 +74,17 @@ class Guaranteed:
         self._put(job)
 
     def ended(self, run: Run, now_s: float) -> None:
-        """Take it off the board, and learn how long such jobs run."""
+        """Take it out of the cluster state, and learn how long such jobs run."""
         self._run_times.learn(*_kind(run.job), run.job.duration_s)
         job = JobId(str(run.index))
-        self.board.drop(job)
+        self.state.drop(job)
         del self._jobs[job], self._runs[job]
         self._paused_at.pop(job, None)
 
-    def decide(self, clock: Clock, now_s: float) -> None:
+    def decide(self, clock: ReplayClock, now_s: float) -> None:
         """Run a pass and carry out its plan; all of it takes effect at once."""
         self._forget(now_s)
-        plan = decide_on(self.board, now_s, explain=False)
+        plan = decide_on(self.state, now_s, explain=False)
         for command in plan.commands:
             if isinstance(command, Preempt):
                 self._pause(command.job, clock, now_s)
@@ -101,9 +101,11 @@ class Guaranteed:
 
     def _put(self, job: Job) -> None:
         self._jobs[job.id] = job
-        self.board.put(job)
+        self.state.put(job)
 
-    def _start(self, name: JobId, workers: tuple[Worker, ...], clock: Clock, now_s: float) -> None:
+    def _start(
+        self, name: JobId, workers: tuple[Worker, ...], clock: ReplayClock, now_s: float
+    ) -> None:
         clock.start(self._runs[name], now_s)
         self._queued -= 1
         job = self._jobs[name]
@@ -119,7 +121,7 @@ class Guaranteed:
             )
         )
 
-    def _pause(self, name: JobId, clock: Clock, now_s: float) -> None:
+    def _pause(self, name: JobId, clock: ReplayClock, now_s: float) -> None:
         run = self._runs[name]
         clock.pause(run, now_s)
         self._queued += 1

@@ -11,7 +11,7 @@ from benchpool_scheduler.simulation.replay.trace import TraceJob
 
 
 @dataclass(frozen=True, slots=True)
-class Pool:
+class ReplayPool:
     """GPUs on nodes; a pool that only counts is one node with all of them."""
 
     nodes: int
@@ -68,6 +68,6 @@ def _too_large(job: TraceJob, why: str, option: str) -> InvalidInput:
     )
 
 
-def check(jobs: Sequence[TraceJob], pool: Pool) -> list[int]:
-    """Return the workers of every job; see ``Pool.workers_of``."""
+def check(jobs: Sequence[TraceJob], pool: ReplayPool) -> list[int]:
+    """Return the workers of every job; see ``ReplayPool.workers_of``."""
     return [pool.workers_of(job) for job in jobs]

@@ -13,9 +13,16 @@ from benchpool_scheduler.core.model import Policy
 from benchpool_scheduler.errors import InvalidInput
 from benchpool_scheduler.simulation.replay import quotas, trace
 from benchpool_scheduler.simulation.replay.baselines import Fifo, Static
-from benchpool_scheduler.simulation.replay.engine import Clock, Costs, Decider, Meter, Run, play
+from benchpool_scheduler.simulation.replay.engine import (
+    Costs,
+    Decider,
+    Meter,
+    ReplayClock,
+    Run,
+    play,
+)
 from benchpool_scheduler.simulation.replay.guaranteed import Guaranteed
-from benchpool_scheduler.simulation.replay.pools import Pool
+from benchpool_scheduler.simulation.replay.pools import ReplayPool
 from benchpool_scheduler.simulation.replay.summary import Summary, summarise
 from benchpool_scheduler.simulation.replay.trace import Selection, TraceJob
 
@@ -86,7 +93,7 @@ def replay(options: ReplayOptions, policy: Policy | None = None) -> tuple[Summar
     jobs, pool = given.jobs, given.pool
     runs = [Run.of(index, job, pool.workers_of(job)) for index, job in enumerate(jobs)]
     meter = Meter(*(given.window_s or (jobs[0].submit_s, None)))
-    clock = Clock(Costs(options.restart_s, options.lost_progress_s), meter)
+    clock = ReplayClock(Costs(options.restart_s, options.lost_progress_s), meter)
     play(runs, _decider(options, given, runs, policy or Policy()), clock)
     span_s = given.window_s or (jobs[0].submit_s, max(run.end_s for run in runs))
     wall_s = time.perf_counter() - begin
@@ -105,7 +112,7 @@ class Prepared:
     """
 
     jobs: Sequence[TraceJob]
-    pool: Pool
+    pool: ReplayPool
     quotas: quotas.Quotas
     window_s: tuple[float, float] | None
 
@@ -143,12 +150,12 @@ def _quotas(
     return quotas.by_rule(options.quota_rule, jobs, gpus, window_s)
 
 
-def _pool(options: ReplayOptions) -> Pool:
+def _pool(options: ReplayOptions) -> ReplayPool:
     on_nodes = (options.nodes, options.gpus_per_node)
     if options.gpus is not None and on_nodes == (None, None):
-        return Pool(1, options.gpus)
+        return ReplayPool(1, options.gpus)
     if options.gpus is None and options.nodes is not None and options.gpus_per_node is not None:
-        return Pool(options.nodes, options.gpus_per_node)
+        return ReplayPool(options.nodes, options.gpus_per_node)
     raise InvalidInput(
         "say how large the pool is: --gpus N, or --nodes K with --gpus-per-node G", field="gpus"
     )

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from benchpool_scheduler.simulation.replay import floors
-from benchpool_scheduler.simulation.replay.engine import Clock, Run
+from benchpool_scheduler.simulation.replay.engine import ReplayClock, Run
 from benchpool_scheduler.simulation.replay.trace import DAY_S
 
 HOUR_S = 3600.0
@@ -53,7 +53,7 @@ class Summary:
 
 def summarise(
     runs: Sequence[Run],
-    clock: Clock,
+    clock: ReplayClock,
     *,
     gpus: int,
     policy: str,

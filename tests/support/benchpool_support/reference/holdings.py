@@ -104,7 +104,7 @@ def leaves(snapshot: Snapshot) -> list[ProjectName]:
 
 def occupied(job: Job) -> tuple[Worker, ...]:
     """Return its workers, and the places that are promised to it."""
-    return (*job.held, *(job.promised if job.earmarked or job.held else ()))
+    return (*job.held, *(job.nominated if job.is_nominated or job.held else ()))
 
 
 def _sum(snapshot: Snapshot, workers: Iterable[tuple[Job, int]]) -> dict[ProjectName, Amounts]:

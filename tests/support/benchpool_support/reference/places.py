@@ -100,5 +100,5 @@ def startable(snapshot: Snapshot, job: Job, workers: int) -> bool:
 
 def possible(snapshot: Snapshot, job: Job) -> bool:
     """Tell whether the job could start on the ready nodes if nobody else were there."""
-    alone = replace(job, activity=Activity.QUEUED, held=(), earmarked=False, promised=())
+    alone = replace(job, activity=Activity.QUEUED, held=(), is_nominated=False, nominated=())
     return startable(replace(snapshot, jobs=(alone,)), alone, job.min_workers)
