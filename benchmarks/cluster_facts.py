@@ -85,7 +85,7 @@ async def admissions(
                     tasks.create_task(_create(other, namespace, project, each, created))
         made_s = time.perf_counter() - begun
         # Nobody tells that the last end is in the API server, so it is asked.
-        while runtime.finished < mix.jobs or any(pool.metrics().jobs.values()):
+        while runtime.finished < mix.jobs or any(pool.figures.read().jobs.values()):
             await asyncio.sleep(LOOK_S)
         found = Figures.of(
             mix, runtime, created, clock="real", policy="protected", start=start,

@@ -213,11 +213,11 @@ async def serve(state: Path, nodes: int, every_s: float) -> None:
     await _quiet(pool)
     _say({"url": f"http://127.0.0.1:{sockets[0].getsockname()[1]}{PREFIX}api/v1"})
     await _line("go")
-    before, cost = pool.metrics().passes, pool.metrics().pass_s
+    before, cost = pool.figures.read().passes, pool.figures.read().pass_s
     ending = asyncio.create_task(_end_jobs(workers, every_s))
     await _line("stop")
     ending.cancel()
-    after = pool.metrics()
+    after = pool.figures.read()
     passes = after.passes - before
     _say(
         {
@@ -246,7 +246,7 @@ async def _fill(state: Path, nodes: int) -> None:
 
 async def _quiet(pool: Pool) -> None:
     """Wait for the first pass, which makes everything that later ones keep."""
-    while pool.metrics().passes < 1:
+    while pool.figures.read().passes < 1:
         await asyncio.sleep(0.2)
 
 

@@ -50,7 +50,6 @@ LONG: frozenset[str] = frozenset(
         "scheduler/benchpool_scheduler/core/cluster/cluster_state.py",
         "scheduler/benchpool_scheduler/runtime/local/runtime.py",
         "scheduler/benchpool_scheduler/service/cluster_state/snapshots.py",
-        "scheduler/benchpool_scheduler/service/pool/pool.py",
         "scheduler/benchpool_scheduler/store/kubernetes/store.py",
         "tests/extension/cells/test_cell_selection.py",
         "tests/extension/server/test_page_to_pool.py",
@@ -67,7 +66,6 @@ LONG_FUNCTIONS: frozenset[str] = frozenset(
     {
         "benchpool.handles.submit",
         "benchpool_scheduler.runtime.kubernetes.informers.__init__",
-        "benchpool_scheduler.service.pool.engine.__init__",
     }
 )
 """Functions that are too long."""

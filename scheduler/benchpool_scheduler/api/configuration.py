@@ -12,12 +12,12 @@ from benchpool_scheduler.contract.operations import Operations
 
 async def check(request: Request) -> Answer:
     """Answer what a configuration would change."""
-    return Answer(request.pool.check_configuration(request.caller, request.body))
+    return Answer(request.pool.configuration.check(request.caller, request.body))
 
 
 async def apply(request: Request) -> Answer:
     """Put a configuration in force: all or nothing."""
-    return Answer(await request.pool.apply_configuration(request.caller, request.body))
+    return Answer(await request.pool.configuration.apply(request.caller, request.body))
 
 
 HANDLERS: Mapping[Operation[Any], Handle] = {

@@ -13,20 +13,20 @@ from benchpool_scheduler.contract.operations import JobActions, Operations
 
 async def submit(request: Request) -> Answer:
     """Answer when the job is on disk: 201 for a new one, 200 for a repeat by key."""
-    job, is_new = await request.pool.submit_once(request.caller, request.body)
+    job, is_new = await request.pool.jobs.submit_once(request.caller, request.body)
     return Answer(job, status=201 if is_new else 200)
 
 
 async def preview(request: Request) -> Answer:
     """Answer what would happen now."""
-    return Answer(await request.pool.preview(request.caller, request.body))
+    return Answer(await request.pool.jobs.preview(request.caller, request.body))
 
 
 async def list_jobs(request: Request) -> Answer:
     """Answer the jobs that the query selects."""
     query: JobsQuery = request.query
     return Answer(
-        request.pool.jobs(
+        request.pool.jobs.select(
             request.caller,
             all=query.all,
             project=query.project,
@@ -38,17 +38,17 @@ async def list_jobs(request: Request) -> Answer:
 
 async def show(request: Request) -> Answer:
     """Answer a job and its attempts."""
-    return Answer(request.pool.job(request.caller, request.path["job"]))
+    return Answer(request.pool.jobs.detail(request.caller, request.path["job"]))
 
 
 async def why(request: Request) -> Answer:
     """Answer why a job waits (R22)."""
-    return Answer(request.pool.why(request.caller, request.path["job"]))
+    return Answer(request.pool.jobs.why(request.caller, request.path["job"]))
 
 
 async def submission(request: Request) -> Answer:
     """Answer what was submitted."""
-    return Answer(request.pool.submission(request.caller, request.path["job"]))
+    return Answer(request.pool.jobs.submission(request.caller, request.path["job"]))
 
 
 def act(action: str) -> Handle:
@@ -56,7 +56,7 @@ def act(action: str) -> Handle:
 
     async def handle(request: Request) -> Answer:
         return Answer(
-            await request.pool.act(request.caller, request.path["job"], action, request.body)
+            await request.pool.jobs.act(request.caller, request.path["job"], action, request.body)
         )
 
     return handle

@@ -12,29 +12,29 @@ from benchpool_scheduler.contract.operations import Operations
 
 async def reserve(request: Request) -> Answer:
     """Hold GPUs for a server that starts, or say why not."""
-    return Answer(await request.pool.reserve(request.caller, request.body), status=201)
+    return Answer(await request.pool.benches.reserve(request.caller, request.body), status=201)
 
 
 async def wait_in_line(request: Request) -> Answer:
     """Hold GPUs for a server that starts, or say where it stands in line."""
-    answer = await request.pool.wait_in_line(request.caller, request.body)
+    answer = await request.pool.benches.wait_in_line(request.caller, request.body)
     return Answer(answer, status=202 if answer.lease is None else 201)
 
 
 async def list_line(request: Request) -> Answer:
     """Answer who waits in line for a bench, as far as the caller may see it."""
-    return Answer(request.pool.line(request.caller))
+    return Answer(request.pool.benches.line(request.caller))
 
 
 async def release(request: Request) -> Answer:
     """Give a lease back; one that is gone already is no error."""
-    await request.pool.release(request.caller, request.path["lease"])
+    await request.pool.benches.release(request.caller, request.path["lease"])
     return Answer(status=204)
 
 
 async def list_leases(request: Request) -> Answer:
     """Answer the leases of one user, or all."""
-    return Answer(request.pool.leases(request.caller, request.query.user))
+    return Answer(request.pool.benches.leases(request.caller, request.query.user))
 
 
 HANDLERS: Mapping[Operation[Any], Handle] = {

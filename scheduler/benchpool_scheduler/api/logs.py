@@ -26,10 +26,10 @@ LOOK_S = 3.0
 async def read(request: Request) -> Answer:
     """Answer a range; the headers say where the next one begins and whether there will be any."""
     query: LogQuery = request.query
-    worker = request.pool.log(
+    worker = request.pool.logs.which(
         request.caller, request.path["job"], attempt=query.attempt, worker=query.worker
     )
-    chunk = await request.pool.read_log(
+    chunk = await request.pool.logs.read(
         request.caller,
         worker.job,
         attempt=worker.attempt,
@@ -50,7 +50,7 @@ async def read(request: Request) -> Answer:
 async def results(request: Request) -> Answer:
     """Answer a range; an empty one comes at the end."""
     query: ResultsQuery = request.query
-    found = await request.pool.read_results(
+    found = await request.pool.logs.read_results(
         request.caller,
         request.path["job"],
         worker=query.worker,
@@ -63,7 +63,7 @@ async def results(request: Request) -> Answer:
 async def follow(request: Request, timing: Timing) -> Answer:
     """Stream a log; the id of an event is the byte offset after it."""
     query: FollowQuery = request.query
-    worker = request.pool.log(
+    worker = request.pool.logs.which(
         request.caller, request.path["job"], attempt=query.attempt, worker=query.worker
     )
     offset = resume_from(request, None)
@@ -77,7 +77,7 @@ async def follow(request: Request, timing: Timing) -> Answer:
 async def _begin(request: Request, worker: WorkerId, since: datetime | None, offset: int) -> int:
     if since is None:
         return offset
-    return await request.pool.find_log_offset(
+    return await request.pool.logs.find_offset(
         request.caller,
         worker.job,
         since.timestamp(),
@@ -91,7 +91,7 @@ async def _frames(
 ) -> AsyncIterator[Frame]:
     pool, caller = request.pool, request.caller
     while True:
-        chunk = await pool.read_log(
+        chunk = await pool.logs.read(
             caller, job, attempt=attempt, worker=worker, offset=offset, limit=PIECE
         )
         used = whole_characters(chunk.data) if not chunk.ended else len(chunk.data)
@@ -104,7 +104,7 @@ async def _frames(
             yield Frame(offset, "end", msgspec.json.encode(LogEnd(attempt)))
             return
         if not used:
-            more = await pool.wait_log(
+            more = await pool.logs.wait(
                 caller,
                 job,
                 attempt=attempt,
@@ -112,7 +112,7 @@ async def _frames(
                 offset=chunk.next_offset,
                 timeout_s=LOOK_S,
             )
-            if not more and pool.job(caller, job).job.state in ENDED:
+            if not more and pool.jobs.detail(caller, job).job.state in ENDED:
                 # It ended without ever starting this worker: nothing will come.
                 yield Frame(offset, "end", msgspec.json.encode(LogEnd(attempt)))
                 return

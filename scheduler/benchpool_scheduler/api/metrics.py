@@ -43,7 +43,7 @@ class Traffic:
     def text(self, pool: Pool) -> bytes:
         """Return all figures in Prometheus' text format."""
         pool_registry = CollectorRegistry()
-        pool_registry.register(PoolFigures(pool.metrics()))
+        pool_registry.register(PoolFigures(pool.figures.read()))
         return generate_latest(pool_registry) + generate_latest(self.registry)
 
 

@@ -14,7 +14,7 @@ from benchpool_scheduler.contract.operations import Operations
 
 async def missing(request: Request) -> Answer:
     """Answer which of these the caller still has to upload."""
-    return Answer(Missing(request.pool.missing_objects(request.caller, request.body.sha256)))
+    return Answer(Missing(request.pool.uploads.missing(request.caller, request.body.sha256)))
 
 
 def receive(request: Request, size: int) -> Sink:
@@ -24,7 +24,7 @@ def receive(request: Request, size: int) -> Sink:
             "The upload does not say how long it is: set the header Content-Length.",
             field="Content-Length",
         )
-    return request.pool.object_writer(request.caller, request.path["sha256"], size)
+    return request.pool.uploads.writer(request.caller, request.path["sha256"], size)
 
 
 async def put(request: Request) -> Answer:

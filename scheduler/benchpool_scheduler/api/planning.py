@@ -12,12 +12,12 @@ from benchpool_scheduler.contract.operations import Operations
 
 async def whatif(request: Request) -> Answer:
     """Answer what would be otherwise with another configuration or more GPUs."""
-    return Answer(await request.pool.whatif(request.caller, request.body))
+    return Answer(await request.pool.whatifs.ask(request.caller, request.body))
 
 
 async def history(request: Request) -> Answer:
     """Answer what ran and ended, as a trace."""
-    text = await request.pool.history(request.caller, request.query.days)
+    text = await request.pool.history.read(request.caller, request.query.days)
     return Answer(text.encode(), headers={"Content-Type": "text/csv; charset=utf-8"})
 
 

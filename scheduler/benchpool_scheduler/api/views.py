@@ -16,18 +16,18 @@ from benchpool_scheduler.service import FeedEvent
 async def events(request: Request, timing: Timing) -> Answer:
     """Stream what happens, as far as the caller may see it."""
     after = resume_from(request, request.query.after)
-    await relay(request, _frames(request.pool.events(request.caller, after)), timing)
+    await relay(request, _frames(request.pool.events.follow(request.caller, after)), timing)
     return Answer()
 
 
 async def quota(request: Request) -> Answer:
     """Answer build quota and projects of a user."""
-    return Answer(request.pool.quota(request.caller, request.query.user))
+    return Answer(request.pool.views.quota(request.caller, request.query.user))
 
 
 async def status(request: Request) -> Answer:
     """Answer the pool in one object."""
-    return Answer(request.pool.status(request.caller, gpus=request.query.gpus))
+    return Answer(request.pool.views.status(request.caller, gpus=request.query.gpus))
 
 
 async def _frames(events: AsyncIterator[FeedEvent]) -> AsyncIterator[Frame]:

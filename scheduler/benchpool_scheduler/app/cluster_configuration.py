@@ -260,15 +260,17 @@ class ClusterConfiguration:
         document = declared.document(found)
         fault: tuple[Declared | None, str] | None = None
         try:
-            change = await pool.use_configuration(document.text, SOURCE)
+            change = await pool.configuration.use(document.text, SOURCE)
         except InvalidInput as error:
             fault = document.fault(error)
-            pool.report("configuration", f"The settings of the cluster are wrong: {fault[1]}")
+            pool.problems.report(
+                "configuration", f"The settings of the cluster are wrong: {fault[1]}"
+            )
         except BenchpoolError as error:
-            pool.report("configuration", error.message)
+            pool.problems.report("configuration", error.message)
             return
         else:
-            pool.report("configuration", None)
+            pool.problems.report("configuration", None)
             self._keep_good(document.text)
             for line in (*change.warnings, *change.changes):
                 log.info("configuration: %s", line)

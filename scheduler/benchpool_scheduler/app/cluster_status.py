@@ -47,10 +47,10 @@ class ClusterStatus:
     async def _write(self, pool: Pool) -> None:
         projects = {
             it.name: {"fairShare": it.fair_share, "allocated": it.allocated, "waiting": it.waiting}
-            for it in pool.status(OURSELVES, gpus=False).projects
+            for it in pool.views.status(OURSELVES, gpus=False).projects
         }
         await self._put(PROJECTS, projects)
-        await self._put(NODE_POOLS, pool.node_pools())
+        await self._put(NODE_POOLS, pool.views.node_pools())
 
     async def _put(self, resource: Resource, standings: Mapping[str, Mapping[str, int]]) -> None:
         for called, (name, said) in self._configuration.objects_of(resource).items():

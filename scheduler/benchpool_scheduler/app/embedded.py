@@ -92,7 +92,7 @@ class Server:
     async def _read_again(self) -> None:
         """Read the configuration again and say what came of it (SIGHUP)."""
         try:
-            change = await self._pool.reload_configuration()
+            change = await self._pool.configuration.reload()
         except BenchpoolError as refused:
             log.error("the configuration stays as it was: %s", refused.message)
             return

@@ -32,9 +32,9 @@ class ActionHandler(PageHandler):
         """Act, then lead back with a message."""
         caller = await self.reader()
         self._refuse_forged()
-        target = self.site.pool.job(caller, job).job
+        target = self.site.pool.jobs.detail(caller, job).job
         body = self._body(FORMS[verb].body or ActionReason, caller, target)
-        await self.site.pool.act(caller, target.id, verb, body)
+        await self.site.pool.jobs.act(caller, target.id, verb, body)
         query = urlencode({"did": verb, "of": target.id})
         back = f"jobs/{target.id}" if self.get_body_argument("back", "") == "job" else ""
         self.redirect(f"{self.site.root}{back}?{query}", status=303)

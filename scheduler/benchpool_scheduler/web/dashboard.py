@@ -27,10 +27,10 @@ class DashboardHandler(PageHandler):
         caller = await self.reader()
         pool, now = self.site.pool, self.site.now()
         reader = Reader(caller.name, caller.admin)
-        status = pool.status(caller)
+        status = pool.views.status(caller)
         seen = visible_jobs(pool, caller)
         jobs = jobs_view(seen, attempts_of(pool, caller, seen), status.gpus, reader, now)
-        leases = pool.leases(caller)
+        leases = pool.benches.leases(caller)
         users = {lease.user for lease in leases} | (
             {caller.name} if caller.kind == "user" else set()
         )
@@ -41,7 +41,7 @@ class DashboardHandler(PageHandler):
             pool=pool_view(status, {job.id: job for job in seen}),
             jobs=jobs,
             benches=benches_view(leases, quotas(pool, caller, users), status.gpus, now),
-            line=line_view(pool.line(caller), now),
+            line=line_view(pool.benches.line(caller), now),
             line_sentence=line_sentence(status),
             projects=projects_view(status.projects),
             queue_sentence=queue_sentence(jobs, status),
@@ -55,7 +55,7 @@ def visible_jobs(pool: Pool, caller: Caller) -> list[Job]:
     return [
         job
         for state in State
-        for job in pool.jobs(
+        for job in pool.jobs.select(
             caller, all=True, state=state, limit=ENDED_SHOWN if state in ENDED_STATES else MOST_JOBS
         )
     ]
@@ -63,7 +63,7 @@ def visible_jobs(pool: Pool, caller: Caller) -> list[Job]:
 
 def attempts_of(pool: Pool, caller: Caller, jobs: Sequence[Job]) -> Mapping[str, Sequence[Attempt]]:
     """Return the starts of each job that has any."""
-    return {job.id: pool.attempts_of(caller, job.id) for job in jobs if job.attempt > 0}
+    return {job.id: pool.jobs.attempts(caller, job.id) for job in jobs if job.attempt > 0}
 
 
 def quotas(pool: Pool, caller: Caller, users: Sequence[str] | set[str]) -> list[Quota]:
@@ -71,7 +71,7 @@ def quotas(pool: Pool, caller: Caller, users: Sequence[str] | set[str]) -> list[
     found: list[Quota] = []
     for user in sorted(users):
         try:
-            quota = pool.quota(caller, user)
+            quota = pool.views.quota(caller, user)
         except NotFound:
             continue  # the Hub knows this user no longer, its server still ends
         if quota.build.quota or quota.build.held:

@@ -47,7 +47,7 @@ def flash(handler: PageHandler, caller: Caller) -> Flash | None:
     if verb not in FORMS or len(job_id) != JOB_ID_SIGNS:
         return None
     try:
-        job = handler.site.pool.job(caller, job_id).job
+        job = handler.site.pool.jobs.detail(caller, job_id).job
     except NotFound:
         return None
     return message(verb, job, Reader(caller.name, caller.admin))

@@ -53,7 +53,7 @@ class JobHandler(PageHandler):
         """Show the page; an id may be cut to its first signs, as the command line takes it."""
         caller = await self.reader()
         pool, now = self.site.pool, self.site.now()
-        detail = pool.job(caller, job)
+        detail = pool.jobs.detail(caller, job)
         progress = detail.job.progress
         reader = Reader(caller.name, caller.admin)
         await self.show(
@@ -61,9 +61,13 @@ class JobHandler(PageHandler):
             self.facts(back="job"),
             flash=flash(self, caller),
             job=job_view(
-                detail, pool.status(caller).gpus, reader, now, elastic=self._elastic(caller, detail)
+                detail,
+                pool.views.status(caller).gpus,
+                reader,
+                now,
+                elastic=self._elastic(caller, detail),
             ),
-            would_start_with=pool.why(caller, detail.job.id).would_start_with,
+            would_start_with=pool.jobs.why(caller, detail.job.id).would_start_with,
             progress_at=None if progress is None else optional_moment(progress.updated, now),
             log=await self._tail(caller, detail),
         )
@@ -73,7 +77,7 @@ class JobHandler(PageHandler):
         job = detail.job
         if job.min_workers < job.workers or job.state not in ACTIVE_STATES:
             return True
-        return self.site.pool.submission(caller, job.id).min_workers is not None
+        return self.site.pool.jobs.submission(caller, job.id).min_workers is not None
 
     async def _tail(self, caller: Caller, detail: JobDetail) -> LogView | None:
         newest = max((attempt.attempt for attempt in detail.attempts), default=0)
@@ -82,7 +86,7 @@ class JobHandler(PageHandler):
         if newest == 0:
             return None
         try:
-            chunk = await self.site.pool.read_log(
+            chunk = await self.site.pool.logs.read(
                 caller,
                 detail.job.id,
                 attempt=attempt,

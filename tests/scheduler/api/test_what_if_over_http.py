@@ -130,7 +130,7 @@ def test_the_service_answers_while_a_what_if_is_being_computed(
 
     monkeypatch.setattr(whatif, "compare", held_up)
     asked = asyncio.run_coroutine_threadsafe(
-        service.pool.whatif(service.identity.people["root"], WhatIfQuestion(more_gpus=1)),
+        service.pool.whatifs.ask(service.identity.people["root"], WhatIfQuestion(more_gpus=1)),
         service.loop,
     )
     try:

@@ -23,40 +23,40 @@ from benchpool_support.scripted import ScriptedRuntime, devices
 
 async def test_many_repeats_with_one_key_are_one_job(tmp_path: Path) -> None:
     async with opened(make_pool(tmp_path, runtime=ScriptedRuntime(devices(9)))) as pool:
-        repeats = [pool.submit_once(SUSAN, sleeper(key="k")) for _ in range(20)]
+        repeats = [pool.jobs.submit_once(SUSAN, sleeper(key="k")) for _ in range(20)]
         answers = await asyncio.gather(*repeats)
         assert len({job.id for job, _ in answers}) == 1
         assert [new for _, new in answers].count(True) == 1
-        other, new = await pool.submit_once(JOE, sleeper(key="k"))
+        other, new = await pool.jobs.submit_once(JOE, sleeper(key="k"))
         assert (new, other.user) == (True, "joe")
-        assert len(pool.jobs(ADMIN, all=True)) == 2
+        assert len(pool.jobs.select(ADMIN, all=True)) == 2
 
 
 async def test_a_key_is_known_after_a_restart(tmp_path: Path) -> None:
     async with opened(make_pool(tmp_path, runtime=ScriptedRuntime(devices(9)))) as pool:
-        first = await pool.submit(SUSAN, sleeper(key="k"))
+        first = await pool.jobs.submit(SUSAN, sleeper(key="k"))
     async with opened(make_pool(tmp_path, runtime=ScriptedRuntime(devices(9)))) as pool:
-        again, new = await pool.submit_once(SUSAN, sleeper(key="k"))
+        again, new = await pool.jobs.submit_once(SUSAN, sleeper(key="k"))
         assert (again.id, new) == (first.id, False)
 
 
 async def test_a_refused_submission_does_not_use_up_its_key(tmp_path: Path) -> None:
     async with opened(make_pool(tmp_path, runtime=ScriptedRuntime(devices(9)))) as pool:
         with pytest.raises(Refused):
-            await pool.submit(SUSAN, sleeper(key="k", gpus=3, preemptible=False))
-        assert (await pool.submit(SUSAN, sleeper(key="k"))).state is State.QUEUED
+            await pool.jobs.submit(SUSAN, sleeper(key="k", gpus=3, preemptible=False))
+        assert (await pool.jobs.submit(SUSAN, sleeper(key="k"))).state is State.QUEUED
 
 
 async def test_a_caller_that_hangs_up_leaves_memory_and_store_as_one(tmp_path: Path) -> None:
     async with opened(make_pool(tmp_path, runtime=ScriptedRuntime(devices(9)))) as pool:
-        task = asyncio.create_task(pool.submit(SUSAN, sleeper(key="k")))
+        task = asyncio.create_task(pool.jobs.submit(SUSAN, sleeper(key="k")))
         await asyncio.sleep(0)
         await asyncio.sleep(0)
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
-        job, new = await pool.submit_once(SUSAN, sleeper(key="k"))
+        job, new = await pool.jobs.submit_once(SUSAN, sleeper(key="k"))
         assert new is False
-        assert pool._engine.ledger.store.submission(job.id) is not None
+        assert pool.ledger.store.submission(job.id) is not None
 
 
 async def test_a_full_disk_refuses_new_jobs_and_running_ones_end_when_there_is_room(
@@ -64,9 +64,9 @@ async def test_a_full_disk_refuses_new_jobs_and_running_ones_end_when_there_is_r
 ) -> None:
     runtime = ScriptedRuntime(devices(9))
     async with opened(make_pool(tmp_path, runtime=runtime)) as pool:
-        job = await pool.submit(SUSAN, sleeper())
+        job = await pool.jobs.submit(SUSAN, sleeper())
         await reached(pool, job.id, State.RUNNING)
-        store = pool._engine.ledger.store
+        store = pool.ledger.store
         commit = store.commit
 
         async def full(*changes: object, as_written: object = None) -> None:
@@ -74,13 +74,13 @@ async def test_a_full_disk_refuses_new_jobs_and_running_ones_end_when_there_is_r
 
         store.commit = full  # type: ignore[method-assign]
         with pytest.raises(Unavailable, match="disk is full"):
-            await pool.submit(SUSAN, sleeper())
+            await pool.jobs.submit(SUSAN, sleeper())
         runtime.end((await runtime.until_launched(1))[0])
         async with asyncio.timeout(10):
-            while "events" not in pool._engine.site.problems:
+            while "events" not in pool.problems.by_topic:
                 await asyncio.sleep(0.01)
-        assert pool.job(SUSAN, job.id).job.state is State.RUNNING
-        assert not pool.status(SUSAN).health.ok
+        assert pool.jobs.detail(SUSAN, job.id).job.state is State.RUNNING
+        assert not pool.views.status(SUSAN).health.ok
         store.commit = commit  # type: ignore[method-assign]
         await reached(pool, job.id, State.SUCCEEDED)
 
@@ -91,20 +91,20 @@ async def test_old_jobs_leave_with_their_files(tmp_path: Path) -> None:
 
     clock, runtime = FakeClock(), ScriptedRuntime(devices(9))
     async with opened(make_pool(tmp_path, runtime=runtime, clock=clock)) as pool:
-        job = await pool.submit(SUSAN, sleeper(key="k"))
-        await pool.act(SUSAN, job.id, "cancel")
+        job = await pool.jobs.submit(SUSAN, sleeper(key="k"))
+        await pool.jobs.act(SUSAN, job.id, "cancel")
         await asyncio.sleep(0)
         for worker in list(runtime.launched):
             runtime.end(worker, 143, at=clock.now())
         await reached(pool, job.id, State.CANCELLED)
-        after = pool._engine.feed.seq
+        after = pool.feed.seq
         clock.pass_s(KEPT_S + 1)
-        await pool._engine.housekeeping.clean()
+        await pool.housekeeping.clean()
         assert runtime.forgotten == [job.id]
         with pytest.raises(NotFound):
-            pool.job(SUSAN, job.id)
-        events = pool.events(SUSAN, after=after)
+            pool.jobs.detail(SUSAN, job.id)
+        events = pool.events.follow(SUSAN, after=after)
         event = await anext(events)
         await events.aclose()
         assert (event.kind, event.data) == ("deleted", b'{"id":"%s"}' % job.id.encode())
-        assert (await pool.submit_once(SUSAN, sleeper(key="k")))[1] is True
+        assert (await pool.jobs.submit_once(SUSAN, sleeper(key="k")))[1] is True

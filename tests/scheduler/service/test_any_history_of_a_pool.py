@@ -130,7 +130,7 @@ class PoolHistory(RuleBasedStateMachine):
         self.wait(self._settle())
 
     async def _settle(self) -> None:
-        engine = self.pool._engine
+        engine = self.pool
         for _ in range(20):
             await asyncio.sleep(0)
             while not engine.watcher._inbox.empty() or engine.actions.busy:
@@ -167,7 +167,7 @@ class PoolHistory(RuleBasedStateMachine):
             key=str(self.keys),
         )
         try:
-            accepted = self.wait(self.pool.submit(Caller(user), job))
+            accepted = self.wait(self.pool.jobs.submit(Caller(user), job))
         except BenchpoolError:
             assert gpus * least > 2 or not preemptible
             return
@@ -176,32 +176,32 @@ class PoolHistory(RuleBasedStateMachine):
         self.settle()
 
     def repeat(self, user: str, job: JobSubmission, known: str) -> None:
-        again, new = self.wait(self.pool.submit_once(Caller(user), job))
+        again, new = self.wait(self.pool.jobs.submit_once(Caller(user), job))
         assert (again.id, new) == (known, False)
 
     @rule(data=st.data(), verb=st.sampled_from(["pause", "resume", "cancel"]))
     def command(self, data: st.DataObject, verb: str) -> None:
-        jobs = self.pool.jobs(ADMIN, all=True)
+        jobs = self.pool.jobs.select(ADMIN, all=True)
         if not jobs:
             return
         job = data.draw(st.sampled_from(jobs))
         try:
-            self.wait(self.pool.act(ADMIN, job.id, verb))
+            self.wait(self.pool.jobs.act(ADMIN, job.id, verb))
         except Refused:
             assert job.state in ENDED
         self.settle()
 
     @rule(data=st.data(), priority=st.sampled_from([40, 70]), workers=st.integers(1, 4))
     def change(self, data: st.DataObject, priority: int, workers: int) -> None:
-        jobs = self.pool.jobs(ADMIN, all=True)
+        jobs = self.pool.jobs.select(ADMIN, all=True)
         if not jobs:
             return
         job = data.draw(st.sampled_from(jobs))
         wanted = JobChange(priority=priority, workers=workers)
         try:
-            changed = self.wait(self.pool.act(ADMIN, job.id, "change", wanted))
+            changed = self.wait(self.pool.jobs.act(ADMIN, job.id, "change", wanted))
         except BenchpoolError:
-            now = self.pool.job(ADMIN, job.id).job
+            now = self.pool.jobs.detail(ADMIN, job.id).job
             assert (now.priority, now.workers) == (job.priority, job.workers)
         else:
             assert (changed.priority, changed.workers) == (priority, workers)
@@ -209,16 +209,16 @@ class PoolHistory(RuleBasedStateMachine):
 
     @rule(user=USERS, gpus=st.integers(1, 3))
     def reserve(self, user: str, gpus: int) -> None:
-        held = sum(len(lease.gpus) for lease in self.pool.leases(ADMIN, user))
+        held = sum(len(lease.gpus) for lease in self.pool.benches.leases(ADMIN, user))
         self.spawns += 1
         request = LeaseRequest(user=user, server="s", spawn=str(self.spawns), gpus=gpus)
         try:
-            lease = self.wait(self.pool.reserve(HUB, request))
+            lease = self.wait(self.pool.benches.reserve(HUB, request))
         except Refused:
             assert held + gpus > QUOTAS[user]
         except Unavailable:
             unusable = any(gpu.state is not DeviceState.USABLE for gpu in self.runtime.gpus)
-            assert unusable or self.lent or self.pool._engine.site.called
+            assert unusable or self.lent or self.pool.site.called
         else:
             assert held + len(lease.gpus) <= QUOTAS[user]
         self.settle()
@@ -228,9 +228,9 @@ class PoolHistory(RuleBasedStateMachine):
         self.spawns += 1
         wanted = LeaseRequest(user=user, server=server, spawn=str(self.spawns), gpus=gpus)
         try:
-            answer = self.wait(self.pool.wait_in_line(HUB, LineRequest(lease=wanted)))
+            answer = self.wait(self.pool.benches.wait_in_line(HUB, LineRequest(lease=wanted)))
         except Refused:
-            held = sum(len(lease.gpus) for lease in self.pool.leases(ADMIN, user))
+            held = sum(len(lease.gpus) for lease in self.pool.benches.leases(ADMIN, user))
             assert held + gpus > QUOTAS[user]
         else:
             assert (answer.lease is None) != (answer.place is None)
@@ -238,9 +238,9 @@ class PoolHistory(RuleBasedStateMachine):
 
     @rule(data=st.data())
     def release(self, data: st.DataObject) -> None:
-        leases = self.pool.leases(ADMIN)
+        leases = self.pool.benches.leases(ADMIN)
         if leases:
-            self.wait(self.pool.release(HUB, data.draw(st.sampled_from(leases)).id))
+            self.wait(self.pool.benches.release(HUB, data.draw(st.sampled_from(leases)).id))
             self.settle()
 
     # ------------------------------------------------------------------ workers, time, crashes
@@ -267,7 +267,7 @@ class PoolHistory(RuleBasedStateMachine):
     @rule(seconds=st.integers(1, 4000))
     def time_passes(self, seconds: int) -> None:
         self.clock.pass_s(seconds)
-        self.pool._engine.housekeeping.count_use()
+        self.pool.housekeeping.count_use()
 
     @rule(data=st.data())
     def worker_saves(self, data: st.DataObject) -> None:
@@ -280,19 +280,19 @@ class PoolHistory(RuleBasedStateMachine):
     @rule(gpu=st.integers(0, GPUS - 1), state=st.sampled_from(DeviceState))
     def gpu_changes(self, gpu: int, state: DeviceState) -> None:
         self.runtime.mark(f"GPU-{gpu}", state)
-        self.wait(self.pool._engine.housekeeping.look())
+        self.wait(self.pool.housekeeping.look())
         self.settle()
 
     @rule(facts=st.sampled_from(MACHINE))
     def machine_changes(self, facts: NodeFacts) -> None:
         self.runtime.facts = (facts,)
-        self.wait(self.pool._engine.housekeeping.look())
+        self.wait(self.pool.housekeeping.look())
         self.settle()
 
     @rule(text=st.sampled_from(CONFIGURATIONS))
     def configuration_changes(self, text: str) -> None:
-        self.wait(self.pool.apply_configuration(ADMIN, text))
-        self.lent = self.lent or self.pool._engine.site.configuration.build.lend_idle
+        self.wait(self.pool.configuration.apply(ADMIN, text))
+        self.lent = self.lent or self.pool.site.configuration.build.lend_idle
         self.settle()
 
     @rule()
@@ -311,7 +311,7 @@ class PoolHistory(RuleBasedStateMachine):
     def nothing_is_lost_or_undone(self) -> None:
         if not hasattr(self, "pool"):
             return
-        known = {job.id: job for job in self.pool.jobs(ADMIN, all=True)}
+        known = {job.id: job for job in self.pool.jobs.select(ADMIN, all=True)}
         assert set(known) == set(self.accepted)
         for job, state in self.final.items():
             assert known[job].state is state
@@ -321,20 +321,20 @@ class PoolHistory(RuleBasedStateMachine):
     def no_gpu_is_given_twice(self) -> None:
         if not hasattr(self, "pool"):
             return
-        held = [gpu for lease in self.pool.leases(ADMIN) for gpu in lease.gpus]
+        held = [gpu for lease in self.pool.benches.leases(ADMIN) for gpu in lease.gpus]
         held += [g for worker in self.runtime.alive for g in self.runtime.launched[worker].gpus]
         assert len(held) == len(set(held))
         stuck = {"I4"}  # time passes without workers obeying their notices
-        assert set(self.pool.metrics().breaches) <= stuck
+        assert set(self.pool.figures.read().breaches) <= stuck
 
     @invariant()
     def every_waiting_job_has_its_reason_and_benches_their_room(self) -> None:
         if not hasattr(self, "pool"):
             return
-        for job in self.pool.jobs(ADMIN, all=True, state=State.QUEUED):
+        for job in self.pool.jobs.select(ADMIN, all=True, state=State.QUEUED):
             assert job.reason is not None
             assert job.reason.code != "next-pass"
-        leased = sum(len(lease.gpus) for lease in self.pool.leases(ADMIN))
+        leased = sum(len(lease.gpus) for lease in self.pool.benches.leases(ADMIN))
         in_jobs = sum(len(self.runtime.launched[w].gpus) for w in self.runtime.alive)
         assert leased + in_jobs <= GPUS
         alive = [worker for worker in self.runtime.alive if not self.lent or self.is_firm(worker)]
@@ -342,20 +342,20 @@ class PoolHistory(RuleBasedStateMachine):
         assert in_jobs <= GPUS - sum(QUOTAS.values())
 
     def is_firm(self, worker: WorkerId) -> bool:
-        return not self.pool.job(ADMIN, worker.job).job.preemptible
+        return not self.pool.jobs.detail(ADMIN, worker.job).job.preemptible
 
     @invariant()
     def nobody_holds_more_than_the_build_quota(self) -> None:
         if not hasattr(self, "pool"):
             return
         for user, quota in QUOTAS.items():
-            assert sum(len(lease.gpus) for lease in self.pool.leases(ADMIN, user)) <= quota
+            assert sum(len(lease.gpus) for lease in self.pool.benches.leases(ADMIN, user)) <= quota
 
     @invariant()
     def what_is_kept_is_what_a_count_over_all_records_says(self) -> None:
         if not hasattr(self, "pool"):
             return
-        engine = self.pool._engine
+        engine = self.pool
         kept = engine.ledger.counters
         fresh = JobCounters()
         for job in engine.ledger.live():
@@ -364,20 +364,20 @@ class PoolHistory(RuleBasedStateMachine):
             assert getattr(kept, name) == getattr(fresh, name), name
         assert set(kept.nominated) == set(fresh.nominated)
         assert set(kept.stopping) == set(fresh.stopping)
-        shown = {gpu.uuid: gpu.state for gpu in self.pool.status(ADMIN).gpus}
+        shown = {gpu.uuid: gpu.state for gpu in self.pool.views.status(ADMIN).gpus}
         anew = GpuStates(engine.ledger, engine.site, engine.latest_pass)
         anew.refresh()
         assert shown == anew.states
         for state in GpuState:
-            assert engine.pool.counts()[state] == anew.counts[state]
+            assert engine.views.counts()[state] == anew.counts[state]
 
     @invariant()
     def squares_and_tags_name_the_gpus_that_the_plan_names(self) -> None:
         if not hasattr(self, "pool"):
             return
-        told = self.pool._engine.latest_pass.over_quota
-        shown = self.pool.status(ADMIN).gpus
-        for job in self.pool.jobs(ADMIN):
+        told = self.pool.latest_pass.over_quota
+        shown = self.pool.views.status(ADMIN).gpus
+        for job in self.pool.jobs.select(ADMIN):
             mine = [gpu for gpu in shown if gpu.job == job.id]
             over = {gpu.uuid for gpu in mine if gpu.state is GpuState.TRAIN_OVER_QUOTA}
             assert job.over_quota == bool(over)
@@ -390,7 +390,7 @@ class PoolHistory(RuleBasedStateMachine):
         self.wait(self._compare_boards())
 
     async def _compare_boards(self) -> None:
-        engine = self.pool._engine
+        engine = self.pool
         # A pass may be under way in its thread; it has the turn as long as it looks at the board.
         async with engine.ledger.lock:
             kept = engine.state_cache.decide(engine.state_cache.pass_input())

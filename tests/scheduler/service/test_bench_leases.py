@@ -45,7 +45,7 @@ async def test_of_six_simultaneous_starts_against_a_quota_of_two_exactly_two_suc
 ) -> None:
     runtime = ScriptedRuntime(devices(8))
     async with opened(make_pool(tmp_path, configuration=TWO_EACH, runtime=runtime)) as pool:
-        asks = [pool.reserve(HUB, ask(server=f"s{i}")) for i in range(6)]
+        asks = [pool.benches.reserve(HUB, ask(server=f"s{i}")) for i in range(6)]
         answers = await asyncio.gather(*asks, return_exceptions=True)
         held = [answer for answer in answers if isinstance(answer, Lease)]
         refused = [answer for answer in answers if isinstance(answer, Refused)]
@@ -54,28 +54,28 @@ async def test_of_six_simultaneous_starts_against_a_quota_of_two_exactly_two_suc
         assert refused[0].code == "build-quota"
         assert refused[0].numbers == {"asked": 1, "quota": 2, "held": 2, "rule": "user susan"}
         assert "1 by 's0'" in refused[0].message
-        assert pool.quota(SUSAN).build.free == 0
+        assert pool.views.quota(SUSAN).build.free == 0
 
 
 async def test_a_repeat_of_the_same_start_gets_the_same_lease(tmp_path: Path) -> None:
     runtime = ScriptedRuntime(devices(8))
     async with opened(make_pool(tmp_path, configuration=TWO_EACH, runtime=runtime)) as pool:
-        first = await pool.reserve(HUB, ask(gpus=2))
-        assert await pool.reserve(HUB, ask(gpus=2)) == first
+        first = await pool.benches.reserve(HUB, ask(gpus=2))
+        assert await pool.benches.reserve(HUB, ask(gpus=2)) == first
         with pytest.raises(Refused):
-            await pool.reserve(HUB, ask(gpus=2, spawn="2"))
+            await pool.benches.reserve(HUB, ask(gpus=2, spawn="2"))
 
 
 async def test_leases_survive_a_restart_and_are_given_back_once(tmp_path: Path) -> None:
     runtime = ScriptedRuntime(devices(8))
     async with opened(make_pool(tmp_path, configuration=TWO_EACH, runtime=runtime)) as pool:
-        lease = await pool.reserve(HUB, ask(gpus=2))
+        lease = await pool.benches.reserve(HUB, ask(gpus=2))
     again = make_pool(tmp_path, configuration=TWO_EACH, runtime=ScriptedRuntime(devices(8)))
     async with opened(again) as pool:
-        assert pool.leases(SUSAN) == [lease]
-        await pool.release(HUB, lease.id)
-        await pool.release(HUB, lease.id)
-        assert pool.leases(SUSAN) == []
+        assert pool.benches.leases(SUSAN) == [lease]
+        await pool.benches.release(HUB, lease.id)
+        await pool.benches.release(HUB, lease.id)
+        assert pool.benches.leases(SUSAN) == []
 
 
 async def test_quota_comes_from_user_then_group_property_then_group_setting(
@@ -99,7 +99,9 @@ async def test_quota_comes_from_user_then_group_property_then_group_setting(
         runtime=ScriptedRuntime(devices(16)),
     )
     async with opened(pool):
-        found = {user: pool.quota(ADMIN, user).build for user in ("susan", "joe", "jemma", "eve")}
+        found = {
+            user: pool.views.quota(ADMIN, user).build for user in ("susan", "joe", "jemma", "eve")
+        }
     assert {user: (build.quota, build.rule) for user, build in found.items()} == {
         "susan": (3, "user susan"),
         "joe": (4, "property of group lab"),
@@ -112,13 +114,13 @@ async def test_kept_gpus_stay_free_for_their_owner_however_many_jobs_come(tmp_pa
     runtime = ScriptedRuntime(devices(5))
     async with opened(make_pool(tmp_path, configuration=TWO_EACH, runtime=runtime)) as pool:
         for _ in range(5):
-            await pool.submit(SUSAN, sleeper())
+            await pool.jobs.submit(SUSAN, sleeper())
         await runtime.until_launched(2)
-        lease = await pool.reserve(HUB, ask(gpus=2))
+        lease = await pool.benches.reserve(HUB, ask(gpus=2))
         busy = {gpu for launch in runtime.launched.values() for gpu in launch.gpus}
         assert len(lease.gpus) == 2
         assert not busy & set(lease.gpus)
-        counts = pool.status(ADMIN).counts
+        counts = pool.views.status(ADMIN).counts
         assert (counts[GpuState.BUILD_HELD], counts[GpuState.BUILD_FREE]) == (2, 1)
         assert len(runtime.launched) == 2
 
@@ -129,20 +131,20 @@ async def test_too_few_working_gpus_are_told_with_their_number(tmp_path: Path) -
     runtime.mark("GPU-1", DeviceState.BROKEN, "it fell off the bus")
     async with opened(make_pool(tmp_path, configuration=TWO_EACH, runtime=runtime)) as pool:
         with pytest.raises(Unavailable, match="are not free: 1 on one machine") as caught:
-            await pool.reserve(HUB, ask(gpus=2))
+            await pool.benches.reserve(HUB, ask(gpus=2))
         assert caught.value.code == "build-capacity"
-        assert (await pool.reserve(HUB, ask(gpus=1))).gpus == ["GPU-2"]
+        assert (await pool.benches.reserve(HUB, ask(gpus=1))).gpus == ["GPU-2"]
 
 
 async def test_only_the_hub_reserves_and_releases(tmp_path: Path) -> None:
     runtime = ScriptedRuntime(devices(8))
     async with opened(make_pool(tmp_path, configuration=TWO_EACH, runtime=runtime)) as pool:
         with pytest.raises(Forbidden):
-            await pool.reserve(SUSAN, ask())
-        lease = await pool.reserve(HUB, ask())
+            await pool.benches.reserve(SUSAN, ask())
+        lease = await pool.benches.reserve(HUB, ask())
         with pytest.raises(Forbidden):
-            await pool.release(SUSAN, lease.id)
-        assert pool.leases(JOE) == []
+            await pool.benches.release(SUSAN, lease.id)
+        assert pool.benches.leases(JOE) == []
 
 
 async def test_a_lease_ends_a_minute_after_the_hub_lost_its_server(tmp_path: Path) -> None:
@@ -156,18 +158,18 @@ async def test_a_lease_ends_a_minute_after_the_hub_lost_its_server(tmp_path: Pat
         runtime=ScriptedRuntime(devices(8)),
     )
     async with opened(pool):
-        await pool.reserve(HUB, ask())
+        await pool.benches.reserve(HUB, ask())
         clock.pass_s(10 * GONE_S)
-        await pool._engine.housekeeping.ask_hub()
-        assert len(pool.leases(SUSAN)) == 1
+        await pool.housekeeping.ask_hub()
+        assert len(pool.benches.leases(SUSAN)) == 1
         directory.known_servers = ()
-        await pool._engine.housekeeping.ask_hub()
+        await pool.housekeeping.ask_hub()
         clock.pass_s(GONE_S - 1)
-        await pool._engine.housekeeping.ask_hub()
-        assert len(pool.leases(SUSAN)) == 1
+        await pool.housekeeping.ask_hub()
+        assert len(pool.benches.leases(SUSAN)) == 1
         clock.pass_s(2)
-        await pool._engine.housekeeping.ask_hub()
-        assert pool.leases(SUSAN) == []
+        await pool.housekeeping.ask_hub()
+        assert pool.benches.leases(SUSAN) == []
 
 
 async def test_a_gpu_that_a_bench_gives_back_starts_a_waiting_job(tmp_path: Path) -> None:
@@ -177,9 +179,9 @@ async def test_a_gpu_that_a_bench_gives_back_starts_a_waiting_job(tmp_path: Path
         " projects: [{name: p, quota: 3, members: [joe]}]}"
     )
     async with opened(make_pool(tmp_path, configuration=configuration, runtime=runtime)) as pool:
-        lease = await pool.reserve(HUB, ask(gpus=3))
-        job = await pool.submit(JOE, sleeper(gpus=3))
-        await pool.release(HUB, lease.id)
+        lease = await pool.benches.reserve(HUB, ask(gpus=3))
+        job = await pool.jobs.submit(JOE, sleeper(gpus=3))
+        await pool.benches.release(HUB, lease.id)
         await reached(pool, job.id, State.RUNNING)
         runtime.end((await runtime.until_launched(1))[0])
         await reached(pool, job.id, State.SUCCEEDED)
@@ -193,21 +195,21 @@ async def test_a_new_user_who_finds_no_room_gets_the_bench_back_from_jobs(tmp_pa
     )
     pool = make_pool(tmp_path, configuration=configuration, runtime=runtime, directory=directory)
     async with opened(pool):
-        await pool.submit(JOE, sleeper())
-        held = await pool.reserve(HUB, ask(user="joe"))
+        await pool.jobs.submit(JOE, sleeper())
+        held = await pool.benches.reserve(HUB, ask(user="joe"))
         await runtime.until_launched(1)
         with pytest.raises(Unavailable):
-            await pool.reserve(HUB, ask(user="zoe"))
+            await pool.benches.reserve(HUB, ask(user="zoe"))
 
         async def refresh() -> None:
             directory.known_users = (HubUser("joe"), HubUser("zoe"))
 
         directory.refresh = refresh  # type: ignore[method-assign]
         with pytest.raises(Unavailable, match="try again then"):
-            await pool.reserve(HUB, ask(user="zoe"))
+            await pool.benches.reserve(HUB, ask(user="zoe"))
         worker, notice = (await runtime.until_noticed(1))[0]
         assert notice.for_ == "benches"
         runtime.end(worker, 143)
         await until(pool, worker.job, lambda now: now.state is State.QUEUED)
-        lease = await pool.reserve(HUB, ask(user="zoe"))
+        lease = await pool.benches.reserve(HUB, ask(user="zoe"))
         assert set(lease.gpus).isdisjoint(held.gpus)

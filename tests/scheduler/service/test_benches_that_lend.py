@@ -73,7 +73,7 @@ def lease(answer: LineAnswer) -> Lease:
 async def asked_until_held(pool: Pool, request: LineRequest) -> Lease:
     held = LineRequest(lease=request.lease, hold_s=10)
     async with asyncio.timeout(30):
-        while (answer := await pool.wait_in_line(HUB, held)).lease is None:
+        while (answer := await pool.benches.wait_in_line(HUB, held)).lease is None:
             pass
     return lease(answer)
 
@@ -88,9 +88,9 @@ async def test_idle_bench_gpus_run_jobs_and_come_back_within_the_grace_period(
     runtime = ScriptedRuntime(devices(3))
     async with opened(make_pool(tmp_path, configuration=lending(), runtime=runtime)) as pool:
         for _ in range(3):
-            await pool.submit(JOE, sleeper())
+            await pool.jobs.submit(JOE, sleeper())
         await runtime.until_launched(3)
-        first = place(await pool.wait_in_line(HUB, line(gpus=2)))
+        first = place(await pool.benches.wait_in_line(HUB, line(gpus=2)))
         assert (first.position, first.length) == (1, 1)
         assert first.reason.code == "bench-called-back"
         assert first.reason.numbers == {"asked": 2, "busy": 2, "grace_s": 20.0}
@@ -115,13 +115,13 @@ async def test_what_may_not_be_paused_is_never_lent_a_bench_gpu(tmp_path: Path) 
     runtime = ScriptedRuntime(devices(3))
     async with opened(make_pool(tmp_path, configuration=configuration, runtime=runtime)) as pool:
         with pytest.raises(InvalidInput, match="the largest machine has 1 for training"):
-            await pool.submit(JOE, sleeper(gpus=2, preemptible=False))
-        await pool.submit(JOE, sleeper(preemptible=False))
-        waits = await pool.submit(JOE, sleeper(preemptible=False))
+            await pool.jobs.submit(JOE, sleeper(gpus=2, preemptible=False))
+        await pool.jobs.submit(JOE, sleeper(preemptible=False))
+        waits = await pool.jobs.submit(JOE, sleeper(preemptible=False))
         await runtime.until_launched(1)
         now = await until(pool, waits.id, lambda job: job.reason is not None)
         assert now.state is State.QUEUED
-        assert len(lease(await pool.wait_in_line(HUB, line(gpus=2))).gpus) == 2
+        assert len(lease(await pool.benches.wait_in_line(HUB, line(gpus=2))).gpus) == 2
 
 
 async def test_those_in_line_are_served_by_the_time_of_their_first_question(
@@ -129,17 +129,17 @@ async def test_those_in_line_are_served_by_the_time_of_their_first_question(
 ) -> None:
     runtime = ScriptedRuntime(devices(2))
     async with opened(make_pool(tmp_path, configuration=lending(), runtime=runtime)) as pool:
-        held = lease(await pool.wait_in_line(HUB, line("susan", gpus=2)))
-        jemma = place(await pool.wait_in_line(HUB, line("jemma")))
-        zoe = place(await pool.wait_in_line(HUB, line("zoe", gpus=2)))
+        held = lease(await pool.benches.wait_in_line(HUB, line("susan", gpus=2)))
+        jemma = place(await pool.benches.wait_in_line(HUB, line("jemma")))
+        zoe = place(await pool.benches.wait_in_line(HUB, line("zoe", gpus=2)))
         assert (jemma.position, zoe.position, zoe.length) == (1, 2, 2)
         assert zoe.reason.code == "benches-full"
         assert zoe.reason.numbers == {"asked": 2, "free": 0, "held": 2, "servers": 1}
         assert zoe.estimated_start is None
-        await pool.release(HUB, held.id)
+        await pool.benches.release(HUB, held.id)
         assert (await asked_until_held(pool, line("jemma"))).id == jemma.id
-        assert place(await pool.wait_in_line(HUB, line("zoe", gpus=2))).position == 1
-        await pool.release(HUB, jemma.id)
+        assert place(await pool.benches.wait_in_line(HUB, line("zoe", gpus=2))).position == 1
+        await pool.benches.release(HUB, jemma.id)
         assert (await asked_until_held(pool, line("zoe", gpus=2))).id == zoe.id
 
 
@@ -147,20 +147,20 @@ async def test_after_a_restart_everybody_has_the_same_place(tmp_path: Path) -> N
     clock, runtime = FakeClock(), ScriptedRuntime(devices(2))
     pool = make_pool(tmp_path, configuration=lending(), runtime=runtime, clock=clock)
     async with opened(pool):
-        await pool.wait_in_line(HUB, line("susan", gpus=2))
-        jemma = place(await pool.wait_in_line(HUB, line("jemma")))
+        await pool.benches.wait_in_line(HUB, line("susan", gpus=2))
+        jemma = place(await pool.benches.wait_in_line(HUB, line("jemma")))
         clock.pass_s(5)
-        zoe = place(await pool.wait_in_line(HUB, line("zoe")))
+        zoe = place(await pool.benches.wait_in_line(HUB, line("zoe")))
     again = make_pool(
         tmp_path, configuration=lending(), runtime=ScriptedRuntime(devices(2)), clock=clock
     )
     async with opened(again) as pool:
         back = LineRequest(lease=line("zoe").lease, since=zoe.since)
-        assert place(await pool.wait_in_line(HUB, back)).position == 1
+        assert place(await pool.benches.wait_in_line(HUB, back)).position == 1
         back = LineRequest(lease=line("jemma").lease, since=jemma.since)
-        assert place(await pool.wait_in_line(HUB, back)).position == 1
+        assert place(await pool.benches.wait_in_line(HUB, back)).position == 1
         back = LineRequest(lease=line("zoe").lease, since=zoe.since)
-        assert place(await pool.wait_in_line(HUB, back)).position == 2
+        assert place(await pool.benches.wait_in_line(HUB, back)).position == 2
 
 
 async def test_gpus_given_to_a_start_that_the_hub_forgot_are_given_back(tmp_path: Path) -> None:
@@ -173,18 +173,18 @@ async def test_gpus_given_to_a_start_that_the_hub_forgot_are_given_back(tmp_path
         runtime=ScriptedRuntime(devices(2)),
     )
     async with opened(pool):
-        held = lease(await pool.wait_in_line(HUB, line("susan", gpus=2)))
-        place(await pool.wait_in_line(HUB, line("jemma")))
+        held = lease(await pool.benches.wait_in_line(HUB, line("susan", gpus=2)))
+        place(await pool.benches.wait_in_line(HUB, line("jemma")))
         # The Hub is killed: it forgets that start, and comes back without it.
-        await pool.release(HUB, held.id)
+        await pool.benches.release(HUB, held.id)
         async with asyncio.timeout(10):
-            while not pool.leases(HUB):
+            while not pool.benches.leases(HUB):
                 await asyncio.sleep(0.01)
         for passed in (0.0, GONE_S + 1):
-            assert [one.user for one in pool.leases(HUB)] == ["jemma"]
+            assert [one.user for one in pool.benches.leases(HUB)] == ["jemma"]
             clock.pass_s(passed)
-            await pool._engine.housekeeping.ask_hub()
-        assert pool.leases(HUB) == []
+            await pool.housekeeping.ask_hub()
+        assert pool.benches.leases(HUB) == []
 
 
 async def test_administrators_see_who_waits_for_a_bench_and_others_themselves(
@@ -192,24 +192,24 @@ async def test_administrators_see_who_waits_for_a_bench_and_others_themselves(
 ) -> None:
     runtime = ScriptedRuntime(devices(2))
     async with opened(make_pool(tmp_path, configuration=lending(), runtime=runtime)) as pool:
-        assert pool.line(ADMIN) == []
-        held = lease(await pool.wait_in_line(HUB, line("susan", gpus=2)))
+        assert pool.benches.line(ADMIN) == []
+        held = lease(await pool.benches.wait_in_line(HUB, line("susan", gpus=2)))
         for user in ("jemma", "zoe"):
-            place(await pool.wait_in_line(HUB, line(user, server="big")))
-        everybody = pool.line(ADMIN)
+            place(await pool.benches.wait_in_line(HUB, line(user, server="big")))
+        everybody = pool.benches.line(ADMIN)
         assert [(it.user, it.server, it.gpus, it.place.position) for it in everybody] == [
             ("jemma", "big", 1, 1),
             ("zoe", "big", 1, 2),
         ]
         assert everybody[0].place.reason.code == "benches-full"
-        assert [it.user for it in pool.line(Caller("zoe"))] == ["zoe"]
-        assert pool.line(JOE) == []
-        assert pool.status(JOE).bench_line == 2
-        await pool.release(HUB, held.id)
+        assert [it.user for it in pool.benches.line(Caller("zoe"))] == ["zoe"]
+        assert pool.benches.line(JOE) == []
+        assert pool.views.status(JOE).bench_line == 2
+        await pool.benches.release(HUB, held.id)
         async with asyncio.timeout(10):
-            while pool.status(JOE).bench_line:
+            while pool.views.status(JOE).bench_line:
                 await asyncio.sleep(0.01)
-        assert pool.line(ADMIN) == []
+        assert pool.benches.line(ADMIN) == []
 
 
 async def test_who_does_not_ask_any_more_is_passed_over_and_then_forgotten(
@@ -218,27 +218,27 @@ async def test_who_does_not_ask_any_more_is_passed_over_and_then_forgotten(
     clock, runtime = FakeClock(), ScriptedRuntime(devices(2))
     pool = make_pool(tmp_path, configuration=lending(), runtime=runtime, clock=clock)
     async with opened(pool):
-        held = lease(await pool.wait_in_line(HUB, line("susan", gpus=2)))
-        await pool.wait_in_line(HUB, line("zoe", gpus=2))
+        held = lease(await pool.benches.wait_in_line(HUB, line("susan", gpus=2)))
+        await pool.benches.wait_in_line(HUB, line("zoe", gpus=2))
         clock.pass_s(ABSENT_S + 1)
-        assert place(await pool.wait_in_line(HUB, line("jemma"))).position == 1
-        assert place(await pool.wait_in_line(HUB, line("zoe", gpus=2))).position == 1
+        assert place(await pool.benches.wait_in_line(HUB, line("jemma"))).position == 1
+        assert place(await pool.benches.wait_in_line(HUB, line("zoe", gpus=2))).position == 1
         clock.pass_s(FORGOTTEN_S + 1)
-        assert place(await pool.wait_in_line(HUB, line("jemma"))).position == 1
-        assert place(await pool.wait_in_line(HUB, line("zoe", gpus=2))).position == 2
-        await pool.release(HUB, held.id)
+        assert place(await pool.benches.wait_in_line(HUB, line("jemma"))).position == 1
+        assert place(await pool.benches.wait_in_line(HUB, line("zoe", gpus=2))).position == 2
+        await pool.benches.release(HUB, held.id)
 
 
 async def test_who_leaves_the_line_calls_nothing_back(tmp_path: Path) -> None:
     runtime = ScriptedRuntime(devices(2))
     async with opened(make_pool(tmp_path, configuration=lending(), runtime=runtime)) as pool:
-        held = lease(await pool.wait_in_line(HUB, line("susan", gpus=2)))
-        left = place(await pool.wait_in_line(HUB, line("jemma")))
-        await pool.release(HUB, left.id)
-        await pool.release(HUB, held.id)
-        job = await pool.submit(JOE, sleeper())
+        held = lease(await pool.benches.wait_in_line(HUB, line("susan", gpus=2)))
+        left = place(await pool.benches.wait_in_line(HUB, line("jemma")))
+        await pool.benches.release(HUB, left.id)
+        await pool.benches.release(HUB, held.id)
+        job = await pool.jobs.submit(JOE, sleeper())
         await reached(pool, job.id, State.RUNNING)
-        assert pool.leases(ADMIN) == []
+        assert pool.benches.leases(ADMIN) == []
 
 
 async def test_a_question_that_is_still_held_does_not_bring_back_who_has_left(
@@ -246,28 +246,28 @@ async def test_a_question_that_is_still_held_does_not_bring_back_who_has_left(
 ) -> None:
     runtime = ScriptedRuntime(devices(2))
     async with opened(make_pool(tmp_path, configuration=lending(), runtime=runtime)) as pool:
-        held = lease(await pool.wait_in_line(HUB, line("susan", gpus=2)))
+        held = lease(await pool.benches.wait_in_line(HUB, line("susan", gpus=2)))
         asked = LineRequest(lease=line("jemma").lease, hold_s=10)
-        left = place(await pool.wait_in_line(HUB, line("jemma")))
-        question = asyncio.ensure_future(pool.wait_in_line(HUB, asked))
+        left = place(await pool.benches.wait_in_line(HUB, line("jemma")))
+        question = asyncio.ensure_future(pool.benches.wait_in_line(HUB, asked))
         await asyncio.sleep(0)
-        await pool.release(HUB, left.id)
-        await pool.release(HUB, held.id)
+        await pool.benches.release(HUB, left.id)
+        await pool.benches.release(HUB, held.id)
         await question
-        assert pool.leases(ADMIN) == []
+        assert pool.benches.leases(ADMIN) == []
 
 
 async def test_nobody_in_line_is_overtaken_by_one_who_does_not_wait(tmp_path: Path) -> None:
     runtime = ScriptedRuntime(devices(2))
     async with opened(make_pool(tmp_path, configuration=lending(), runtime=runtime)) as pool:
-        jobs = [await pool.submit(JOE, sleeper()) for _ in range(2)]
+        jobs = [await pool.jobs.submit(JOE, sleeper()) for _ in range(2)]
         await runtime.until_launched(2)
-        await pool.wait_in_line(HUB, line("zoe", gpus=2))
+        await pool.benches.wait_in_line(HUB, line("zoe", gpus=2))
         first, second = [worker for worker, _ in await runtime.until_noticed(2)]
         runtime.end(first, 143)
         await until(pool, first.job, lambda job: job.state is State.QUEUED)
         with pytest.raises(Unavailable, match="are not free"):
-            await pool.reserve(HUB, line("jemma").lease)
+            await pool.benches.reserve(HUB, line("jemma").lease)
         waiting = asyncio.ensure_future(asked_until_held(pool, line("zoe", gpus=2)))
         runtime.end(second, 143)
         assert len((await waiting).gpus) == 2
@@ -277,16 +277,16 @@ async def test_nobody_in_line_is_overtaken_by_one_who_does_not_wait(tmp_path: Pa
 async def test_a_small_wish_gets_what_a_larger_one_before_it_cannot_use(tmp_path: Path) -> None:
     runtime = ScriptedRuntime(devices(2))
     async with opened(make_pool(tmp_path, configuration=lending(), runtime=runtime)) as pool:
-        await pool.wait_in_line(HUB, line("susan"))
-        place(await pool.wait_in_line(HUB, line("zoe", gpus=2)))
-        assert lease(await pool.wait_in_line(HUB, line("jemma"))).gpus == ["GPU-1"]
+        await pool.benches.wait_in_line(HUB, line("susan"))
+        place(await pool.benches.wait_in_line(HUB, line("zoe", gpus=2)))
+        assert lease(await pool.benches.wait_in_line(HUB, line("jemma"))).gpus == ["GPU-1"]
 
 
 async def test_nobody_waits_in_line_for_more_than_the_quota(tmp_path: Path) -> None:
     runtime = ScriptedRuntime(devices(2))
     async with opened(make_pool(tmp_path, configuration=lending(), runtime=runtime)) as pool:
         with pytest.raises(Refused) as caught:
-            await pool.wait_in_line(HUB, line("jemma", gpus=2))
+            await pool.benches.wait_in_line(HUB, line("jemma", gpus=2))
         assert caught.value.code == "build-quota"
 
 
@@ -303,9 +303,9 @@ async def test_only_nodes_that_labels_and_the_home_volume_allow_are_chosen(tmp_p
         ]
         for number, (wanted, expected) in enumerate(asks):
             request = LeaseRequest(user="zoe", server=str(number), spawn="1", gpus=1, **wanted)
-            held = lease(await pool.wait_in_line(HUB, LineRequest(lease=request)))
+            held = lease(await pool.benches.wait_in_line(HUB, LineRequest(lease=request)))
             assert held.gpus == [expected]
-            await pool.release(HUB, held.id)
+            await pool.benches.release(HUB, held.id)
 
 
 TAINT = ("big", "", "NoSchedule")
@@ -326,10 +326,10 @@ async def test_only_nodes_whose_taints_the_server_bears_are_chosen(tmp_path: Pat
             found = set()
             for number in range(len(expected)):
                 asked = LeaseRequest("zoe", str(number), "1", 1, tolerations=tolerations)
-                found |= set((await pool.reserve(HUB, asked)).gpus)
+                found |= set((await pool.benches.reserve(HUB, asked)).gpus)
             assert found == expected
-            for held in pool.leases(HUB):
-                await pool.release(HUB, held.id)
+            for held in pool.benches.leases(HUB):
+                await pool.benches.release(HUB, held.id)
 
 
 async def test_what_no_machine_takes_is_refused_instead_of_waiting_for_ever(tmp_path: Path) -> None:
@@ -349,8 +349,8 @@ async def test_what_no_machine_takes_is_refused_instead_of_waiting_for_ever(tmp_
         ):
             request = LeaseRequest("zoe", "", "1", 1, **wanted)
             for asking in (
-                pool.reserve(HUB, request),
-                pool.wait_in_line(HUB, LineRequest(lease=request)),
+                pool.benches.reserve(HUB, request),
+                pool.benches.wait_in_line(HUB, LineRequest(lease=request)),
             ):
                 with pytest.raises(Refused) as caught:
                     await asking
@@ -365,12 +365,14 @@ async def test_an_estimate_is_given_once_enough_servers_have_stopped(tmp_path: P
     pool = make_pool(tmp_path, configuration=lending(), runtime=runtime, clock=clock)
     async with opened(pool):
         for number in range(5):
-            held = lease(await pool.wait_in_line(HUB, line("susan", gpus=2, spawn=str(number))))
+            held = lease(
+                await pool.benches.wait_in_line(HUB, line("susan", gpus=2, spawn=str(number)))
+            )
             clock.pass_s(600)
-            await pool.release(HUB, held.id)
-        await pool.wait_in_line(HUB, line("susan", gpus=2, spawn="last"))
+            await pool.benches.release(HUB, held.id)
+        await pool.benches.wait_in_line(HUB, line("susan", gpus=2, spawn="last"))
         clock.pass_s(100)
-        told = place(await pool.wait_in_line(HUB, line("jemma"))).estimated_start
+        told = place(await pool.benches.wait_in_line(HUB, line("jemma"))).estimated_start
         assert told is not None
         assert told.likely is not None
         assert told.earliest is not None
@@ -384,13 +386,13 @@ async def test_a_real_job_gives_its_gpu_back_and_goes_on_when_the_bench_is_empty
     runtime = LocalRuntime(tmp_path, simulated(2))
     async with opened(make_pool(tmp_path, configuration=configuration, runtime=runtime)) as pool:
         code = "import time, signal, sys\nsignal.signal(15, lambda *_: sys.exit(3))\ntime.sleep(99)"
-        job = await pool.submit(JOE, python_job(code, gpus=2))
+        job = await pool.jobs.submit(JOE, python_job(code, gpus=2))
         await reached(pool, job.id, State.RUNNING)
         held = await asked_until_held(pool, line("susan", gpus=2))
         assert len(held.gpus) == 2
         now = await reached(pool, job.id, State.QUEUED)
         assert [it.rule for it in now.preemptions] == ["R3"]
-        await pool.release(HUB, held.id)
+        await pool.benches.release(HUB, held.id)
         assert (await reached(pool, job.id, State.RUNNING)).attempt == 2
 
 
@@ -400,19 +402,19 @@ async def test_a_later_start_of_a_server_takes_its_place_over_from_one_that_stil
     # The Hub was killed while it asked; another asks before the first connection is known to end.
     runtime = ScriptedRuntime(devices(2))
     async with opened(make_pool(tmp_path, configuration=lending(), runtime=runtime)) as pool:
-        other = lease(await pool.wait_in_line(HUB, line("zoe", gpus=2)))
+        other = lease(await pool.benches.wait_in_line(HUB, line("zoe", gpus=2)))
         asked = LineRequest(lease=line(gpus=2, spawn="1").lease, hold_s=10)
-        before = asyncio.ensure_future(pool.wait_in_line(HUB, asked))
+        before = asyncio.ensure_future(pool.benches.wait_in_line(HUB, asked))
         await until_waiting(pool)
         after = asyncio.ensure_future(asked_until_held(pool, line(gpus=2, spawn="2")))
         for _ in range(20):  # steps of the loop, until the second has asked
             await asyncio.sleep(0)
-        await pool.release(HUB, other.id)
+        await pool.benches.release(HUB, other.id)
         assert len((await after).gpus) == 2
         assert (await before).lease is None
 
 
 async def until_waiting(pool: Pool) -> None:
     async with asyncio.timeout(10):
-        while not pool.line(ADMIN):
+        while not pool.benches.line(ADMIN):
             await asyncio.sleep(0)

@@ -38,23 +38,23 @@ async def pool(tmp_path: Path, runtime: ScriptedRuntime) -> AsyncIterator[Pool]:
 async def test_a_waiting_job_with_more_priority_goes_first(
     pool: Pool, runtime: ScriptedRuntime
 ) -> None:
-    first = await pool.submit(SUSAN, sleeper(gpus=4))
+    first = await pool.jobs.submit(SUSAN, sleeper(gpus=4))
     await reached(pool, first.id, State.RUNNING)
-    second, third = [await pool.submit(SUSAN, sleeper(gpus=4)) for _ in range(2)]
-    changed = await pool.act(SUSAN, third.id, "change", JobChange(priority=80))
+    second, third = [await pool.jobs.submit(SUSAN, sleeper(gpus=4)) for _ in range(2)]
+    changed = await pool.jobs.act(SUSAN, third.id, "change", JobChange(priority=80))
     assert (changed.priority, changed.workers) == (80, 1)
     (worker,) = await runtime.until_launched(1)
     runtime.end(worker, 0)
     await reached(pool, third.id, State.RUNNING)
-    assert pool.job(SUSAN, second.id).job.state is State.QUEUED
+    assert pool.jobs.detail(SUSAN, second.id).job.state is State.QUEUED
 
 
 async def test_a_waiting_gang_of_fewer_workers_finds_room(pool: Pool) -> None:
-    held = await pool.submit(SUSAN, sleeper(gpus=4))
+    held = await pool.jobs.submit(SUSAN, sleeper(gpus=4))
     await reached(pool, held.id, State.RUNNING)
-    gang = await pool.submit(SUSAN, sleeper(gpus=2, workers=3))
+    gang = await pool.jobs.submit(SUSAN, sleeper(gpus=2, workers=3))
     await decided(pool, gang.id)
-    await pool.act(SUSAN, gang.id, "change", JobChange(workers=1))
+    await pool.jobs.act(SUSAN, gang.id, "change", JobChange(workers=1))
     running = await reached(pool, gang.id, State.RUNNING)
     assert (running.workers, running.min_workers, running.gpus) == (1, 1, 2)
 
@@ -62,70 +62,70 @@ async def test_a_waiting_gang_of_fewer_workers_finds_room(pool: Pool) -> None:
 async def test_workers_above_the_minimum_come_and_go_while_it_runs(
     pool: Pool, runtime: ScriptedRuntime
 ) -> None:
-    job = await pool.submit(SUSAN, sleeper(workers=3, min_workers=1))
+    job = await pool.jobs.submit(SUSAN, sleeper(workers=3, min_workers=1))
     workers = await runtime.until_launched(3)
     await reached(pool, job.id, State.RUNNING)
-    await pool.act(SUSAN, job.id, "change", JobChange(workers=2))
+    await pool.jobs.act(SUSAN, job.id, "change", JobChange(workers=2))
     ((leaving, notice),) = await runtime.until_noticed(1)
     assert (leaving, notice.kind) == (workers[2], "pause")
     assert notice.text == "Told to go on with 2 workers by susan."
     runtime.end(leaving, 143, EndedBy.NOTICE)
-    await pool.act(SUSAN, job.id, "change", JobChange(workers=4))
+    await pool.jobs.act(SUSAN, job.id, "change", JobChange(workers=4))
     newest = (await runtime.until_launched(5))[-1]
-    detail = pool.job(SUSAN, job.id)
+    detail = pool.jobs.detail(SUSAN, job.id)
     assert (detail.job.state, detail.most_workers, newest.worker) == (State.RUNNING, 5, 4)
-    assert pool.log(SUSAN, job.id, worker=4) == newest
-    assert pool.log(SUSAN, job.id, worker=2) == leaving
+    assert pool.logs.which(SUSAN, job.id, worker=4) == newest
+    assert pool.logs.which(SUSAN, job.id, worker=2) == leaving
     with pytest.raises(NotFound, match="1 attempts of 5 workers"):
-        pool.log(SUSAN, job.id, worker=5)
+        pool.logs.which(SUSAN, job.id, worker=5)
 
 
 async def test_a_running_gang_keeps_its_workers_and_then_its_priority_too(pool: Pool) -> None:
-    job = await pool.submit(SUSAN, sleeper(workers=2))
+    job = await pool.jobs.submit(SUSAN, sleeper(workers=2))
     await reached(pool, job.id, State.RUNNING)
     with pytest.raises(Refused, match="all of its 2 workers or none; pause it first") as refused:
-        await pool.act(SUSAN, job.id, "change", JobChange(priority=80, workers=3))
+        await pool.jobs.act(SUSAN, job.id, "change", JobChange(priority=80, workers=3))
     assert refused.value.numbers == {"workers": 2, "asked": 3}
-    assert pool.job(SUSAN, job.id).job.priority == job.priority
+    assert pool.jobs.detail(SUSAN, job.id).job.priority == job.priority
     assert (
-        await pool.act(SUSAN, job.id, "change", JobChange(priority=80, workers=2))
+        await pool.jobs.act(SUSAN, job.id, "change", JobChange(priority=80, workers=2))
     ).priority == 80
 
 
 async def test_what_could_never_run_is_refused_with_its_numbers(pool: Pool) -> None:
-    job = await pool.submit(SUSAN, sleeper(gpus=2, workers=2, min_workers=2))
+    job = await pool.jobs.submit(SUSAN, sleeper(gpus=2, workers=2, min_workers=2))
     with pytest.raises(InvalidInput, match="min_workers is 2, more than the 1 workers"):
-        await pool.act(SUSAN, job.id, "change", JobChange(workers=1))
-    whole = await pool.submit(SUSAN, sleeper(gpus=2, workers=3))
+        await pool.jobs.act(SUSAN, job.id, "change", JobChange(workers=1))
+    whole = await pool.jobs.submit(SUSAN, sleeper(gpus=2, workers=3))
     with pytest.raises(InvalidInput, match="need 8 GPUs and can never run: the pool has 6"):
-        await pool.act(SUSAN, whole.id, "change", JobChange(workers=4))
+        await pool.jobs.act(SUSAN, whole.id, "change", JobChange(workers=4))
     with pytest.raises(InvalidInput, match="priority, workers, or both"):
-        await pool.act(SUSAN, whole.id, "change", JobChange())
-    assert pool.job(SUSAN, whole.id).job.workers == 3
+        await pool.jobs.act(SUSAN, whole.id, "change", JobChange())
+    assert pool.jobs.detail(SUSAN, whole.id).job.workers == 3
 
 
 async def test_a_job_that_has_ended_is_not_changed(pool: Pool, runtime: ScriptedRuntime) -> None:
-    job = await pool.submit(SUSAN, sleeper())
+    job = await pool.jobs.submit(SUSAN, sleeper())
     (worker,) = await runtime.until_launched(1)
     runtime.end(worker, 0)
     await reached(pool, job.id, State.SUCCEEDED)
     for change in (JobChange(priority=80), JobChange(workers=2)):
         with pytest.raises(Refused, match="is succeeded since its end"):
-            await pool.act(SUSAN, job.id, "change", change)
+            await pool.jobs.act(SUSAN, job.id, "change", change)
 
 
 async def test_who_may_not_see_a_job_may_not_change_it(pool: Pool) -> None:
-    job = await pool.submit(SUSAN, sleeper())
+    job = await pool.jobs.submit(SUSAN, sleeper())
     with pytest.raises(NotFound):
-        await pool.act(JOE, job.id, "change", JobChange(priority=80))
-    assert (await pool.act(ADMIN, job.id, "change", JobChange(priority=80))).priority == 80
+        await pool.jobs.act(JOE, job.id, "change", JobChange(priority=80))
+    assert (await pool.jobs.act(ADMIN, job.id, "change", JobChange(priority=80))).priority == 80
 
 
 async def test_a_change_is_kept_over_a_restart(tmp_path: Path, runtime: ScriptedRuntime) -> None:
     async with opened(make_pool(tmp_path, runtime=runtime)) as pool:
-        await pool.submit(SUSAN, sleeper(gpus=6))
-        job = await pool.submit(SUSAN, sleeper(gpus=2))
-        await pool.act(SUSAN, job.id, "change", JobChange(priority=80, workers=2))
+        await pool.jobs.submit(SUSAN, sleeper(gpus=6))
+        job = await pool.jobs.submit(SUSAN, sleeper(gpus=2))
+        await pool.jobs.act(SUSAN, job.id, "change", JobChange(priority=80, workers=2))
     async with opened(make_pool(tmp_path, runtime=ScriptedRuntime(devices(9)))) as pool:
-        found = pool.job(SUSAN, job.id).job
+        found = pool.jobs.detail(SUSAN, job.id).job
         assert (found.priority, found.workers, found.min_workers) == (80, 2, 2)

@@ -34,19 +34,19 @@ async def test_a_higher_limit_starts_waiting_jobs_and_is_kept_in_the_file(tmp_pa
         configuration_file=file,
     )
     async with opened(pool):
-        first = await pool.submit(SUSAN, sleeper(gpus=2))
+        first = await pool.jobs.submit(SUSAN, sleeper(gpus=2))
         await reached(pool, first.id, State.RUNNING)
-        second = await pool.submit(SUSAN, sleeper())
+        second = await pool.jobs.submit(SUSAN, sleeper())
         waits = await decided(pool, second.id)
         assert waits.reason is not None
         assert waits.reason.code == "project-limit"
-        looked = pool.check_configuration(ADMIN, STORY)
+        looked = pool.configuration.check(ADMIN, STORY)
         assert (looked.applied, looked.changes) == (
             False,
             ["Project susan (susan): limit 2 → not set."],
         )
         assert not file.exists()
-        assert (await pool.apply_configuration(ADMIN, STORY)).applied
+        assert (await pool.configuration.apply(ADMIN, STORY)).applied
         await reached(pool, second.id, State.RUNNING)
         assert file.read_text() == STORY
 
@@ -57,14 +57,14 @@ async def test_an_error_leaves_the_old_configuration_in_force(tmp_path: Path) ->
     pool = make_pool(tmp_path, runtime=ScriptedRuntime(devices(9)), configuration_file=file)
     async with opened(pool):
         with pytest.raises(InvalidInput, match=r"benchpool.yaml, line 2: projcts"):
-            await pool.reload_configuration()
+            await pool.configuration.reload()
         with pytest.raises(InvalidInput, match="add up to 10 GPUs and the pool has 9"):
-            await pool.apply_configuration(ADMIN, "{version: 1, build: {users: {susan: 10}}}")
-        assert (await pool.submit(SUSAN, sleeper())).project == "susan"
+            await pool.configuration.apply(ADMIN, "{version: 1, build: {users: {susan: 10}}}")
+        assert (await pool.jobs.submit(SUSAN, sleeper())).project == "susan"
         file.write_text(STORY.replace("{susan: 1, joe: 1", "{susan: 2, joe: 1"))
-        changed = await pool.reload_configuration()
+        changed = await pool.configuration.reload()
         assert changed.changes == ["Build quota of user susan: 1 → 2 GPUs."]
-        assert pool.quota(SUSAN).build.quota == 2
+        assert pool.views.quota(SUSAN).build.quota == 2
 
 
 async def test_benches_that_do_not_fit_are_refused_at_start_and_told_when_work_is_there(
@@ -74,9 +74,9 @@ async def test_benches_that_do_not_fit_are_refused_at_start_and_told_when_work_i
     with pytest.raises(InvalidInput, match="add up to 3 GPUs and the pool has 2"):
         await pool.open()
     async with opened(make_pool(tmp_path, runtime=ScriptedRuntime(devices(9)))) as pool:
-        await pool.submit(SUSAN, sleeper())
+        await pool.jobs.submit(SUSAN, sleeper())
     async with opened(make_pool(tmp_path, runtime=ScriptedRuntime(devices(2)))) as pool:
-        assert "add up to 3 GPUs" in pool.status(SUSAN).health.problems[0]
+        assert "add up to 3 GPUs" in pool.views.status(SUSAN).health.problems[0]
 
 
 async def test_with_default_quotas_every_user_of_the_hub_has_a_bench_kept(tmp_path: Path) -> None:
@@ -88,10 +88,10 @@ async def test_with_default_quotas_every_user_of_the_hub_has_a_bench_kept(tmp_pa
         directory=directory,
     )
     async with opened(pool):
-        assert "3 kept free for benches, 6 free" in pool.status(ADMIN).text
+        assert "3 kept free for benches, 6 free" in pool.views.status(ADMIN).text
         directory.known_users += (HubUser("zoe"),)
-        await pool._engine.housekeeping.ask_hub()
-        assert "4 kept free for benches, 5 free" in pool.status(ADMIN).text
+        await pool.housekeeping.ask_hub()
+        assert "4 kept free for benches, 5 free" in pool.views.status(ADMIN).text
 
 
 @pytest.mark.parametrize(
@@ -107,13 +107,13 @@ async def test_jobs_of_a_project_that_went_away_run_on_and_do_not_start_anew(
 ) -> None:
     runtime = ScriptedRuntime(devices(9))
     async with opened(make_pool(tmp_path, runtime=runtime)) as pool:
-        running = await pool.submit(SUSAN, sleeper(gpus=6))
+        running = await pool.jobs.submit(SUSAN, sleeper(gpus=6))
         await reached(pool, running.id, State.RUNNING)
-        waiting = await pool.submit(SUSAN, sleeper())
+        waiting = await pool.jobs.submit(SUSAN, sleeper())
         text = STORY.replace(*change)
-        changed = await pool.apply_configuration(ADMIN, text)
+        changed = await pool.configuration.apply(ADMIN, text)
         assert any("2 of its jobs have not ended" in line for line in changed.warnings)
-        claimant = await pool.submit(JOE, sleeper(gpus=2))
+        claimant = await pool.jobs.submit(JOE, sleeper(gpus=2))
         await reached(pool, running.id, State.PAUSING)
         for worker in list(runtime.alive):
             runtime.end(worker, 143)

@@ -46,7 +46,7 @@ class Lab:
 
     async def start(self, caller: Caller, job: JobSubmission) -> Job:
         """Submit a job and let it run."""
-        return await self.begun((await self.pool.submit(caller, job)).id)
+        return await self.begun((await self.pool.jobs.submit(caller, job)).id)
 
     async def begun(self, job: str) -> Job:
         """Let a job run as soon as it is launched."""
@@ -86,12 +86,12 @@ async def test_a_time_limit_bounds_the_start_of_who_waits(tmp_path: Path) -> Non
     lab = Lab(tmp_path)
     async with opened(lab.pool) as pool:
         await lab.start(SUSAN, sleeper(time_limit_s=600))
-        second = await estimated(pool, (await pool.submit(SUSAN, sleeper())).id)
+        second = await estimated(pool, (await pool.jobs.submit(SUSAN, sleeper())).id)
         assert seconds(second, lab.clock.now()) == [60, 300, 600]
-        assert pool.why(SUSAN, second.id).estimated_start == second.estimated_start
+        assert pool.jobs.why(SUSAN, second.id).estimated_start == second.estimated_start
         # Time passes for a promise too: what should be over by now is now.
         lab.clock.pass_s(200)
-        later = pool.job(SUSAN, second.id).job
+        later = pool.jobs.detail(SUSAN, second.id).job
         assert seconds(later, lab.clock.now()) == [0, 100, 400]
 
 
@@ -99,9 +99,9 @@ async def test_nothing_is_said_while_no_end_is_known(tmp_path: Path) -> None:
     lab = Lab(tmp_path)
     async with opened(lab.pool) as pool:
         await lab.start(SUSAN, sleeper())
-        second = await pool.submit(SUSAN, sleeper())
-        await pool._engine.estimates.make()
-        assert pool.why(SUSAN, second.id).estimated_start is None
+        second = await pool.jobs.submit(SUSAN, sleeper())
+        await pool.estimates.make()
+        assert pool.jobs.why(SUSAN, second.id).estimated_start is None
 
 
 async def test_run_times_are_learned_and_known_after_a_restart(tmp_path: Path) -> None:
@@ -111,7 +111,7 @@ async def test_run_times_are_learned_and_known_after_a_restart(tmp_path: Path) -
             await lab.run(SUSAN, sleeper(name=f"train-{number}"), 100.0)
         await lab.start(SUSAN, sleeper(name="train-9"))
         lab.clock.pass_s(40)
-        waiting = await pool.submit(SUSAN, sleeper(name="other"))
+        waiting = await pool.jobs.submit(SUSAN, sleeper(name="other"))
         assert seconds(await estimated(pool, waiting.id), lab.clock.now()) == [60, 60, 60]
     lab.clock.pass_s(20)
     lab.pool = lab.new()
@@ -124,8 +124,8 @@ async def test_the_remedy_names_what_it_waits_for_by_id_and_project_only(tmp_pat
     lab = Lab(tmp_path)
     async with opened(lab.pool) as pool:
         first = await lab.start(SUSAN, sleeper(time_limit_s=2400, name="secret-plan"))
-        second = await estimated(pool, (await pool.submit(JOE, sleeper())).id)
-        why = pool.why(JOE, second.id)
+        second = await estimated(pool, (await pool.jobs.submit(JOE, sleeper())).id)
+        why = pool.jobs.why(JOE, second.id)
         assert why.reason is not None
         told = f"It waits for job {first.id[:8]} of project vision, within 40 min."
         assert why.reason.remedy.endswith(told)
@@ -137,17 +137,19 @@ async def test_the_remedy_names_what_it_waits_for_by_id_and_project_only(tmp_pat
 async def test_a_preview_says_when_it_would_start(tmp_path: Path) -> None:
     lab = Lab(tmp_path)
     async with opened(lab.pool) as pool:
-        now = (await pool.preview(SUSAN, sleeper())).estimated_start
+        now = (await pool.jobs.preview(SUSAN, sleeper())).estimated_start
         assert now is not None
         assert now.latest is not None
         assert now.latest.timestamp() == lab.clock.now()
         await lab.start(SUSAN, sleeper(time_limit_s=600))
-        waits = await pool.preview(SUSAN, sleeper())
+        waits = await pool.jobs.preview(SUSAN, sleeper())
         assert waits.starts == "waits"
         assert waits.estimated_start is not None
         assert waits.estimated_start.latest is not None
         assert waits.estimated_start.latest.timestamp() == lab.clock.now() + 600
-        assert (await pool.preview(SUSAN, sleeper(time_limit_s=60))).estimated_start is not None
+        assert (
+            await pool.jobs.preview(SUSAN, sleeper(time_limit_s=60))
+        ).estimated_start is not None
 
 
 async def test_a_paused_attempt_counts_as_done(tmp_path: Path) -> None:
@@ -157,13 +159,13 @@ async def test_a_paused_attempt_counts_as_done(tmp_path: Path) -> None:
             await lab.run(JOE, sleeper(name=f"train-{number}"), 100.0)
         of_joe = await lab.start(JOE, sleeper(name="train-7"))
         lab.clock.pass_s(70)
-        of_susan = await pool.submit(SUSAN, sleeper(time_limit_s=600))
+        of_susan = await pool.jobs.submit(SUSAN, sleeper(time_limit_s=600))
         await reached(pool, of_joe.id, State.PAUSING)
         lab.end(of_joe, exit_code=1)
         await lab.begun(of_susan.id)
-        facts = pool._engine.ledger.runtime_estimator.facts(
-            pool._engine.ledger.job(of_joe.id),  # type: ignore[arg-type]
-            pool._engine.ledger.attempts(of_joe.id),
+        facts = pool.ledger.runtime_estimator.facts(
+            pool.ledger.job(of_joe.id),  # type: ignore[arg-type]
+            pool.ledger.attempts(of_joe.id),
         )
         assert facts == (100.0, 70.0)
 
@@ -174,12 +176,12 @@ async def test_who_runs_longer_than_expected_is_expected_to_go_on(tmp_path: Path
         for number, run_s in enumerate([100, 100, 100, 100, 100, 900, 900, 900, 900]):
             await lab.run(SUSAN, sleeper(name=f"train-{number}"), float(run_s))
         running = await lab.start(SUSAN, sleeper(name="train-9"))
-        waiting = await pool.submit(SUSAN, sleeper())
+        waiting = await pool.jobs.submit(SUSAN, sleeper())
         assert await expected_of(pool, running.id) == 100
         lab.clock.pass_s(150)
-        await pool._engine.estimates.make()
+        await pool.estimates.make()
         assert await expected_of(pool, running.id) == 900
-        start = pool.why(SUSAN, waiting.id).estimated_start
+        start = pool.jobs.why(SUSAN, waiting.id).estimated_start
         assert start is not None
         assert start.likely is not None
         assert start.likely.timestamp() - lab.clock.now() == 750
@@ -187,7 +189,7 @@ async def test_who_runs_longer_than_expected_is_expected_to_go_on(tmp_path: Path
 
 async def expected_of(pool: Pool, job: str) -> float | None:
     """Return how long the newest pass expected a job to run."""
-    engine = pool._engine
+    engine = pool
     await engine.passes.make()
     async with engine.ledger.lock:
         found = await engine.state_cache.snapshot(engine.site.clock.now())

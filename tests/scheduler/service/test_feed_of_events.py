@@ -97,14 +97,14 @@ async def test_closing_ends_every_reader() -> None:
 
 async def test_numbers_grow_over_a_restart_and_an_old_one_means_reset(tmp_path: Path) -> None:
     async with opened(make_pool(tmp_path, runtime=ScriptedRuntime(devices(9)))) as pool:
-        events = pool.events(SUSAN, after=pool._engine.feed.seq)
-        job = await pool.submit(SUSAN, sleeper())
+        events = pool.events.follow(SUSAN, after=pool.feed.seq)
+        job = await pool.jobs.submit(SUSAN, sleeper())
         first = await anext(events)
         assert (first.kind, json.loads(first.data)["id"]) == ("job", job.id)
         await events.aclose()
         await reached(pool, job.id, State.RUNNING)
     async with opened(make_pool(tmp_path, runtime=ScriptedRuntime(devices(9)))) as pool:
-        events = pool.events(SUSAN, after=first.seq)
+        events = pool.events.follow(SUSAN, after=first.seq)
         again = await anext(events)
         await events.aclose()
         assert again.kind == "reset"

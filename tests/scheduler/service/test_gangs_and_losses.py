@@ -46,7 +46,7 @@ async def test_a_gang_runs_when_its_last_worker_runs_and_succeeds_with_its_last(
     pool: Pool, runtime: ScriptedRuntime
 ) -> None:
     runtime.start_at_once = False
-    job = await pool.submit(SUSAN, sleeper(gpus=2, workers=2))
+    job = await pool.jobs.submit(SUSAN, sleeper(gpus=2, workers=2))
     first, second = await runtime.until_launched(2)
     assert runtime.launched[first].nodes == ("localhost", "localhost")
     assert runtime.launched[first].port == runtime.launched[second].port
@@ -57,13 +57,13 @@ async def test_a_gang_runs_when_its_last_worker_runs_and_succeeds_with_its_last(
     runtime.end(first)
     runtime.end(second)
     assert (await reached(pool, job.id, State.SUCCEEDED)).exit_code == 0
-    assert pool.job(SUSAN, job.id).attempts[0].nodes == ["localhost", "localhost"]
+    assert pool.jobs.detail(SUSAN, job.id).attempts[0].nodes == ["localhost", "localhost"]
 
 
 async def test_when_one_worker_fails_the_others_are_told_and_the_first_failure_counts(
     pool: Pool, runtime: ScriptedRuntime
 ) -> None:
-    job = await pool.submit(SUSAN, sleeper(gpus=1, workers=3, name="gang"))
+    job = await pool.jobs.submit(SUSAN, sleeper(gpus=1, workers=3, name="gang"))
     first, second, third = await runtime.until_launched(3)
     await reached(pool, job.id, State.RUNNING)
     runtime.end(second, 5, at=10.0)
@@ -81,7 +81,7 @@ async def test_when_one_worker_fails_the_others_are_told_and_the_first_failure_c
 async def test_a_lost_worker_queues_the_job_again_and_is_no_failure(
     pool: Pool, runtime: ScriptedRuntime
 ) -> None:
-    job = await pool.submit(SUSAN, sleeper(workers=2))
+    job = await pool.jobs.submit(SUSAN, sleeper(workers=2))
     first, second = await runtime.until_launched(2)
     await reached(pool, job.id, State.RUNNING)
     runtime.end(first, None, EndedBy.LOST, text="its machine was restarted")
@@ -90,14 +90,14 @@ async def test_a_lost_worker_queues_the_job_again_and_is_no_failure(
     runtime.end(second, 143, EndedBy.NOTICE)
     again = await until(pool, job.id, lambda now: now.attempt == 2)
     assert again.preemptions == []
-    assert pool.job(SUSAN, job.id).attempts[0].ended_by == "lost"
+    assert pool.jobs.detail(SUSAN, job.id).attempts[0].ended_by == "lost"
 
 
 async def test_a_job_that_is_lost_at_once_again_and_again_waits_for_its_user(
     pool: Pool, runtime: ScriptedRuntime, clock: FakeClock
 ) -> None:
     runtime.start_at_once = False
-    job = await pool.submit(SUSAN, sleeper())
+    job = await pool.jobs.submit(SUSAN, sleeper())
     for count in range(1, MOST_LOST + 1):
         worker = (await runtime.until_launched(count))[-1]
         runtime.end(worker, None, EndedBy.LOST, at=clock.now())
@@ -105,7 +105,7 @@ async def test_a_job_that_is_lost_at_once_again_and_again_waits_for_its_user(
     assert paused.reason is not None
     assert paused.reason.code == "lost-repeatedly"
     assert "5 times in a row" in paused.reason.text
-    await pool.act(SUSAN, job.id, "resume")
+    await pool.jobs.act(SUSAN, job.id, "resume")
     await until(pool, job.id, lambda now: now.attempt == MOST_LOST + 1)
 
 
@@ -120,7 +120,7 @@ async def test_a_job_that_is_lost_at_once_again_and_again_waits_for_its_user(
 async def test_how_a_job_failed_is_a_sentence(
     pool: Pool, runtime: ScriptedRuntime, by: EndedBy, code: str, words: str
 ) -> None:
-    job = await pool.submit(SUSAN, sleeper())
+    job = await pool.jobs.submit(SUSAN, sleeper())
     runtime.end((await runtime.until_launched(1))[0], 137, by)
     failed = await reached(pool, job.id, State.FAILED)
     assert failed.reason is not None
@@ -132,9 +132,9 @@ async def test_how_a_job_failed_is_a_sentence(
 async def test_the_victim_that_saved_last_is_preempted(
     pool: Pool, runtime: ScriptedRuntime, clock: FakeClock
 ) -> None:
-    old = await pool.submit(SUSAN, sleeper(gpus=2, name="saved-long-ago"))
-    new = await pool.submit(SUSAN, sleeper(gpus=2, name="saved-just-now"))
-    more = await pool.submit(SUSAN, sleeper(gpus=2, name="third"))
+    old = await pool.jobs.submit(SUSAN, sleeper(gpus=2, name="saved-long-ago"))
+    new = await pool.jobs.submit(SUSAN, sleeper(gpus=2, name="saved-just-now"))
+    more = await pool.jobs.submit(SUSAN, sleeper(gpus=2, name="third"))
     workers = {w.job: w for w in await runtime.until_launched(3)}
     clock.pass_s(1000)
     for job, ago in ((old, 900), (new, 1), (more, 900)):
@@ -142,11 +142,11 @@ async def test_the_victim_that_saved_last_is_preempted(
             WorkerProgress(workers[job.id], clock.now(), 0.5, "x", checkpoint_at=clock.now() - ago)
         )
         await until(pool, job.id, lambda now: now.progress is not None)
-    await pool.submit(JOE, sleeper(gpus=2))
+    await pool.jobs.submit(JOE, sleeper(gpus=2))
     worker, notice = (await runtime.until_noticed(1))[0]
     assert worker.job == new.id
     assert notice.for_ == "joe/sleep"
-    leaving = pool.job(SUSAN, new.id).job
+    leaving = pool.jobs.detail(SUSAN, new.id).job
     assert leaving.preemptions[0].lost_gpu_s == pytest.approx(2 * 1 + 2 * 60)
 
 
@@ -155,9 +155,9 @@ async def test_the_freed_gpus_are_for_the_claimant_and_it_starts_though_the_serv
 ) -> None:
     first = ScriptedRuntime(devices(9))
     async with opened(make_pool(tmp_path, runtime=first)) as pool:
-        big = await pool.submit(SUSAN, sleeper(gpus=6))
+        big = await pool.jobs.submit(SUSAN, sleeper(gpus=6))
         await reached(pool, big.id, State.RUNNING)
-        claimant = await pool.submit(JOE, sleeper(gpus=2))
+        claimant = await pool.jobs.submit(JOE, sleeper(gpus=2))
         await reached(pool, big.id, State.PAUSING)
     second = ScriptedRuntime(devices(9))
     second.alive = set(first.alive)
@@ -176,13 +176,13 @@ async def test_a_gpu_that_somebody_else_uses_is_left_alone_and_shown(
 ) -> None:
     runtime.mark("GPU-0", DeviceState.FOREIGN)
     runtime.mark("GPU-1", DeviceState.BROKEN, "GPU is lost")
-    await pool._engine.housekeeping.look()
+    await pool.housekeeping.look()
     for _ in range(6):
-        await pool.submit(SUSAN, sleeper())
+        await pool.jobs.submit(SUSAN, sleeper())
     await runtime.until_launched(4)
     used = {gpu for launch in runtime.launched.values() for gpu in launch.gpus}
     assert not used & {"GPU-0", "GPU-1"}
-    status = pool.status(ADMIN)
+    status = pool.views.status(ADMIN)
     assert (status.counts[GpuState.FOREIGN], status.counts[GpuState.BROKEN]) == (1, 1)
     assert "1 used by others, 1 broken" in status.text
     assert status.health.problems == ["GPU 1 of localhost: GPU is lost."]

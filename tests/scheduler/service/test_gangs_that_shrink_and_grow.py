@@ -33,7 +33,7 @@ def at(*gpus: str) -> tuple[Worker, ...]:
 
 async def carry_out(pool: Pool, *commands: Start | Preempt) -> None:
     """Put commands of a pass in force, as the loop of passes does."""
-    engine = pool._engine
+    engine = pool
     async with engine.ledger.lock:
         draft = UnitOfWork(engine.ledger)
         plan = Plan(commands=commands, reasons={}, shares={})
@@ -44,14 +44,14 @@ async def carry_out(pool: Pool, *commands: Start | Preempt) -> None:
 
 
 def seen(pool: Pool) -> Snapshot:
-    engine = pool._engine
+    engine = pool
     return snapshots.snapshot(engine.ledger, engine.site, engine.site.clock.now())
 
 
 async def test_a_worker_that_was_let_go_frees_its_gpu_and_is_no_failure(tmp_path: Path) -> None:
     runtime = ScriptedRuntime(devices(9))
     async with opened(make_pool(tmp_path, runtime=runtime)) as pool:
-        job = await pool.submit(SUSAN, sleeper(workers=3, min_workers=1))
+        job = await pool.jobs.submit(SUSAN, sleeper(workers=3, min_workers=1))
         workers = await runtime.until_launched(3)
         await reached(pool, job.id, State.RUNNING)
         last = runtime.launched[workers[2]].gpus[0]
@@ -61,7 +61,7 @@ async def test_a_worker_that_was_let_go_frees_its_gpu_and_is_no_failure(tmp_path
         shrunk, gone = seen(pool).jobs
         assert (shrunk.activity, len(shrunk.held), shrunk.workers) == (Activity.RUNNING, 2, 2)
         assert (gone.activity, gone.held) == (Activity.TERMINATING, at(last))
-        assert pool.job(SUSAN, job.id).job.preemptions == []
+        assert pool.jobs.detail(SUSAN, job.id).job.preemptions == []
 
         runtime.end(leaving, 143, EndedBy.NOTICE)
         runtime.end(workers[0])
@@ -72,7 +72,7 @@ async def test_a_worker_that_was_let_go_frees_its_gpu_and_is_no_failure(tmp_path
 async def test_a_running_gang_may_get_more_workers(tmp_path: Path) -> None:
     runtime = ScriptedRuntime(devices(9))
     async with opened(make_pool(tmp_path, runtime=runtime)) as pool:
-        job = await pool.submit(SUSAN, sleeper())
+        job = await pool.jobs.submit(SUSAN, sleeper())
         (first,) = await runtime.until_launched(1)
         await reached(pool, job.id, State.RUNNING)
         free = next(f"GPU-{n}" for n in range(9) if f"GPU-{n}" not in runtime.launched[first].gpus)
@@ -91,7 +91,7 @@ async def test_a_worker_that_is_lost_before_it_joins_changes_nothing_for_the_oth
 ) -> None:
     runtime = ScriptedRuntime(devices(9), start_at_once=False)
     async with opened(make_pool(tmp_path, runtime=runtime)) as pool:
-        job = await pool.submit(SUSAN, sleeper())
+        job = await pool.jobs.submit(SUSAN, sleeper())
         (first,) = await runtime.until_launched(1)
         runtime.begin(first)
         await reached(pool, job.id, State.RUNNING)

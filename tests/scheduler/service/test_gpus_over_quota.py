@@ -37,33 +37,33 @@ time.sleep(1000)
 
 def over(pool: Pool, job: Job) -> list[bool]:
     """Return of each GPU that a job holds whether it is shown as over quota."""
-    shown = [gpu for gpu in pool.status(ADMIN).gpus if gpu.job == job.id]
+    shown = [gpu for gpu in pool.views.status(ADMIN).gpus if gpu.job == job.id]
     return [gpu.state is GpuState.TRAIN_OVER_QUOTA for gpu in shown]
 
 
 def tagged(pool: Pool, job: Job) -> bool:
-    return pool.job(ADMIN, job.id).job.over_quota
+    return pool.jobs.detail(ADMIN, job.id).job.over_quota
 
 
 async def test_the_quota_covers_the_job_of_higher_priority_also_on_the_squares(
     tmp_path: Path,
 ) -> None:
     async with opened(make_pool(tmp_path, configuration=story(POOL), gpus=2)) as pool:
-        older = await pool.submit(SUSAN, sleeper(name="older", priority=10))
+        older = await pool.jobs.submit(SUSAN, sleeper(name="older", priority=10))
         await reached(pool, older.id, State.RUNNING)
         assert (over(pool, older), tagged(pool, older)) == ([False], False)
-        newer = await pool.submit(SUSAN, sleeper(name="newer", priority=90))
+        newer = await pool.jobs.submit(SUSAN, sleeper(name="newer", priority=90))
         await reached(pool, newer.id, State.RUNNING)
         assert (over(pool, older), tagged(pool, older)) == ([True], True)
         assert (over(pool, newer), tagged(pool, newer)) == ([False], False)
-        assert pool.status(ADMIN).counts[GpuState.TRAIN_OVER_QUOTA] == 1
+        assert pool.views.status(ADMIN).counts[GpuState.TRAIN_OVER_QUOTA] == 1
 
 
 async def test_a_job_that_the_quota_covers_in_part_is_over_quota_with_the_rest(
     tmp_path: Path,
 ) -> None:
     async with opened(make_pool(tmp_path, configuration=story(POOL), gpus=3)) as pool:
-        large = await pool.submit(SUSAN, sleeper(name="large", gpus=3))
+        large = await pool.jobs.submit(SUSAN, sleeper(name="large", gpus=3))
         await reached(pool, large.id, State.RUNNING)
         assert (sorted(over(pool, large)), tagged(pool, large)) == ([False, True, True], True)
 
@@ -72,11 +72,11 @@ async def test_what_leaves_because_it_is_over_quota_is_shown_so_until_it_has_lef
     tmp_path: Path,
 ) -> None:
     async with opened(make_pool(tmp_path, configuration=story(POOL), gpus=2)) as pool:
-        first = await pool.submit(SUSAN, sleeper(name="first"))
-        second = await pool.submit(SUSAN, python_job(STUBBORN, name="second"))
+        first = await pool.jobs.submit(SUSAN, sleeper(name="first"))
+        second = await pool.jobs.submit(SUSAN, python_job(STUBBORN, name="second"))
         await reached(pool, second.id, State.RUNNING)
-        await pool.wait_log(SUSAN, second.id, offset=0)
-        mine = await pool.submit(JOE, sleeper(name="mine"))
+        await pool.logs.wait(SUSAN, second.id, offset=0)
+        mine = await pool.jobs.submit(JOE, sleeper(name="mine"))
         leaving = await reached(pool, second.id, State.PAUSING)
         assert leaving.over_quota
         assert (over(pool, second), over(pool, first)) == ([True], [False])

@@ -72,7 +72,7 @@ class Failing:
 @pytest.mark.parametrize("count", [1, 2])
 async def test_the_pool_goes_on_and_says_which_job_is_set_aside(tmp_path: Path, count: int) -> None:
     async with opened(await with_poison(tmp_path, *POISONED[:count])) as pool:
-        other = await pool.submit(JOE, sleeper(gpus=2))
+        other = await pool.jobs.submit(JOE, sleeper(gpus=2))
         await reached(pool, other.id, State.RUNNING)
         for job in POISONED[:count]:
             shown = await decided(pool, job)
@@ -80,45 +80,45 @@ async def test_the_pool_goes_on_and_says_which_job_is_set_aside(tmp_path: Path, 
             assert shown.reason.code == "set-aside"
             assert "5" in shown.reason.text
             assert "the least must be between 1 and 2" in shown.reason.text
-        problems = pool.status(ADMIN).health.problems
+        problems = pool.views.status(ADMIN).health.problems
         assert len(problems) == 1
         assert problems[0].count("goes on without it") == count
 
         for job in POISONED[:count]:
-            await pool.act(SUSAN, job, "cancel")
+            await pool.jobs.act(SUSAN, job, "cancel")
         await reached(pool, POISONED[0], State.CANCELLED)
-        await pool._engine.passes.make()
-        assert pool.status(ADMIN).health.ok
+        await pool.passes.make()
+        assert pool.views.status(ADMIN).health.ok
 
 
 async def test_the_gpus_of_a_job_that_is_set_aside_stay_its_own(tmp_path: Path) -> None:
     runtime = ScriptedRuntime(devices(9))
     async with opened(make_pool(tmp_path, runtime=runtime)) as pool:
-        bad = await pool.submit(SUSAN, sleeper(gpus=2))
-        good = await pool.submit(JOE, sleeper(gpus=2))
+        bad = await pool.jobs.submit(SUSAN, sleeper(gpus=2))
+        good = await pool.jobs.submit(JOE, sleeper(gpus=2))
         for job in (bad, good):
             await reached(pool, job.id, State.RUNNING)
-        pool._engine.state_cache._decide = Failing(bad.id)
-        third = await pool.submit(JOE, sleeper(gpus=2))
+        pool.state_cache._decide = Failing(bad.id)
+        third = await pool.jobs.submit(JOE, sleeper(gpus=2))
         await reached(pool, third.id, State.RUNNING)
         held = [gpu for launch in runtime.launched.values() for gpu in launch.gpus]
         assert len(held) == len(set(held)) == 6
-        assert list(pool._engine.state_cache.quarantined) == [bad.id]
-        assert pool.metrics().breaches == {}
+        assert list(pool.state_cache.quarantined) == [bad.id]
+        assert pool.figures.read().breaches == {}
 
         runtime.end(runtime_worker(runtime, bad.id))
         await reached(pool, bad.id, State.SUCCEEDED)
-        await pool._engine.passes.make()
-        assert pool._engine.state_cache.quarantined == {}
+        await pool.passes.make()
+        assert pool.state_cache.quarantined == {}
 
 
 async def test_the_cause_is_found_by_halving_among_those_that_changed(tmp_path: Path) -> None:
     async with opened(make_pool(tmp_path, runtime=ScriptedRuntime(devices(9)))) as pool:
-        jobs = [(await pool.submit(SUSAN, sleeper(gpus=6))).id for _ in range(40)]
+        jobs = [(await pool.jobs.submit(SUSAN, sleeper(gpus=6))).id for _ in range(40)]
         await decided(pool, jobs[-1])
         failing = Failing()
-        pool._engine.state_cache._decide = failing
-        new = [(await pool.submit(JOE, sleeper(gpus=6))).id for _ in range(3)]
+        pool.state_cache._decide = failing
+        new = [(await pool.jobs.submit(JOE, sleeper(gpus=6))).id for _ in range(3)]
         failing.jobs = {JobId(new[1])}
         failing.tried = 0
         shown = await until(
@@ -133,15 +133,15 @@ async def test_the_cause_is_found_by_halving_among_those_that_changed(tmp_path: 
 async def test_a_job_that_is_aside_is_tried_again_with_a_new_configuration(tmp_path: Path) -> None:
     async with opened(make_pool(tmp_path, runtime=ScriptedRuntime(devices(9)))) as pool:
         failing = Failing()
-        pool._engine.state_cache._decide = failing
-        async with pool._engine.ledger.lock:
-            job = await pool.submit(SUSAN, sleeper(gpus=2))
+        pool.state_cache._decide = failing
+        async with pool.ledger.lock:
+            job = await pool.jobs.submit(SUSAN, sleeper(gpus=2))
             failing.jobs = {JobId(job.id)}
         await until(
             pool, job.id, lambda now: now.reason is not None and now.reason.code == "set-aside"
         )
         failing.jobs = set()
-        await pool.apply_configuration(ADMIN, STORY)
+        await pool.configuration.apply(ADMIN, STORY)
         await reached(pool, job.id, State.RUNNING)
 
 
@@ -150,14 +150,14 @@ async def test_a_fault_that_is_no_jobs_sets_none_aside_and_is_reported(tmp_path:
         raise InvalidInput("the tree is upside down")
 
     async with opened(make_pool(tmp_path, runtime=ScriptedRuntime(devices(9)))) as pool:
-        await pool.submit(SUSAN, sleeper(gpus=1))
-        pool._engine.state_cache._decide = broken
+        await pool.jobs.submit(SUSAN, sleeper(gpus=1))
+        pool.state_cache._decide = broken
         with pytest.raises(InvalidInput, match="upside down"):
-            await pool._engine.passes.make()
-        assert pool._engine.state_cache.quarantined == {}
-        pool._engine.state_cache._decide = decide_on
-        await pool._engine.passes.make()
-        assert pool.status(ADMIN).health.ok
+            await pool.passes.make()
+        assert pool.state_cache.quarantined == {}
+        pool.state_cache._decide = decide_on
+        await pool.passes.make()
+        assert pool.views.status(ADMIN).health.ok
 
 
 def runtime_worker(runtime: ScriptedRuntime, job: str) -> WorkerId:

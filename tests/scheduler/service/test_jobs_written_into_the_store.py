@@ -88,8 +88,8 @@ class Site:
     async def has(self, job: str) -> None:
         """Wait until the pool knows a job."""
         async with asyncio.timeout(PATIENCE_S):
-            async for _ in self.pool.events(ADMIN, after=0):
-                if any(it.id == job for it in self.pool.jobs(ADMIN, all=True)):
+            async for _ in self.pool.events.follow(ADMIN, after=0):
+                if any(it.id == job for it in self.pool.jobs.select(ADMIN, all=True)):
                     return
 
 
@@ -105,7 +105,7 @@ async def test_a_written_job_runs_under_the_id_of_its_object(site: Site) -> None
     await site.has(FIRST)
     job = await reached(site.pool, FIRST, State.RUNNING)
     assert (job.user, job.project, job.gpus) == ("susan", "susan", 2)
-    assert site.pool.submission(SUSAN, FIRST).gpus == 2
+    assert site.pool.jobs.submission(SUSAN, FIRST).gpus == 2
 
 
 async def test_being_told_twice_of_a_job_makes_one(site: Site) -> None:
@@ -113,7 +113,7 @@ async def test_being_told_twice_of_a_job_makes_one(site: Site) -> None:
     site.write(FIRST, sleeper())
     site.write(SECOND, sleeper())
     await site.has(SECOND)
-    assert len(site.pool.jobs(ADMIN, all=True)) == 2
+    assert len(site.pool.jobs.select(ADMIN, all=True)) == 2
     assert site.store.refused == {}
 
 
@@ -135,11 +135,11 @@ async def test_what_cannot_be_accepted_is_said_at_the_object(
     async with asyncio.timeout(PATIENCE_S):
         await site.store.answered.wait()
     assert site.store.refused[FIRST].code == code
-    assert site.pool.jobs(ADMIN, all=True) == []
+    assert site.pool.jobs.select(ADMIN, all=True) == []
 
 
 async def test_a_key_that_another_job_has_is_refused(site: Site) -> None:
-    await site.pool.submit(SUSAN, sleeper(key="k"))
+    await site.pool.jobs.submit(SUSAN, sleeper(key="k"))
     site.write(FIRST, sleeper(key="k"))
     async with asyncio.timeout(PATIENCE_S):
         await site.store.answered.wait()
@@ -151,7 +151,7 @@ async def test_a_suspended_job_waits_for_its_user_and_suspend_pauses_a_running_o
 ) -> None:
     site.write(FIRST, sleeper(), suspended=True)
     await site.has(FIRST)
-    assert site.pool.job(ADMIN, FIRST).job.state is State.PAUSED
+    assert site.pool.jobs.detail(ADMIN, FIRST).job.state is State.PAUSED
     site.store.inbox.put_nowait(SuspendWritten(FIRST, suspend=False))
     await reached(site.pool, FIRST, State.RUNNING)
     site.store.inbox.put_nowait(SuspendWritten(FIRST, suspend=True))
@@ -168,20 +168,20 @@ async def test_a_job_whose_object_was_deleted_ends_and_nothing_of_it_is_kept(sit
     site.store.inbox.put_nowait(JobGone(FIRST))
     ((worker, notice),) = await site.runtime.until_noticed(1)
     assert (worker, notice.kind) == (WorkerId(FIRST, 1, 0), "cancel")
-    events = site.pool.events(ADMIN)
+    events = site.pool.events.follow(ADMIN)
     site.runtime.end(worker, 143, EndedBy.NOTICE)
     async with asyncio.timeout(PATIENCE_S):
         async for event in events:
             if event.kind == "deleted":
                 break
     with pytest.raises(NotFound):
-        site.pool.job(ADMIN, FIRST)
+        site.pool.jobs.detail(ADMIN, FIRST)
     assert site.runtime.forgotten == [FIRST]
 
 
 async def test_why_a_job_waits_is_announced(site: Site) -> None:
-    await site.pool.submit(SUSAN, sleeper(gpus=6))
-    waiting = await site.pool.submit(SUSAN, sleeper())
+    await site.pool.jobs.submit(SUSAN, sleeper(gpus=6))
+    waiting = await site.pool.jobs.submit(SUSAN, sleeper())
     await decided(site.pool, waiting.id)
     async with asyncio.timeout(PATIENCE_S):
         while not site.told:
@@ -203,11 +203,11 @@ async def test_workers_that_are_written_come_and_go(site: Site) -> None:
     assert "go on with 1 worker " in noticed[0][1].text
     for worker, _ in noticed:
         site.runtime.end(worker, 143, EndedBy.NOTICE)
-    assert site.pool.job(ADMIN, FIRST).job.workers == 1
+    assert site.pool.jobs.detail(ADMIN, FIRST).job.workers == 1
     site.store.inbox.put_nowait(WorkersWritten(FIRST, 2))
     more = await site.runtime.until_launched(4)
     assert more[3].worker == 3
-    assert site.pool.job(ADMIN, FIRST).job.state is State.RUNNING
+    assert site.pool.jobs.detail(ADMIN, FIRST).job.state is State.RUNNING
 
 
 async def test_a_gang_that_runs_as_a_whole_stays_whole_and_one_that_waits_is_scaled(
@@ -223,7 +223,7 @@ async def test_a_gang_that_runs_as_a_whole_stays_whole_and_one_that_waits_is_sca
     site.store.inbox.put_nowait(SuspendWritten(SECOND, suspend=False))
     job = await reached(site.pool, SECOND, State.RUNNING)
     assert (job.workers, job.min_workers) == (1, 1)
-    first = site.pool.job(ADMIN, FIRST).job
+    first = site.pool.jobs.detail(ADMIN, FIRST).job
     assert (first.workers, first.state) == (2, State.RUNNING)
     (why,) = site.store.kept.values()
     assert "all of its 2 workers or none" in why
@@ -235,7 +235,7 @@ async def test_workers_with_which_a_job_could_never_run_are_put_back(site: Site)
     site.store.inbox.put_nowait(WorkersWritten(FIRST, 9))
     site.store.inbox.put_nowait(PriorityWritten(FIRST, 30))
     await until(site.pool, FIRST, lambda job: job.priority == 30)
-    assert site.pool.job(ADMIN, FIRST).job.workers == 1
+    assert site.pool.jobs.detail(ADMIN, FIRST).job.workers == 1
     assert "need 18 GPUs and can never run: the pool has" in site.store.kept[FIRST]
 
 
@@ -252,13 +252,13 @@ async def test_a_priority_that_is_written_changes_whose_turn_it_is(site: Site) -
     (worker,) = await site.runtime.until_launched(1)
     site.runtime.end(worker, 0)
     await reached(site.pool, THIRD, State.RUNNING)
-    assert site.pool.job(ADMIN, SECOND).job.state is State.QUEUED
+    assert site.pool.jobs.detail(ADMIN, SECOND).job.state is State.QUEUED
 
 
 async def test_a_lease_whose_object_was_deleted_stays_while_its_server_may_be_there(
     site: Site,
 ) -> None:
-    lease = await site.pool.reserve(HUB, LeaseRequest("susan", "", "1", 1))
+    lease = await site.pool.benches.reserve(HUB, LeaseRequest("susan", "", "1", 1))
     for servers in (None, (HubServer("susan", "", ready=False),)):  # not known yet; starting
         site.hub.known_servers = servers
         site.store.inbox.put_nowait(LeaseGone(lease.id))
@@ -270,4 +270,4 @@ async def test_a_lease_whose_object_was_deleted_stays_while_its_server_may_be_th
     site.store.inbox.put_nowait(LeaseGone(lease.id))
     site.write(FIRST, sleeper())
     await site.has(FIRST)
-    assert (site.pool.leases(ADMIN), len(site.store.restored)) == ([], 2)
+    assert (site.pool.benches.leases(ADMIN), len(site.store.restored)) == ([], 2)

@@ -41,14 +41,14 @@ async def test_a_story_that_was_cut_anywhere_ends_as_it_would_have(
 ) -> None:
     accepted = await killed_at(tmp_path, point)
     async with opened(crashing.make(tmp_path)) as pool:
-        known = {job.id for job in pool.jobs(ADMIN, all=True)}
+        known = {job.id for job in pool.jobs.select(ADMIN, all=True)}
         assert set(accepted) <= known
         big, small = await crashing.drive(pool, tmp_path / "journal")
         assert (big.state, small.state) == (State.SUCCEEDED, State.SUCCEEDED)
-        assert len(pool.jobs(ADMIN, all=True)) == 2
+        assert len(pool.jobs.select(ADMIN, all=True)) == 2
         assert len(big.preemptions) == 1
-        assert pool.metrics().breaches == {}
-        assert all(gpu.job is None for gpu in pool.status(ADMIN).gpus)
+        assert pool.figures.read().breaches == {}
+        assert all(gpu.job is None for gpu in pool.views.status(ADMIN).gpus)
     starts = Counter((tmp_path / "journal").read_text().splitlines())
     assert set(starts.values()) == {1}, "an attempt was started twice"
     assert sum(name.startswith("small") for name in starts) == 1

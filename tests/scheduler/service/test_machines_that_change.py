@@ -37,8 +37,8 @@ async def test_a_gpu_that_breaks_is_seen_as_soon_as_the_runtime_hears_of_it(
     store, people = SqliteStore(tmp_path / "scheduler"), StaticDirectory()
     pool = Pool(store, runtime, story(), state=tmp_path, directory=people)
     async with opened(pool), asyncio.timeout(PATIENCE_S):
-        assert GpuState.BROKEN not in {gpu.state for gpu in pool.status(ADMIN).gpus}
+        assert GpuState.BROKEN not in {gpu.state for gpu in pool.views.status(ADMIN).gpus}
         runtime.mark(runtime.gpus[0].uuid, DeviceState.BROKEN, "it fell off the bus")
         runtime.news.set()
-        while pool.status(ADMIN).gpus[0].state is not GpuState.BROKEN:
+        while pool.views.status(ADMIN).gpus[0].state is not GpuState.BROKEN:
             await asyncio.sleep(0.01)

@@ -15,10 +15,10 @@ from benchpool_support.scripted import ScriptedRuntime, devices
 async def test_the_first_is_told_while_the_others_are_still_being_written(tmp_path: Path) -> None:
     runtime = ScriptedRuntime(devices(9))
     async with opened(make_pool(tmp_path, runtime=runtime)) as pool:
-        jobs = [await pool.submit(SUSAN, sleeper()) for _ in range(6)]
+        jobs = [await pool.jobs.submit(SUSAN, sleeper()) for _ in range(6)]
         for job in jobs:
             await reached(pool, job.id, State.RUNNING)
-        store, room = pool._engine.ledger.store, asyncio.Event()
+        store, room = pool.ledger.store, asyncio.Event()
         commit, told = store.commit, list[str]()
 
         async def one_by_one(
@@ -32,7 +32,7 @@ async def test_the_first_is_told_while_the_others_are_still_being_written(tmp_pa
             await commit(*changes, as_written=as_written)
 
         store.commit = one_by_one  # type: ignore[method-assign]
-        await pool.submit(JOE, sleeper(gpus=2))
+        await pool.jobs.submit(JOE, sleeper(gpus=2))
         async with asyncio.timeout(30):
             ((first, notice),) = await runtime.until_noticed(1)
             assert (first.job, notice.kind) == (told[0], "pause")
@@ -42,5 +42,5 @@ async def test_the_first_is_told_while_the_others_are_still_being_written(tmp_pa
             await runtime.until_noticed(2)
         store.commit = commit  # type: ignore[method-assign]
         await reached(pool, told[0], State.QUEUED)
-        await pool._engine.actions.finish()
+        await pool.actions.finish()
         assert [worker.job for worker, _ in runtime.notices] == told

@@ -86,7 +86,7 @@ def test_any_samples_between_changes_count_the_same(
 
 async def over_quota(pool: Pool) -> None:
     """Let susan hold four GPUs: one is guaranteed to her project, two to all of research."""
-    job = await pool.submit(SUSAN, sleeper(gpus=4))
+    job = await pool.jobs.submit(SUSAN, sleeper(gpus=4))
     await reached(pool, job.id, State.RUNNING)
 
 
@@ -99,7 +99,7 @@ async def test_every_level_counts_what_it_holds_above_its_own_quota(tmp_path: Pa
     clock = FakeClock()
     async with opened(a_pool(tmp_path, clock)) as pool:
         await over_quota(pool)
-        engine = pool._engine
+        engine = pool
         assert rates(engine.ledger.counters, configuration()) == {
             ("susan", ""): 3.0,
             ("susan", "susan"): 3.0,
@@ -108,7 +108,7 @@ async def test_every_level_counts_what_it_holds_above_its_own_quota(tmp_path: Pa
         engine.housekeeping.count_use()
         clock.pass_s(600)
         engine.housekeeping.count_use()
-        found = pool.metrics().past_use_gpu_s
+        found = pool.figures.read().past_use_gpu_s
         assert found["susan"] == pytest.approx(accrued(3, 600, 3600))
         assert found["research"] == pytest.approx(accrued(2, 600, 3600))
         assert "joe" not in found
@@ -118,12 +118,12 @@ async def test_past_use_fades_while_the_service_is_away(tmp_path: Path) -> None:
     clock = FakeClock()
     async with opened(a_pool(tmp_path, clock)) as pool:
         await over_quota(pool)
-        pool._engine.housekeeping.count_use()
+        pool.housekeeping.count_use()
         clock.pass_s(3600)
     used = accrued(3, 3600, 3600)
     clock.pass_s(7200)
     async with opened(a_pool(tmp_path, clock)) as pool:
-        assert pool.metrics().past_use_gpu_s["susan"] == pytest.approx(used / 4)
+        assert pool.figures.read().past_use_gpu_s["susan"] == pytest.approx(used / 4)
 
 
 @pytest.mark.parametrize("weight", [0.0, 1.0])
@@ -133,7 +133,7 @@ async def test_the_core_is_told_of_past_use_only_where_it_has_strength(
     clock = FakeClock()
     async with opened(a_pool(tmp_path, clock, weight)) as pool:
         await over_quota(pool)
-        engine = pool._engine
+        engine = pool
         engine.housekeeping.count_use()
         clock.pass_s(3600)
         await engine.housekeeping.look()

@@ -40,9 +40,9 @@ async def pool(tmp_path: Path, runtime: ScriptedRuntime) -> AsyncIterator[Pool]:
 async def test_a_running_job_that_its_user_pauses_waits_until_it_is_resumed(
     pool: Pool, runtime: ScriptedRuntime
 ) -> None:
-    job = await pool.submit(SUSAN, sleeper())
+    job = await pool.jobs.submit(SUSAN, sleeper())
     await reached(pool, job.id, State.RUNNING)
-    pausing = await pool.act(SUSAN, job.id, "pause", ActionReason("the data is wrong"))
+    pausing = await pool.jobs.act(SUSAN, job.id, "pause", ActionReason("the data is wrong"))
     assert pausing.state is State.PAUSING
     (worker, notice), *_ = await runtime.until_noticed(1)
     assert (notice.kind, notice.text) == ("pause", "Paused by susan: the data is wrong.")
@@ -50,17 +50,17 @@ async def test_a_running_job_that_its_user_pauses_waits_until_it_is_resumed(
     paused = await reached(pool, job.id, State.PAUSED)
     assert paused.reason is not None
     assert (paused.reason.code, paused.preemptions) == ("paused-by-user", [])
-    assert (await pool.act(SUSAN, job.id, "pause")).state is State.PAUSED
-    resumed = await pool.act(SUSAN, job.id, "resume")
+    assert (await pool.jobs.act(SUSAN, job.id, "pause")).state is State.PAUSED
+    resumed = await pool.jobs.act(SUSAN, job.id, "resume")
     assert resumed.state is State.QUEUED
     again = await reached(pool, job.id, State.RUNNING)
     assert again.attempt == 2
 
 
 async def test_exit_0_during_a_pause_means_finished(pool: Pool, runtime: ScriptedRuntime) -> None:
-    job = await pool.submit(SUSAN, sleeper())
+    job = await pool.jobs.submit(SUSAN, sleeper())
     await reached(pool, job.id, State.RUNNING)
-    await pool.act(SUSAN, job.id, "pause")
+    await pool.jobs.act(SUSAN, job.id, "pause")
     runtime.end((await runtime.until_noticed(1))[0][0], 0)
     assert (await reached(pool, job.id, State.SUCCEEDED)).exit_code == 0
 
@@ -68,10 +68,10 @@ async def test_exit_0_during_a_pause_means_finished(pool: Pool, runtime: Scripte
 async def test_a_resume_during_the_pause_makes_the_job_queue_by_itself(
     pool: Pool, runtime: ScriptedRuntime
 ) -> None:
-    job = await pool.submit(SUSAN, sleeper())
+    job = await pool.jobs.submit(SUSAN, sleeper())
     await reached(pool, job.id, State.RUNNING)
-    await pool.act(SUSAN, job.id, "pause")
-    assert (await pool.act(SUSAN, job.id, "resume")).state is State.PAUSING
+    await pool.jobs.act(SUSAN, job.id, "pause")
+    assert (await pool.jobs.act(SUSAN, job.id, "resume")).state is State.PAUSING
     runtime.end((await runtime.until_noticed(1))[0][0], 143, EndedBy.NOTICE)
     assert (await reached(pool, job.id, State.RUNNING)).attempt == 2
 
@@ -79,9 +79,9 @@ async def test_a_resume_during_the_pause_makes_the_job_queue_by_itself(
 async def test_a_cancel_takes_effect_when_the_last_process_is_gone(
     pool: Pool, runtime: ScriptedRuntime
 ) -> None:
-    job = await pool.submit(SUSAN, sleeper())
+    job = await pool.jobs.submit(SUSAN, sleeper())
     await reached(pool, job.id, State.RUNNING)
-    asked = await pool.act(SUSAN, job.id, "cancel")
+    asked = await pool.jobs.act(SUSAN, job.id, "cancel")
     assert asked.state is State.RUNNING
     assert asked.reason is not None
     assert asked.reason.code == "cancelling"
@@ -90,16 +90,16 @@ async def test_a_cancel_takes_effect_when_the_last_process_is_gone(
     runtime.end(worker, 137, EndedBy.NOTICE)
     done = await reached(pool, job.id, State.CANCELLED)
     assert (done.exit_code, done.reason and done.reason.text) == (137, "Cancelled by susan.")
-    assert (await pool.act(SUSAN, job.id, "cancel")).state is State.CANCELLED
+    assert (await pool.jobs.act(SUSAN, job.id, "cancel")).state is State.CANCELLED
 
 
 async def test_a_cancel_outdoes_a_pause_that_is_under_way(
     pool: Pool, runtime: ScriptedRuntime
 ) -> None:
-    job = await pool.submit(SUSAN, sleeper())
+    job = await pool.jobs.submit(SUSAN, sleeper())
     await reached(pool, job.id, State.RUNNING)
-    await pool.act(SUSAN, job.id, "pause")
-    await pool.act(SUSAN, job.id, "cancel")
+    await pool.jobs.act(SUSAN, job.id, "pause")
+    await pool.jobs.act(SUSAN, job.id, "cancel")
     notices = await runtime.until_noticed(2)
     assert [notice.kind for _, notice in notices] == ["pause", "cancel"]
     runtime.end(notices[0][0], 143, EndedBy.NOTICE)
@@ -107,36 +107,36 @@ async def test_a_cancel_outdoes_a_pause_that_is_under_way(
 
 
 async def test_waiting_and_paused_jobs_are_paused_and_cancelled_at_once(pool: Pool) -> None:
-    await pool.submit(SUSAN, sleeper(gpus=6))
-    job = await pool.submit(SUSAN, sleeper(gpus=6))
+    await pool.jobs.submit(SUSAN, sleeper(gpus=6))
+    job = await pool.jobs.submit(SUSAN, sleeper(gpus=6))
     await decided(pool, job.id)
-    assert (await pool.act(SUSAN, job.id, "pause")).state is State.PAUSED
-    assert (await pool.act(SUSAN, job.id, "resume")).state is State.QUEUED
-    assert (await pool.act(SUSAN, job.id, "cancel")).state is State.CANCELLED
+    assert (await pool.jobs.act(SUSAN, job.id, "pause")).state is State.PAUSED
+    assert (await pool.jobs.act(SUSAN, job.id, "resume")).state is State.QUEUED
+    assert (await pool.jobs.act(SUSAN, job.id, "cancel")).state is State.CANCELLED
 
 
 async def test_an_ended_job_refuses_every_verb_with_its_state(
     pool: Pool, runtime: ScriptedRuntime
 ) -> None:
-    job = await pool.submit(SUSAN, sleeper(name="short"))
+    job = await pool.jobs.submit(SUSAN, sleeper(name="short"))
     runtime.end((await runtime.until_launched(1))[0], 3)
     failed = await reached(pool, job.id, State.FAILED)
     assert failed.reason is not None
     assert failed.reason.text == "short ended with exit code 3."
     for verb in ("pause", "resume", "cancel"):
         with pytest.raises(Refused, match="is failed since its end") as caught:
-            await pool.act(SUSAN, job.id, verb)
+            await pool.jobs.act(SUSAN, job.id, verb)
         assert caught.value.code == "job-ended"
 
 
 async def test_a_preempted_job_that_its_user_pauses_stays_paused(
     pool: Pool, runtime: ScriptedRuntime
 ) -> None:
-    big = await pool.submit(SUSAN, sleeper(gpus=6))
+    big = await pool.jobs.submit(SUSAN, sleeper(gpus=6))
     await reached(pool, big.id, State.RUNNING)
-    await pool.submit(JOE, sleeper(gpus=2))
+    await pool.jobs.submit(JOE, sleeper(gpus=2))
     await reached(pool, big.id, State.PAUSING)
-    await pool.act(SUSAN, big.id, "pause")
+    await pool.jobs.act(SUSAN, big.id, "pause")
     runtime.end((await runtime.until_noticed(1))[0][0], 143, EndedBy.NOTICE)
     paused = await reached(pool, big.id, State.PAUSED)
     assert len(paused.preemptions) == 1
@@ -155,8 +155,8 @@ async def test_a_real_process_that_ignores_its_notice_is_gone_after_the_grace(
     )
     real = make_pool(tmp_path / "real", configuration=configuration)
     async with opened(real) as pool:
-        job = await pool.submit(SUSAN, python_job(stubborn))
+        job = await pool.jobs.submit(SUSAN, python_job(stubborn))
         await reached(pool, job.id, State.RUNNING)
-        await pool.wait_log(SUSAN, job.id, offset=0)
-        await pool.act(SUSAN, job.id, "cancel")
+        await pool.logs.wait(SUSAN, job.id, offset=0)
+        await pool.jobs.act(SUSAN, job.id, "cancel")
         assert (await reached(pool, job.id, State.CANCELLED)).exit_code == 137

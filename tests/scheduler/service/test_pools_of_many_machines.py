@@ -83,9 +83,9 @@ async def pool(tmp_path: Path, runtime: ScriptedRuntime) -> AsyncIterator[Pool]:
 
 
 async def nodes_of(pool: Pool, submission: JobSubmission) -> list[str]:
-    job = await pool.submit(SUSAN, submission)
+    job = await pool.jobs.submit(SUSAN, submission)
     await reached(pool, job.id, State.RUNNING)
-    return sorted(pool.job(SUSAN, job.id).attempts[-1].nodes)
+    return sorted(pool.jobs.detail(SUSAN, job.id).attempts[-1].nodes)
 
 
 async def test_a_job_runs_on_the_model_it_likes_best(pool: Pool) -> None:
@@ -105,13 +105,15 @@ async def test_cores_and_memory_are_counted_per_worker(pool: Pool) -> None:
     gang = sleeper(workers=2, cpus=20, memory_gib=40, gpu_models=["A100", "H100"])
     found = await nodes_of(pool, gang)
     assert set(found) <= {"b1", "h1"}
-    job = await pool.submit(SUSAN, sleeper(cpus=60))
+    job = await pool.jobs.submit(SUSAN, sleeper(cpus=60))
     if "h1" in found:
         assert (await decided(pool, job.id)).state is State.QUEUED
 
 
 async def test_benches_stay_in_the_pool_that_serves_them(pool: Pool) -> None:
-    lease = await pool.reserve(HUB, LeaseRequest(user="susan", server="", spawn="1", gpus=1))
+    lease = await pool.benches.reserve(
+        HUB, LeaseRequest(user="susan", server="", spawn="1", gpus=1)
+    )
     assert lease.gpus == ["w1/0"]
 
 
@@ -122,7 +124,7 @@ async def test_linked_gpus_are_given_together(tmp_path: Path) -> None:
     linked = NodeFacts("a1", gpus=tuple(gpu.uuid for gpu in gpus), links=pairs)
     runtime.facts = (linked, NodeFacts("w1", {"use": "bench"}))
     async with opened(make_pool(tmp_path, configuration=ROOM, runtime=runtime)) as pool:
-        job = await pool.submit(SUSAN, sleeper(gpus=2))
+        job = await pool.jobs.submit(SUSAN, sleeper(gpus=2))
         await reached(pool, job.id, State.RUNNING)
         assert set(runtime.launched[WorkerId(job.id, 1, 0)].gpus) == {"a1/0", "a1/2"}
 
@@ -141,15 +143,15 @@ async def test_jobs_wait_for_a_machine_that_is_not_ready_and_start_when_it_is(
     ]
     whole, runtime.gpus = runtime.gpus, tuple(broken)
     async with opened(make_pool(tmp_path, configuration=ROOM, runtime=runtime)) as pool:
-        job = await pool.submit(SUSAN, sleeper(gpu_models=["H100"]))
+        job = await pool.jobs.submit(SUSAN, sleeper(gpu_models=["H100"]))
         waiting = await decided(pool, job.id)
         assert waiting.reason is not None
         assert waiting.reason.code == "no-node-ready"
-        made = pool._engine.state_cache.rebuilt
+        made = pool.state_cache.rebuilt
         runtime.facts, runtime.gpus = ready, whole
-        await pool._engine.housekeeping.look()
+        await pool.housekeeping.look()
         await reached(pool, job.id, State.RUNNING)
-        assert pool._engine.state_cache.rebuilt == made  # the board was kept
+        assert pool.state_cache.rebuilt == made  # the board was kept
 
 
 async def test_more_cores_are_seen_without_a_new_board(
@@ -157,40 +159,40 @@ async def test_more_cores_are_seen_without_a_new_board(
 ) -> None:
     filler = sleeper(cpus=60, gpu_models=["H100"])
     await nodes_of(pool, filler)
-    second = await pool.submit(SUSAN, filler)
+    second = await pool.jobs.submit(SUSAN, filler)
     assert (await decided(pool, second.id)).state is State.QUEUED
-    made = pool._engine.state_cache.rebuilt
+    made = pool.state_cache.rebuilt
     runtime.facts = tuple(
         replace(node, cpus=128.0) if node.name == "h1" else node for node in runtime.facts
     )
-    await pool._engine.housekeeping.look()
+    await pool.housekeeping.look()
     await reached(pool, second.id, State.RUNNING)
-    assert (pool._engine.state_cache.rebuilt, pool._engine.state_cache.rehoused) == (made, 0)
+    assert (pool.state_cache.rebuilt, pool.state_cache.rehoused) == (made, 0)
 
 
 async def test_a_machine_that_comes_takes_waiting_jobs(
     pool: Pool, runtime: ScriptedRuntime
 ) -> None:
     await nodes_of(pool, sleeper(gpus=4, gpu_models=["H100"]))
-    second = await pool.submit(SUSAN, sleeper(gpus=4, gpu_models=["H100"]))
+    second = await pool.jobs.submit(SUSAN, sleeper(gpus=4, gpu_models=["H100"]))
     await decided(pool, second.id)
-    made = pool._engine.state_cache.rebuilt
+    made = pool.state_cache.rebuilt
     runtime.gpus = (*runtime.gpus, *machine("h2", "H100"))
     runtime.facts = (*runtime.facts, facts("h2", "west"))
-    await pool._engine.housekeeping.look()
+    await pool.housekeeping.look()
     await reached(pool, second.id, State.RUNNING)
-    assert pool._engine.state_cache.rebuilt == made
+    assert pool.state_cache.rebuilt == made
 
 
 async def test_looks_that_see_nothing_new_cause_no_pass(pool: Pool) -> None:
     async with asyncio.timeout(PATIENCE_S):
-        while not pool._engine.latest_pass.passes:
+        while not pool.latest_pass.passes:
             await asyncio.sleep(0)
-    await pool._engine.housekeeping.look()
-    inventory, wanted = pool._site.inventory, pool._engine.passes._wanted
+    await pool.housekeeping.look()
+    inventory, wanted = pool.site.inventory, pool.passes._wanted
     wanted.clear()
-    await pool._engine.housekeeping.look()
-    assert pool._site.inventory is inventory
+    await pool.housekeeping.look()
+    assert pool.site.inventory is inventory
     assert not wanted.is_set()
 
 
@@ -219,20 +221,20 @@ async def test_slices_are_gpus_of_their_own_for_those_who_name_them(
     small, slices = SMALL, slices_of("b1")
     runtime.gpus = (*machine("b1", gpus=3), *slices, *machine("w1", "T4", 1))
     async with opened(make_pool(tmp_path, configuration=ROOM, runtime=runtime)) as pool:
-        job = await pool.submit(SUSAN, sleeper(workers=4, min_workers=1))
+        job = await pool.jobs.submit(SUSAN, sleeper(workers=4, min_workers=1))
         await reached(pool, job.id, State.RUNNING)
-        whole = pool.job(SUSAN, job.id).attempts[0]
+        whole = pool.jobs.detail(SUSAN, job.id).attempts[0]
         assert sorted(whole.gpus) == ["b1/0", "b1/1", "b1/2"]
         assert set(whole.nodes) == {"b1"}
-        other = await pool.submit(SUSAN, sleeper(gpus=2, gpu_models=[small]))
+        other = await pool.jobs.submit(SUSAN, sleeper(gpus=2, gpu_models=[small]))
         await reached(pool, other.id, State.RUNNING)
-        held = pool.job(SUSAN, other.id).attempts[0]
+        held = pool.jobs.detail(SUSAN, other.id).attempts[0]
         assert set(held.gpus) <= {slice.uuid for slice in slices}
         assert (held.nodes, len(held.gpus)) == (["b1"], 2)
         with pytest.raises(InvalidInput, match="the largest has 7"):
-            await pool.submit(SUSAN, sleeper(gpus=8, gpu_models=[small]))
+            await pool.jobs.submit(SUSAN, sleeper(gpus=8, gpu_models=[small]))
         with pytest.raises(InvalidInput, match="4 GPUs for a worker can never run"):
-            await pool.submit(SUSAN, sleeper(gpus=4, cpus=1))
+            await pool.jobs.submit(SUSAN, sleeper(gpus=4, cpus=1))
 
 
 async def test_benches_keep_whole_gpus_and_a_slice_that_one_holds_lowers_that(
@@ -250,18 +252,18 @@ projects:
     async with opened(make_pool(tmp_path, configuration=benches, runtime=runtime)) as pool:
         assert kept(pool) == ["b1/1", "b1/2", "b1/3"]
         request = LeaseRequest("susan", "", "1", 2, gpu_models=[SMALL], resource=MIG)
-        lease = await pool.reserve(HUB, request)
+        lease = await pool.benches.reserve(HUB, request)
         assert kept(pool) == ["b1/3"]
-        job = await pool.submit(SUSAN, sleeper(gpus=3, gpu_models=["A100"]))
+        job = await pool.jobs.submit(SUSAN, sleeper(gpus=3, gpu_models=["A100"]))
         await reached(pool, job.id, State.RUNNING)
-        await pool.release(HUB, lease.id)
+        await pool.benches.release(HUB, lease.id)
         assert kept(pool) == ["b1/3"]  # the others come back when jobs leave
-        other = await pool.submit(SUSAN, sleeper(gpus=4, gpu_models=[SMALL]))
+        other = await pool.jobs.submit(SUSAN, sleeper(gpus=4, gpu_models=[SMALL]))
         await reached(pool, other.id, State.RUNNING)
 
 
 def kept(pool: Pool) -> list[str]:
-    gpus = pool.status(ADMIN).gpus
+    gpus = pool.views.status(ADMIN).gpus
     return [gpu.uuid for gpu in gpus if gpu.state is GpuState.BUILD_FREE]
 
 
@@ -274,7 +276,7 @@ async def test_a_node_that_did_not_take_a_job_is_not_tried_again_for_a_while(
     clock = FakeClock()
     made = make_pool(tmp_path, configuration=ROOM, runtime=runtime, clock=clock)
     async with opened(made) as pool:
-        job = await pool.submit(SUSAN, sleeper(gpu_models=["H100"]))
+        job = await pool.jobs.submit(SUSAN, sleeper(gpu_models=["H100"]))
         await reached(pool, job.id, State.RUNNING)
         runtime.end(
             WorkerId(job.id, 1, 0), None, EndedBy.NOT_TAKEN, clock.now(), "h1 is out of GPUs"
@@ -285,7 +287,7 @@ async def test_a_node_that_did_not_take_a_job_is_not_tried_again_for_a_while(
         assert waiting.reason.code == "nodes-excluded"
         assert len(runtime.launched) == 1
         clock.pass_s(601)
-        pool._engine.want_pass()
+        pool.want_pass()
         again = await reached(pool, job.id, State.RUNNING)
         assert again.attempt == 2
 
@@ -293,16 +295,16 @@ async def test_a_node_that_did_not_take_a_job_is_not_tried_again_for_a_while(
 async def test_a_gang_goes_back_as_a_whole_when_one_node_does_not_take_it(
     pool: Pool, runtime: ScriptedRuntime
 ) -> None:
-    job = await pool.submit(SUSAN, sleeper(gpus=4, workers=2, gpu_models=["A100"]))
+    job = await pool.jobs.submit(SUSAN, sleeper(gpus=4, workers=2, gpu_models=["A100"]))
     await reached(pool, job.id, State.RUNNING)
-    first, second = pool.job(SUSAN, job.id).attempts[0].nodes
-    now = pool._site.clock.now()
+    first, second = pool.jobs.detail(SUSAN, job.id).attempts[0].nodes
+    now = pool.site.clock.now()
     runtime.end(WorkerId(job.id, 1, 0), None, EndedBy.NOT_TAKEN, now, "did not take it")
     ((other, notice),) = await runtime.until_noticed(1)
     assert (other.worker, notice.kind) == (1, "pause")
     runtime.end(other, 143, EndedBy.NOTICE, now)
     again = await until(pool, job.id, lambda now: now.attempt == 2 and now.state is State.RUNNING)
-    assert first not in pool.job(SUSAN, again.id).attempts[1].nodes
+    assert first not in pool.jobs.detail(SUSAN, again.id).attempts[1].nodes
     assert second in ("a1", "a2", "b1")
 
 
@@ -332,7 +334,7 @@ async def test_what_can_never_run_is_refused_with_its_field_and_number(
     pool: Pool, job: JobSubmission, code: str, field: str, words: str
 ) -> None:
     with pytest.raises(InvalidInput) as caught:
-        await pool.submit(SUSAN, job)
+        await pool.jobs.submit(SUSAN, job)
     assert (caught.value.code, caught.value.field) == (code, field)
     assert words in caught.value.message
-    assert pool.jobs(ADMIN, all=True) == []
+    assert pool.jobs.select(ADMIN, all=True) == []

@@ -137,16 +137,16 @@ async def test_a_submission_that_cannot_be_is_refused_in_words(
     words: str,
 ) -> None:
     with pytest.raises(kind) as caught:
-        await pool.submit(caller, submission)
+        await pool.jobs.submit(caller, submission)
     assert caught.value.code == code
     assert words in caught.value.message
-    assert pool.jobs(ADMIN, all=True) == []
-    assert pool.metrics().refusals[code] == 1
+    assert pool.jobs.select(ADMIN, all=True) == []
+    assert pool.figures.read().refusals[code] == 1
 
 
 async def test_the_only_project_of_a_user_needs_no_name(pool: Pool) -> None:
-    job = await pool.submit(SUSAN, sleeper())
-    assert (job.project, job.name, pool.submission(SUSAN, job.id).project) == (
+    job = await pool.jobs.submit(SUSAN, sleeper())
+    assert (job.project, job.name, pool.jobs.submission(SUSAN, job.id).project) == (
         "susan",
         "sleep",
         "susan",
@@ -154,7 +154,7 @@ async def test_the_only_project_of_a_user_needs_no_name(pool: Pool) -> None:
 
 
 async def test_an_administrator_may_use_any_project_by_its_name(pool: Pool) -> None:
-    job = await pool.submit(ADMIN, sleeper(project="joe"))
+    job = await pool.jobs.submit(ADMIN, sleeper(project="joe"))
     assert (job.user, job.project) == ("ada", "joe")
 
 
@@ -162,32 +162,32 @@ async def test_one_user_cannot_fill_the_queue_for_all(
     pool: Pool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(submission_checks, "QUEUE_PER_USER", 2)
-    await pool.submit(SUSAN, sleeper())
-    await pool.submit(SUSAN, sleeper())
+    await pool.jobs.submit(SUSAN, sleeper())
+    await pool.jobs.submit(SUSAN, sleeper())
     with pytest.raises(TooMany, match="susan has 2 jobs that have not ended; 2 are allowed"):
-        await pool.submit(SUSAN, sleeper())
-    await pool.submit(JOE, sleeper())
+        await pool.jobs.submit(SUSAN, sleeper())
+    await pool.jobs.submit(JOE, sleeper())
 
 
 async def test_a_preview_says_what_would_happen_and_keeps_nothing(pool: Pool) -> None:
-    now = await pool.preview(SUSAN, script(gpus=4, files=[SnapshotFile("train.py", A, 1)]))
+    now = await pool.jobs.preview(SUSAN, script(gpus=4, files=[SnapshotFile("train.py", A, 1)]))
     assert (now.project, now.gpus, now.within_quota, now.over_quota) == ("susan", 4, 2, 2)
     assert (now.starts, now.reason) == ("now", None)
     assert now.text == (
         "Starts now; 2 GPUs within quota, 2 over it: may be paused for others, then resumes by "
         "itself."
     )
-    assert pool.jobs(SUSAN) == []
+    assert pool.jobs.select(SUSAN) == []
     with pytest.raises(InvalidInput, match="can never run"):
-        await pool.preview(SUSAN, sleeper(gpus=7))
+        await pool.jobs.preview(SUSAN, sleeper(gpus=7))
 
 
 async def test_a_preview_tells_of_a_reclaim_and_of_waiting(pool: Pool) -> None:
-    await pool.submit(SUSAN, sleeper(gpus=6))
-    runtime: ScriptedRuntime = pool._engine.runtime  # type: ignore[assignment]
+    await pool.jobs.submit(SUSAN, sleeper(gpus=6))
+    runtime: ScriptedRuntime = pool.runtime  # type: ignore[assignment]
     await runtime.until_launched(1)
-    assert (await pool.preview(JOE, sleeper(gpus=2))).starts == "after-reclaim"
-    more = await pool.preview(SUSAN, sleeper(gpus=1))
+    assert (await pool.jobs.preview(JOE, sleeper(gpus=2))).starts == "after-reclaim"
+    more = await pool.jobs.preview(SUSAN, sleeper(gpus=1))
     assert more.starts == "waits"
     assert more.reason is not None
     assert more.text.startswith("Waits for 1 GPU: 0 of 6 are free")

@@ -42,15 +42,15 @@ MAY = [SUSAN, LEAD_ABOVE, LEAD_BY_GROUP, ADMIN, HUB]
 MAY_NOT = [MEMBER, JOE, Caller("susan-leads"), Caller("group:susan-leads"), Caller("")]
 
 VERBS: dict[str, Callable[[Pool, Caller, str], object]] = {
-    "job": lambda pool, caller, job: pool.job(caller, job),
-    "why": lambda pool, caller, job: pool.why(caller, job),
-    "submission": lambda pool, caller, job: pool.submission(caller, job),
-    "log": lambda pool, caller, job: pool.log(caller, job),
-    "read_log": lambda pool, caller, job: pool.read_log(caller, job),
-    "wait_log": lambda pool, caller, job: pool.wait_log(caller, job, timeout_s=0),
-    "pause": lambda pool, caller, job: pool.act(caller, job, "pause"),
-    "resume": lambda pool, caller, job: pool.act(caller, job, "resume"),
-    "cancel": lambda pool, caller, job: pool.act(caller, job, "cancel"),
+    "job": lambda pool, caller, job: pool.jobs.detail(caller, job),
+    "why": lambda pool, caller, job: pool.jobs.why(caller, job),
+    "submission": lambda pool, caller, job: pool.jobs.submission(caller, job),
+    "log": lambda pool, caller, job: pool.logs.which(caller, job),
+    "read_log": lambda pool, caller, job: pool.logs.read(caller, job),
+    "wait_log": lambda pool, caller, job: pool.logs.wait(caller, job, timeout_s=0),
+    "pause": lambda pool, caller, job: pool.jobs.act(caller, job, "pause"),
+    "resume": lambda pool, caller, job: pool.jobs.act(caller, job, "resume"),
+    "cancel": lambda pool, caller, job: pool.jobs.act(caller, job, "cancel"),
 }
 
 
@@ -75,9 +75,9 @@ async def test_a_job_is_seen_and_touched_by_its_user_leads_and_administrators_on
     pool: Pool, verb: str
 ) -> None:
     for caller in MAY:
-        job = await pool.submit(SUSAN, sleeper())
+        job = await pool.jobs.submit(SUSAN, sleeper())
         await call(verb, pool, caller, job.id)
-    job = await pool.submit(SUSAN, sleeper())
+    job = await pool.jobs.submit(SUSAN, sleeper())
     for caller in MAY_NOT:
         with pytest.raises(NotFound) as hidden:
             await call(verb, pool, caller, job.id)
@@ -87,76 +87,76 @@ async def test_a_job_is_seen_and_touched_by_its_user_leads_and_administrators_on
         assert hidden.value.message.replace(job.id, "") == absent.value.message.replace(
             "z" * 26, ""
         )
-    assert pool.job(ADMIN, job.id).job.ended is None
+    assert pool.jobs.detail(ADMIN, job.id).job.ended is None
 
 
 async def test_lists_hold_what_the_caller_may_see(pool: Pool) -> None:
-    of_susan = await pool.submit(SUSAN, sleeper())
-    of_joe = await pool.submit(JOE, sleeper())
+    of_susan = await pool.jobs.submit(SUSAN, sleeper())
+    of_joe = await pool.jobs.submit(JOE, sleeper())
 
     def listed(caller: Caller, *, all: bool) -> list[str]:
-        return [job.id for job in pool.jobs(caller, all=all)]
+        return [job.id for job in pool.jobs.select(caller, all=all)]
 
     assert listed(SUSAN, all=True) == [of_susan.id]
     assert listed(ADMIN, all=False) == []
     assert listed(ADMIN, all=True) == [of_joe.id, of_susan.id]
     assert listed(LEAD_ABOVE, all=True) == [of_susan.id]
     assert listed(MEMBER, all=True) == []
-    assert [job.id for job in pool.jobs(ADMIN, all=True, project="joe")] == [of_joe.id]
-    assert pool.jobs(ADMIN, all=True, state=State.CANCELLED) == []
-    assert len(pool.jobs(ADMIN, all=True, limit=1)) == 1
+    assert [job.id for job in pool.jobs.select(ADMIN, all=True, project="joe")] == [of_joe.id]
+    assert pool.jobs.select(ADMIN, all=True, state=State.CANCELLED) == []
+    assert len(pool.jobs.select(ADMIN, all=True, limit=1)) == 1
 
 
 async def test_a_prefix_finds_only_among_what_the_caller_may_see(pool: Pool) -> None:
-    job = await pool.submit(SUSAN, sleeper())
-    assert pool.job(SUSAN, job.id[:4]).job.id == job.id
+    job = await pool.jobs.submit(SUSAN, sleeper())
+    assert pool.jobs.detail(SUSAN, job.id[:4]).job.id == job.id
     for caller, prefix in ((JOE, job.id[:8]), (SUSAN, job.id[:3]), (SUSAN, "")):
         with pytest.raises(NotFound):
-            pool.job(caller, prefix)
+            pool.jobs.detail(caller, prefix)
 
 
 async def test_the_pool_shows_every_gpu_and_names_holders_only_to_those_who_may_know(
     pool: Pool,
 ) -> None:
-    job = await pool.submit(SUSAN, sleeper(gpus=2))
+    job = await pool.jobs.submit(SUSAN, sleeper(gpus=2))
     await reached(pool, job.id, State.RUNNING)
-    await pool.reserve(HUB, LeaseRequest(user="susan", server="paper", spawn="1", gpus=1))
+    await pool.benches.reserve(HUB, LeaseRequest(user="susan", server="paper", spawn="1", gpus=1))
 
     def named(caller: Caller) -> set[tuple[str | None, str | None, str | None]]:
-        return {(gpu.user, gpu.job, gpu.server) for gpu in pool.status(caller).gpus}
+        return {(gpu.user, gpu.job, gpu.server) for gpu in pool.views.status(caller).gpus}
 
     nobody = (None, None, None)
     assert named(JOE) == {nobody}
     assert named(SUSAN) == {nobody, ("susan", job.id, None), ("susan", None, "paper")}
     assert named(LEAD_ABOVE) == {nobody, ("susan", job.id, None)}
     assert named(ADMIN) == named(SUSAN)
-    assert pool.status(JOE).counts == pool.status(ADMIN).counts
+    assert pool.views.status(JOE).counts == pool.views.status(ADMIN).counts
 
 
 async def test_quotas_of_others_are_for_administrators(pool: Pool) -> None:
-    assert pool.quota(ADMIN, "susan").build.quota == 1
-    assert pool.quota(SUSAN).projects[0].name == "susan"
+    assert pool.views.quota(ADMIN, "susan").build.quota == 1
+    assert pool.views.quota(SUSAN).projects[0].name == "susan"
     with pytest.raises(NotFound):
-        pool.quota(JOE, "susan")
+        pool.views.quota(JOE, "susan")
 
 
 async def test_configuration_is_for_administrators(pool: Pool) -> None:
     for caller in (SUSAN, LEAD_ABOVE):
         with pytest.raises(Forbidden):
-            pool.check_configuration(caller, "version: 1")
+            pool.configuration.check(caller, "version: 1")
         with pytest.raises(Forbidden):
-            await pool.apply_configuration(caller, "version: 1")
+            await pool.configuration.apply(caller, "version: 1")
 
 
 async def test_events_tell_nobody_of_jobs_that_they_may_not_see(pool: Pool) -> None:
-    start = pool._engine.feed.seq
-    job = await pool.submit(SUSAN, sleeper(name="secret-name"))
+    start = pool.feed.seq
+    job = await pool.jobs.submit(SUSAN, sleeper(name="secret-name"))
     await reached(pool, job.id, State.RUNNING)
-    pool._engine.feed.add("pool")
+    pool.feed.add("pool")
 
     async def heard(caller: Caller) -> bytes:
         found = b""
-        events = pool.events(caller, after=start)
+        events = pool.events.follow(caller, after=start)
         async for event in events:
             found += event.data
             if event.kind == "pool":

@@ -41,17 +41,17 @@ async def test_surplus_is_given_back_and_the_job_resumes_from_its_checkpoint(
     tmp_path: Path,
 ) -> None:
     async with opened(make_pool(tmp_path)) as pool:
-        big = await pool.submit(SUSAN, python_job(TRAINING, gpus=4, name="big"))
+        big = await pool.jobs.submit(SUSAN, python_job(TRAINING, gpus=4, name="big"))
         running = await reached(pool, big.id, State.RUNNING)
         assert (running.over_quota, running.attempt) == (True, 1)
-        assert pool.status(SUSAN).text == (
+        assert pool.views.status(SUSAN).text == (
             "4 of 9 GPUs work, 3 kept free for benches, 2 free; no job waits."
         )
-        await pool.wait_log(SUSAN, big.id, offset=0)
+        await pool.logs.wait(SUSAN, big.id, offset=0)
 
-        of_joe = await pool.submit(JOE, sleeper(gpus=2, name="mine"))
+        of_joe = await pool.jobs.submit(JOE, sleeper(gpus=2, name="mine"))
         await reached(pool, of_joe.id, State.RUNNING)
-        of_jemma = await pool.submit(JEMMA, sleeper(gpus=2, name="hers"))
+        of_jemma = await pool.jobs.submit(JEMMA, sleeper(gpus=2, name="hers"))
         leaving = await reached(pool, big.id, State.PAUSING)
         assert leaving.reason is not None
         assert leaving.reason.code == "preempted"
@@ -64,17 +64,17 @@ async def test_surplus_is_given_back_and_the_job_resumes_from_its_checkpoint(
         assert waiting.reason is not None
         assert [(it.for_, it.rule) for it in waiting.preemptions] == [("jemma/hers", "R15")]
         assert waiting.preemptions[0].resumed_at is None
-        assert pool.status(SUSAN).counts[GpuState.FREE] == 2
+        assert pool.views.status(SUSAN).counts[GpuState.FREE] == 2
 
-        await pool.act(JEMMA, of_jemma.id, "cancel")
+        await pool.jobs.act(JEMMA, of_jemma.id, "cancel")
         done = await reached(pool, big.id, State.SUCCEEDED)
         assert (done.attempt, done.exit_code, done.reason) == (2, 0, None)
         assert done.preemptions[0].resumed_at is not None
-        first, second = pool.job(SUSAN, big.id).attempts
+        first, second = pool.jobs.detail(SUSAN, big.id).attempts
         assert (first.ended_by, first.exit_code, second.ended_by) == ("preempt", 7, "itself")
-        log = (await pool.read_log(SUSAN, big.id, attempt=1)).data.decode()
+        log = (await pool.logs.read(SUSAN, big.id, attempt=1)).data.decode()
         assert "pause for jemma/hers" in log
-        assert b"resumed at step 41" in (await pool.read_log(SUSAN, big.id, attempt=2)).data
+        assert b"resumed at step 41" in (await pool.logs.read(SUSAN, big.id, attempt=2)).data
 
 
 async def test_a_worker_sees_only_what_the_allow_list_and_its_user_name(
@@ -82,11 +82,11 @@ async def test_a_worker_sees_only_what_the_allow_list_and_its_user_name(
 ) -> None:
     show = "import os, json; print(json.dumps(sorted(os.environ)))"
     async with opened(make_pool(tmp_path)) as pool:
-        job = await pool.submit(SUSAN, python_job(show, env={"LR": "0.1"}))
+        job = await pool.jobs.submit(SUSAN, python_job(show, env={"LR": "0.1"}))
         await reached(pool, job.id, State.SUCCEEDED)
         import json
 
-        names = set(json.loads((await pool.read_log(SUSAN, job.id)).data))
+        names = set(json.loads((await pool.logs.read(SUSAN, job.id)).data))
     allowed = {"PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "TZ", "TMPDIR", "LR"}
     own = {name for name in names if name.startswith(("BENCHPOOL_", "CUDA_"))}
     rest = names - allowed - own - rendezvous.NAMES - {"PYTHONUNBUFFERED", "LC_CTYPE"}
@@ -102,10 +102,10 @@ async def test_progress_that_a_worker_writes_is_seen_and_kept(tmp_path: Path) ->
         "time.sleep(1000)\n"
     )
     async with opened(make_pool(tmp_path)) as pool:
-        job = await pool.submit(SUSAN, python_job(say))
+        job = await pool.jobs.submit(SUSAN, python_job(say))
         seen = await until(pool, job.id, lambda now: now.progress is not None)
         assert seen.progress is not None
         assert (seen.progress.fraction, seen.progress.text) == (0.25, "epoch 1")
-        await pool.act(SUSAN, job.id, "cancel")
+        await pool.jobs.act(SUSAN, job.id, "cancel")
         ended = await reached(pool, job.id, State.CANCELLED)
         assert ended.progress == seen.progress

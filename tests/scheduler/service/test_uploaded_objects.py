@@ -22,7 +22,7 @@ SENT = SnapshotFile("train.py", SHA, len(SCRIPT))
 
 
 async def upload(pool: Pool, data: bytes = SCRIPT, sha256: str = SHA) -> None:
-    writer = pool.object_writer(SUSAN, sha256, len(data))
+    writer = pool.uploads.writer(SUSAN, sha256, len(data))
     await writer.write(data[:10])
     await writer.write(data[10:])
     await writer.close()
@@ -50,34 +50,34 @@ async def test_a_real_job_runs_what_was_uploaded(tmp_path: Path) -> None:
     async with opened(make_pool(tmp_path)) as pool:
         await upload(pool)
         entry = ScriptEntry("train.py", ["here"])
-        job = await pool.submit(SUSAN, JobSubmission(entry=entry, files=[SENT]))
+        job = await pool.jobs.submit(SUSAN, JobSubmission(entry=entry, files=[SENT]))
         await reached(pool, job.id, State.SUCCEEDED)
-        assert (await pool.read_log(SUSAN, job.id)).data == b"hello from here\n"
+        assert (await pool.logs.read(SUSAN, job.id)).data == b"hello from here\n"
 
 
 async def test_knowing_a_hash_is_not_having_the_content(pool: Pool) -> None:
     await upload(pool)
-    assert pool.missing_objects(SUSAN, [SHA, "b" * 64]) == ["b" * 64]
-    assert pool.missing_objects(JOE, [SHA]) == [SHA]
+    assert pool.uploads.missing(SUSAN, [SHA, "b" * 64]) == ["b" * 64]
+    assert pool.uploads.missing(JOE, [SHA]) == [SHA]
     with pytest.raises(InvalidInput, match="have not been uploaded by you"):
-        await pool.submit(JOE, JobSubmission(entry=ScriptEntry("train.py"), files=[SENT]))
+        await pool.jobs.submit(JOE, JobSubmission(entry=ScriptEntry("train.py"), files=[SENT]))
 
 
 async def test_a_content_that_changed_on_the_way_leaves_nothing(pool: Pool, tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="the file changed on the way") as caught:
         await upload(pool, sha256="b" * 64)
     assert caught.value.code == "hash-differs"
-    writer = pool.object_writer(SUSAN, SHA, 3)
+    writer = pool.uploads.writer(SUSAN, SHA, 3)
     with pytest.raises(TooLarge, match="More than the 3 bytes"):
         await writer.write(SCRIPT)
-    pool.object_writer(SUSAN, SHA, 3).abort()
+    pool.uploads.writer(SUSAN, SHA, 3).abort()
     assert left_over(tmp_path) == []
-    assert pool.missing_objects(SUSAN, [SHA]) == [SHA]
+    assert pool.uploads.missing(SUSAN, [SHA]) == [SHA]
 
 
 async def test_a_content_larger_than_the_limit_is_refused_before_it_is_sent(pool: Pool) -> None:
     with pytest.raises(TooLarge, match=r"2147483648 are allowed"):
-        pool.object_writer(SUSAN, SHA, uploads.OBJECT_BYTES + 1)
+        pool.uploads.writer(SUSAN, SHA, uploads.OBJECT_BYTES + 1)
 
 
 async def test_contents_that_nothing_names_are_deleted_after_a_day(
@@ -86,10 +86,10 @@ async def test_contents_that_nothing_names_are_deleted_after_a_day(
     await upload(pool)
     other = b"import this\n"
     await upload(pool, other, hashlib.sha256(other).hexdigest())
-    await pool.submit(SUSAN, JobSubmission(entry=ScriptEntry("train.py"), files=[SENT]))
+    await pool.jobs.submit(SUSAN, JobSubmission(entry=ScriptEntry("train.py"), files=[SENT]))
     clock.pass_s(uploads.KEPT_S - 1)
-    await pool._engine.housekeeping.clean()
+    await pool.housekeeping.clean()
     assert len(left_over(tmp_path)) == 2
     clock.pass_s(2)
-    await pool._engine.housekeeping.clean()
+    await pool.housekeeping.clean()
     assert left_over(tmp_path) == [f"objects/{SHA[:2]}/{SHA}"]

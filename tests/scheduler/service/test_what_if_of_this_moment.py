@@ -37,11 +37,11 @@ async def test_a_job_that_was_just_started_is_paused_and_not_kept_waiting(tmp_pa
     pool = make_pool(tmp_path, runtime=runtime, configuration=load(CONFIGURATION))
     async with opened(pool):
         runs, waits = await asyncio.gather(
-            pool.submit(SUSAN, sleeper(gpus=3)), pool.submit(JOE, sleeper(gpus=4))
+            pool.jobs.submit(SUSAN, sleeper(gpus=3)), pool.jobs.submit(JOE, sleeper(gpus=4))
         )
         await reached(pool, runs.id, State.STARTING)
         await decided(pool, waits.id)
-        found = await pool.whatif(ADMIN, WhatIfQuestion(config=SWAPPED))
+        found = await pool.whatifs.ask(ADMIN, WhatIfQuestion(config=SWAPPED))
         (paused,) = [job for job in found.jobs if job.id == runs.id]
         assert (paused.before.state, paused.after.state) == ("runs", "waits")
         assert paused.after.preempted

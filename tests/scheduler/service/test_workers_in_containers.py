@@ -112,14 +112,14 @@ async def test_a_job_keeps_the_image_that_its_notebook_had_when_it_was_sent(tmp_
         tmp_path, runtime=ScriptedRuntime(devices(9)), containers=containers, images=True
     )
     async with opened(made) as pool:
-        job = await pool.submit(SUSAN, from_a_notebook())
+        job = await pool.jobs.submit(SUSAN, from_a_notebook())
         seen[0] = Containers(pinned=lambda user, image: Pinned(image, "the notebook has ended"))
-        assert pool.submission(SUSAN, job.id).image == f"lab/nb@sha256:{SHA}"
-        told = pool.job(SUSAN, job.id).container
+        assert pool.jobs.submission(SUSAN, job.id).image == f"lab/nb@sha256:{SHA}"
+        told = pool.jobs.detail(SUSAN, job.id).container
         assert told is not None
         assert told.image == f"lab/nb@sha256:{SHA}"
-        others = await pool.submit(JOE, from_a_notebook())
-        assert pool.submission(JOE, others.id).image == "lab/nb:1"
+        others = await pool.jobs.submit(JOE, from_a_notebook())
+        assert pool.jobs.submission(JOE, others.id).image == "lab/nb:1"
 
 
 async def test_dialog_and_job_say_which_image_and_whether_the_home_is_there(tmp_path: Path) -> None:
@@ -128,13 +128,13 @@ async def test_dialog_and_job_say_which_image_and_whether_the_home_is_there(tmp_
         tmp_path, runtime=ScriptedRuntime(devices(9)), containers=containers, images=True
     )
     async with opened(made) as pool:
-        preview = await pool.preview(SUSAN, from_a_notebook())
+        preview = await pool.jobs.preview(SUSAN, from_a_notebook())
         assert preview.container is not None
         assert preview.container.home
         assert preview.text.endswith(
             f" It runs in lab/nb@sha256:{SHA}; the home of susan is mounted at /home/jovyan."
         )
-        told = pool.job(JOE, (await pool.submit(JOE, from_a_notebook())).id).container
+        told = pool.jobs.detail(JOE, (await pool.jobs.submit(JOE, from_a_notebook())).id).container
         assert told is not None
         assert not told.home
         assert told.text == (
@@ -142,7 +142,7 @@ async def test_dialog_and_job_say_which_image_and_whether_the_home_is_there(tmp_
             "image); no volume of joe may be mounted by several machines at a time "
             "(ReadWriteMany), so it works on a copy of the files that were sent with it."
         )
-        plain = (await pool.preview(SUSAN, sleeper())).container
+        plain = (await pool.jobs.preview(SUSAN, sleeper())).container
         assert plain is not None
         assert plain.text == (
             "It runs in the image of the pool; it works on a copy of the files that were sent "
@@ -152,7 +152,9 @@ async def test_dialog_and_job_say_which_image_and_whether_the_home_is_there(tmp_
 
 async def test_a_workstation_says_nothing_of_containers(tmp_path: Path) -> None:
     async with opened(make_pool(tmp_path, runtime=ScriptedRuntime(devices(9)))) as pool:
-        preview = await pool.preview(SUSAN, sleeper())
+        preview = await pool.jobs.preview(SUSAN, sleeper())
         assert preview.container is None
         assert "It runs in" not in preview.text
-        assert pool.job(SUSAN, (await pool.submit(SUSAN, sleeper())).id).container is None
+        assert (
+            pool.jobs.detail(SUSAN, (await pool.jobs.submit(SUSAN, sleeper())).id).container is None
+        )

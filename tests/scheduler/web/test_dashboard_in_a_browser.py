@@ -72,14 +72,14 @@ def full_stage(staged: StagedPool) -> None:
         ProjectQuota("susan", 2, 3, 4, None, 2),
         ProjectQuota("joe", 2, 2, 1, 4, 0),
     ]
-    staged.attempts[MINE.id] = [
+    staged.starts[MINE.id] = [
         Attempt(1, NOW - timedelta(hours=1), NOW, 143, "notice", [], ["lab1"]),
         Attempt(2, NOW, None, None, None, [staged.gpus[0].uuid], ["lab1"]),
     ]
-    staged.attempts[THEIRS.id] = [
+    staged.starts[THEIRS.id] = [
         Attempt(1, NOW - timedelta(minutes=12), None, None, None, [], ["lab1"])
     ]
-    staged.logs[MINE.id] = b"".join(b"step %d\n" % number for number in range(200))
+    staged.log_bytes[MINE.id] = b"".join(b"step %d\n" % number for number in range(200))
 
 
 async def focused(page: Page) -> str:
@@ -207,8 +207,8 @@ async def test_a_job_page_turns_to_the_log_of_a_new_attempt(
     await expect(page.get_by_text("No log yet: the job has not started.")).to_be_visible()
     await expect(page.locator("#live")).to_have_text("live")
     for attempt in (1, 2):
-        staged.logs[WAITS.id] = f"attempt {attempt} begins\n".encode()
-        staged.attempts[WAITS.id] = [
+        staged.log_bytes[WAITS.id] = f"attempt {attempt} begins\n".encode()
+        staged.starts[WAITS.id] = [
             Attempt(number, NOW, None, None, None, [], ["lab1"]) for number in range(1, attempt + 1)
         ]
         await staged.becomes(WAITS.id, state=State.RUNNING, attempt=attempt)

@@ -65,16 +65,16 @@ async def test_who_runs_over_quota_who_waits_and_who_holds_a_bench_is_on_the_pag
 ) -> None:
     page = await opens(browser, address, "ada")
     await expect(page.locator(".answer")).to_have_text(re.compile("^0 of 9 GPUs work"))
-    large = await pool.submit(SUSAN, sleeper(name="large", gpus=4))
+    large = await pool.jobs.submit(SUSAN, sleeper(name="large", gpus=4))
     await reached(pool, large.id, State.RUNNING)
     row = page.locator(f"#running [data-key='{large.id}']")
     await expect(row).to_contain_text("over quota")
     await expect(page.locator(".squares .gpu-over")).to_have_count(2)
     await expect(page.locator(".squares .gpu-train")).to_have_count(2)
-    waits = await pool.submit(SUSAN, sleeper(name="waits", gpus=6))
+    waits = await pool.jobs.submit(SUSAN, sleeper(name="waits", gpus=6))
     reason = page.locator(f"#queue [data-key='{waits.id}'] .reason")
     await expect(reason).to_have_text(re.compile(r"\d"))
-    await pool.reserve(HUB, LeaseRequest(user="joe", server="paper", spawn="s1", gpus=1))
+    await pool.benches.reserve(HUB, LeaseRequest(user="joe", server="paper", spawn="s1", gpus=1))
     await expect(page.locator("#benches")).to_contain_text("server “paper”")
     await expect(page.locator("#benches [data-key='joe']")).to_contain_text("1 of 1 GPU")
     others = await opens(browser, address, "joe")
@@ -85,7 +85,7 @@ async def test_who_runs_over_quota_who_waits_and_who_holds_a_bench_is_on_the_pag
 async def test_an_owner_reads_why_an_administrator_cancelled(
     pool: Pool, address: str, browser: Browser
 ) -> None:
-    job = await pool.submit(SUSAN, sleeper(name="doomed", gpus=1))
+    job = await pool.jobs.submit(SUSAN, sleeper(name="doomed", gpus=1))
     await reached(pool, job.id, State.RUNNING)
     owner = await opens(browser, address, "susan")
     page = await opens(browser, address, "ada")
@@ -102,7 +102,7 @@ async def test_an_owner_reads_why_an_administrator_cancelled(
 async def test_the_log_of_a_running_job_comes_in_as_it_is_written(
     pool: Pool, address: str, browser: Browser
 ) -> None:
-    job = await pool.submit(SUSAN, python_job(FOLLOWED, name="talks"))
+    job = await pool.jobs.submit(SUSAN, python_job(FOLLOWED, name="talks"))
     await reached(pool, job.id, State.RUNNING)
     page = await opens(browser, address, "susan", f"jobs/{job.id}")
     await expect(page.locator("#log")).to_contain_text("first line")
@@ -115,7 +115,7 @@ async def test_the_log_of_a_running_job_comes_in_as_it_is_written(
 async def test_a_job_paused_by_its_user_is_resumed_from_the_page(
     pool: Pool, address: str, browser: Browser
 ) -> None:
-    job = await pool.submit(SUSAN, python_job(PAUSES, name="nap"))
+    job = await pool.jobs.submit(SUSAN, python_job(PAUSES, name="nap"))
     await reached(pool, job.id, State.RUNNING)
     log = await opens(browser, address, "susan", f"jobs/{job.id}")
     await expect(log.locator("#log")).to_contain_text("first line")

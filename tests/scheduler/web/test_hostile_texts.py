@@ -110,9 +110,7 @@ def fill(staged: StagedPool) -> None:
     staged.problems = PAYLOADS[:20]
     staged.would_start_with = PAYLOADS[3]
     for one in staged.held_jobs.values():
-        staged.attempts[one.id] = [
-            Attempt(1, NOW, NOW, 1, PAYLOADS[5], [PAYLOADS[6]], [PAYLOADS[7]])
-        ]
+        staged.starts[one.id] = [Attempt(1, NOW, NOW, 1, PAYLOADS[5], [PAYLOADS[6]], [PAYLOADS[7]])]
 
 
 async def unharmed(seen: Seen) -> None:
@@ -160,7 +158,7 @@ async def test_hostile_texts_on_a_jobs_page_and_in_its_log_stay_texts(
     fill(staged)
     one = f"{1:026}"
     log = "\n".join(PAYLOADS).encode()
-    staged.logs[one] = log[: len(log) // 2]
+    staged.log_bytes[one] = log[: len(log) // 2]
     seen = await visit("ada", f"jobs/{one}")
     await expect(seen.page.locator("#logstate")).to_have_text("Following.")
     await staged.write_log(one, log[len(log) // 2 :])
@@ -187,7 +185,7 @@ async def test_a_log_opens_as_plain_text_that_no_browser_interprets(
     visit: Visit, staged: StagedPool, site: str
 ) -> None:
     staged.add(job("logged", State.RUNNING, id="b" * 26))
-    staged.logs["b" * 26] = b"<script>window.hit=1</script>"
+    staged.log_bytes["b" * 26] = b"<script>window.hit=1</script>"
     seen = await visit("susan")
     answer = await seen.page.request.get(
         f"{site}api/v1/jobs/{'b' * 26}/logs", headers={"X-XSRFToken": "token-of-susan"}
@@ -215,4 +213,4 @@ async def test_scripts_of_another_origin_cannot_act_with_the_readers_cookie(
             [f"{site}jobs/{one.id}/cancel", token],
         )
     assert staged.asked == []
-    assert staged.job(Caller("susan"), one.id).job.state is State.RUNNING
+    assert staged.detail(Caller("susan"), one.id).job.state is State.RUNNING

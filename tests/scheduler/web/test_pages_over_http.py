@@ -281,7 +281,7 @@ async def test_each_worker_that_an_attempt_had_has_its_log(
     http: httpx.AsyncClient, staged: StagedPool
 ) -> None:
     nodes = (["lab1"], ["lab1", "lab1", "lab1"])  # of the second one worker left, another came
-    staged.attempts[MINE.id] = [
+    staged.starts[MINE.id] = [
         Attempt(number, MINE.submitted, None, None, None, [], list(of))
         for number, of in enumerate(nodes, start=1)
     ]

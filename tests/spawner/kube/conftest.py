@@ -88,7 +88,7 @@ class Scheduler:
     def leases(self, user: str) -> list[list[str]]:
         """Return the GPUs of each lease of a user."""
         assert self.service is not None
-        return [lease.gpus for lease in self.service.pool.leases(PEOPLE["root"], user)]
+        return [lease.gpus for lease in self.service.pool.benches.leases(PEOPLE["root"], user)]
 
 
 @dataclass
@@ -112,7 +112,9 @@ class Admitter:
 
     def _look(self) -> None:
         leases = (
-            self.scheduler.service.pool.leases(PEOPLE["root"]) if self.scheduler.service else []
+            self.scheduler.service.pool.benches.leases(PEOPLE["root"])
+            if self.scheduler.service
+            else []
         )
         nodes = {lease.id: lease.gpus[0].split("/")[0] for lease in leases}
         for pod in self.access.get(f"/api/v1/pods?labelSelector={LEASE}")["items"]:

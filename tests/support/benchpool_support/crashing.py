@@ -71,10 +71,10 @@ def _pool(store: SqliteStore, runtime: LocalRuntime, state: Path) -> Pool:
 async def drive(pool: Pool, journal: Path) -> tuple[Job, Job]:
     """Tell the story to its end, from wherever it is; print the id of each accepted job."""
     env = {"JOURNAL": str(journal)}
-    big = await pool.submit(SUSAN, python_job(TRAIN, gpus=2, name="big", key="big", env=env))
+    big = await pool.jobs.submit(SUSAN, python_job(TRAIN, gpus=2, name="big", key="big", env=env))
     print(big.id, flush=True)
     await until(pool, big.id, lambda it: it.state is State.RUNNING or bool(it.preemptions))
-    small = await pool.submit(JOE, python_job(SHORT, name="small", key="small", env=env))
+    small = await pool.jobs.submit(JOE, python_job(SHORT, name="small", key="small", env=env))
     print(small.id, flush=True)
     return (
         await reached(pool, big.id, State.SUCCEEDED, State.FAILED),

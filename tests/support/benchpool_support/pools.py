@@ -75,7 +75,7 @@ async def opened(pool: Pool) -> AsyncIterator[Pool]:
     try:
         yield pool
     finally:
-        if isinstance(pool._engine.runtime, LocalRuntime):
+        if isinstance(pool.runtime, LocalRuntime):
             async with asyncio.timeout(PATIENCE_S):
                 await cancel_everything(pool)
         await pool.close()
@@ -83,10 +83,10 @@ async def opened(pool: Pool) -> AsyncIterator[Pool]:
 
 async def cancel_everything(pool: Pool) -> None:
     """Cancel all jobs and wait until they have ended."""
-    for job in pool.jobs(ADMIN, all=True):
+    for job in pool.jobs.select(ADMIN, all=True):
         if job.ended is None:
-            await pool.act(ADMIN, job.id, "cancel")
-    for job in pool.jobs(ADMIN, all=True):
+            await pool.jobs.act(ADMIN, job.id, "cancel")
+    for job in pool.jobs.select(ADMIN, all=True):
         await until(pool, job.id, lambda now: now.ended is not None)
 
 
@@ -103,12 +103,12 @@ def sleeper(**more: Any) -> JobSubmission:
 async def until(pool: Pool, job: str, holds: Callable[[Job], bool]) -> Job:
     """Wait until something holds of a job; return the job as it then is."""
     async with asyncio.timeout(PATIENCE_S):
-        now = pool.job(ADMIN, job).job
+        now = pool.jobs.detail(ADMIN, job).job
         if holds(now):
             return now
-        async with contextlib.aclosing(pool.events(ADMIN)) as events:
+        async with contextlib.aclosing(pool.events.follow(ADMIN)) as events:
             async for _ in events:
-                now = pool.job(ADMIN, job).job
+                now = pool.jobs.detail(ADMIN, job).job
                 if holds(now):
                     return now
     raise AssertionError(f"the pool was closed; the job is {now}")

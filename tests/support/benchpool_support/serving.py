@@ -159,11 +159,11 @@ def served(
 
 async def _end_jobs(pool: Pool) -> None:
     """Cancel what has not ended, and wait until it has."""
-    root, news = PEOPLE["root"], pool.events(PEOPLE["root"], 0)
-    while running := [job for job in pool.jobs(root, all=True) if job.state not in ENDED]:
+    root, news = PEOPLE["root"], pool.events.follow(PEOPLE["root"], 0)
+    while running := [job for job in pool.jobs.select(root, all=True) if job.state not in ENDED]:
         for job in running:
             with suppress(Refused):  # ended by itself meanwhile
-                await pool.act(root, job.id, "cancel")
+                await pool.jobs.act(root, job.id, "cancel")
         await anext(news)
 
 

@@ -96,9 +96,9 @@ class StagedPool:
     held_leases: list[contract.Lease] = field(default_factory=list)
     waiting: list[contract.InLine] = field(default_factory=list)
     build_quotas: Mapping[str, int] = field(default_factory=dict)
-    attempts: dict[str, list[contract.Attempt]] = field(default_factory=dict)
+    starts: dict[str, list[contract.Attempt]] = field(default_factory=dict)
     least: dict[str, int] = field(default_factory=dict)
-    logs: dict[str, bytes] = field(default_factory=dict)
+    log_bytes: dict[str, bytes] = field(default_factory=dict)
     log_ended: bool = False
     text: str = "The pool."
     problems: list[str] = field(default_factory=list)
@@ -120,7 +120,8 @@ class StagedPool:
             self.changed.notify_all()
 
     def pool(self) -> Pool:
-        """Return this as what the pages take."""
+        """Return this as what the pages take: it is each of the pool's parts itself."""
+        self.jobs = self.logs = self.benches = self.views = self.events = self
         return cast(Pool, self)
 
     # ------------------------------------------------------------------ reads
@@ -128,7 +129,7 @@ class StagedPool:
     def _sees(self, caller: Caller, one: contract.Job) -> bool:
         return caller.admin or one.user == caller.name
 
-    def jobs(
+    def select(
         self,
         caller: Caller,
         *,
@@ -144,20 +145,20 @@ class StagedPool:
         seen.sort(key=lambda one: one.submitted, reverse=True)
         return [one for one in seen if state is None or one.state is state][:limit]
 
-    def job(self, caller: Caller, job: str) -> contract.JobDetail:
+    def detail(self, caller: Caller, job: str) -> contract.JobDetail:
         """Return a job by id or prefix."""
         for one in self.held_jobs.values():
             if one.id.startswith(job) and self._sees(caller, one):
-                return contract.JobDetail(one, self.attempts.get(one.id, []))
+                return contract.JobDetail(one, self.starts.get(one.id, []))
         raise NotFound(f"There is no job {job} that you may see: benchpool jobs lists yours.")
 
-    def attempts_of(self, caller: Caller, job: str) -> list[contract.Attempt]:
+    def attempts(self, caller: Caller, job: str) -> list[contract.Attempt]:
         """Return the starts of a job."""
-        return self.job(caller, job).attempts
+        return self.detail(caller, job).attempts
 
     def why(self, caller: Caller, job: str) -> contract.Why:
         """Explain why a job waits."""
-        one = self.job(caller, job).job
+        one = self.detail(caller, job).job
         return contract.Why(one.id, one.reason, one.estimated_start, self.would_start_with)
 
     def status(self, caller: Caller) -> contract.Status:
@@ -200,7 +201,7 @@ class StagedPool:
             name, contract.BuildQuota(quota, f"set for user {name}", held, free), []
         )
 
-    async def read_log(
+    async def read(
         self,
         caller: Caller,
         job: str,
@@ -211,17 +212,17 @@ class StagedPool:
         limit: int = 65536,
     ) -> LogChunk:
         """Return a piece of the log."""
-        data = self.logs.get(self.job(caller, job).job.id, b"")
+        data = self.log_bytes.get(self.detail(caller, job).job.id, b"")
         start = max(0, len(data) + offset) if offset < 0 else offset
         return LogChunk(start, data[start : start + limit], self.log_ended)
 
-    def log(
+    def which(
         self, caller: Caller, job: str, *, attempt: int | None = None, worker: int = 0
     ) -> WorkerId:
         """Return which log is meant."""
-        return WorkerId(self.job(caller, job).job.id, attempt or 1, worker)
+        return WorkerId(self.detail(caller, job).job.id, attempt or 1, worker)
 
-    async def wait_log(
+    async def wait(
         self,
         caller: Caller,
         job: str,
@@ -234,7 +235,7 @@ class StagedPool:
         """Wait until there is more."""
         try:
             async with asyncio.timeout(timeout_s), self.changed:
-                await self.changed.wait_for(lambda: len(self.logs.get(job, b"")) > offset)
+                await self.changed.wait_for(lambda: len(self.log_bytes.get(job, b"")) > offset)
         except TimeoutError:
             return False
         return True
@@ -242,10 +243,10 @@ class StagedPool:
     async def write_log(self, job_id: str, data: bytes) -> None:
         """Let a job write."""
         async with self.changed:
-            self.logs[job_id] = self.logs.get(job_id, b"") + data
+            self.log_bytes[job_id] = self.log_bytes.get(job_id, b"") + data
             self.changed.notify_all()
 
-    async def events(self, caller: Caller, after: int | None = None) -> AsyncIterator[FeedEvent]:
+    async def follow(self, caller: Caller, after: int | None = None) -> AsyncIterator[FeedEvent]:
         """Yield one event per change from now on."""
         seen = self.changes if after is None else after
         while True:
@@ -262,7 +263,7 @@ class StagedPool:
         """Move at once, or take what is given."""
         if action in MOVES and isinstance(body, contract.ActionReason):
             return await self._move(action, caller, job, body.reason, MOVES[action])
-        one = self.job(caller, job).job
+        one = self.detail(caller, job).job
         given = {key: value for key, value in msgspec.structs.asdict(body).items() if value}
         self.asked.append((action, caller.name, one.id, str(given)))
         await self.becomes(one.id, **given)
@@ -270,7 +271,7 @@ class StagedPool:
 
     def submission(self, caller: Caller, job: str) -> contract.JobSubmission:
         """Return what a job might have been sent with; ``least`` are its fewest workers."""
-        one = self.job(caller, job).job
+        one = self.detail(caller, job).job
         entry = contract.CommandEntry(["true"])
         return contract.JobSubmission(
             entry, workers=one.workers, min_workers=self.least.get(one.id)
@@ -279,7 +280,7 @@ class StagedPool:
     async def _move(
         self, verb: str, caller: Caller, job_id: str, why: str | None, state: State
     ) -> contract.Job:
-        one = self.job(caller, job_id).job
+        one = self.detail(caller, job_id).job
         if one.state in (State.SUCCEEDED, State.FAILED, State.CANCELLED):
             raise Refused(f"{one.name} is {one.state} already: there is nothing to {verb}.")
         self.asked.append((verb, caller.name, one.id, why))

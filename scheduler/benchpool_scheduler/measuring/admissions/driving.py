@@ -106,9 +106,9 @@ async def _create(pool: Pool, clock: Clock, project: str, each: Class, created: 
     for number in range(1, each.jobs + 1):
         await asyncio.sleep(begun + number * each.interval_s - clock.now())
         at = clock.now()
-        job = await pool.submit(caller, wanted)
+        job = await pool.jobs.submit(caller, wanted)
         created.at[job.id] = (each.name, at)
 
 
 def _unfinished(pool: Pool) -> bool:
-    return any(pool.metrics().jobs.values())
+    return any(pool.figures.read().jobs.values())

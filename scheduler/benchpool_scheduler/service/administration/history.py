@@ -16,7 +16,10 @@ import io
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from benchpool_scheduler.service.access import rights
+from benchpool_scheduler.service.access.caller import Caller
 from benchpool_scheduler.service.ledger.ledger import Ledger
+from benchpool_scheduler.service.observed.site import Site
 from benchpool_scheduler.simulation.replay.engine import Costs
 from benchpool_scheduler.simulation.replay.trace import TraceJob
 from benchpool_scheduler.store.records import JobRecord
@@ -40,6 +43,24 @@ class History:
 
     jobs: tuple[TraceJob, ...]
     costs: Costs
+
+
+class RecordedHistory:
+    """The history as administrators read it."""
+
+    def __init__(self, ledger: Ledger, site: Site) -> None:
+        self._ledger = ledger
+        self._site = site
+
+    async def read(self, caller: Caller, days: float) -> str:
+        """Return what ran and ended in the last ``days`` as a trace (formats, section 2).
+
+        Errors: Forbidden for others than administrators.
+        """
+        rights.require_admin(caller, "read the recorded history")
+        restart_s = self._site.configuration.policy.restart_s
+        found = await history(self._ledger, self._site.clock.now(), days, restart_s)
+        return as_csv(found.jobs)
 
 
 async def history(ledger: Ledger, now: float, days: float, restart_s: float) -> History:

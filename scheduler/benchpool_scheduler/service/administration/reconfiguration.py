@@ -11,9 +11,12 @@ from pathlib import Path
 from benchpool_scheduler import contract
 from benchpool_scheduler.configuration import Configuration, compare, load
 from benchpool_scheduler.errors import InvalidInput, Unavailable
+from benchpool_scheduler.service.access import rights
+from benchpool_scheduler.service.access.caller import Caller
 from benchpool_scheduler.service.benches import bench_reserve
 from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.service.observed.site import Site
+from benchpool_scheduler.service.process.shielded import shielded
 
 Keep = Callable[[str], Awaitable[None]]
 
@@ -41,12 +44,41 @@ class Reconfiguration:
         self._changed = changed
         self._keep = keep
 
-    def check(self, text: str) -> contract.ConfigurationChange:
+    def check(self, caller: Caller, text: str) -> contract.ConfigurationChange:
+        """Say what a configuration would change for whom.
+
+        Errors: Forbidden for others than administrators, InvalidInput with line and key.
+        """
+        rights.require_admin(caller, "look at the configuration")
+        return self.difference(text)
+
+    def difference(self, text: str) -> contract.ConfigurationChange:
         """Say what a text would change. Errors: InvalidInput."""
         return self._difference(self.read(text), applied=False)
 
-    async def apply(self, text: str) -> contract.ConfigurationChange:
-        """Put a text in force and keep it. Errors: InvalidInput, Unavailable."""
+    async def apply(self, caller: Caller, text: str) -> contract.ConfigurationChange:
+        """Put a configuration in force and keep it: all or nothing.
+
+        Errors: as ``check``; Unavailable when it cannot be kept.
+        """
+        rights.require_admin(caller, "change the configuration")
+        return await shielded(self._apply(text))
+
+    async def use(self, text: str, source: str) -> contract.ConfigurationChange:
+        """Put a configuration in force that is kept elsewhere already: all or nothing.
+
+        Errors: InvalidInput; the old one stays.
+        """
+        return await shielded(self._use(text, source))
+
+    async def reload(self) -> contract.ConfigurationChange:
+        """Read the configuration file again (SIGHUP).
+
+        Errors: InvalidInput, Unavailable; the old one stays in force.
+        """
+        return await shielded(self._reload())
+
+    async def _apply(self, text: str) -> contract.ConfigurationChange:
         async with self._ledger.lock:
             new = self.read(text)
             answer = self._difference(new, applied=True)
@@ -58,8 +90,7 @@ class Reconfiguration:
         self._changed()
         return answer
 
-    async def use(self, text: str, source: str) -> contract.ConfigurationChange:
-        """Put a text in force that is kept elsewhere already. Errors: InvalidInput."""
+    async def _use(self, text: str, source: str) -> contract.ConfigurationChange:
         async with self._ledger.lock:
             new = self.read(text, source)
             answer = self._difference(new, applied=True)
@@ -69,8 +100,7 @@ class Reconfiguration:
         self._changed()
         return answer
 
-    async def reload(self) -> contract.ConfigurationChange:
-        """Read the file again. Errors: InvalidInput, Unavailable; the old one stays in force."""
+    async def _reload(self) -> contract.ConfigurationChange:
         if self._file is None:
             raise Unavailable("This service was started without a configuration file.")
         try:

@@ -16,6 +16,8 @@ from benchpool_scheduler.core.whatif import whatif
 from benchpool_scheduler.core.whatif.expansion import with_nodes
 from benchpool_scheduler.errors import InvalidInput, TooMany
 from benchpool_scheduler.phrases import count
+from benchpool_scheduler.service.access import rights
+from benchpool_scheduler.service.access.caller import Caller
 from benchpool_scheduler.service.administration import workloads
 from benchpool_scheduler.service.administration.history import History, history
 from benchpool_scheduler.service.administration.reconfiguration import Reconfiguration
@@ -83,12 +85,14 @@ class WhatIfs:
         self._reconfiguration = reconfiguration
         self._busy = asyncio.Lock()
 
-    async def ask(self, question: contract.WhatIfQuestion) -> contract.WhatIf:
-        """Say who would run, wait and pay now.
+    async def ask(self, caller: Caller, question: contract.WhatIfQuestion) -> contract.WhatIf:
+        """Say who would run, wait and pay now with another configuration or more GPUs.
 
-        Errors: InvalidInput for a question without a difference or a configuration that does not
-        hold, TooMany while another question is being answered.
+        Errors: Forbidden for others than administrators, InvalidInput for a question without a
+        difference or a configuration that does not hold, TooMany while another question is being
+        answered.
         """
+        rights.require_admin(caller, "ask what if")
         if question.config is None and not question.more_gpus:
             raise InvalidInput(
                 "Nothing would be otherwise: name a configuration, more GPUs, or both.",
@@ -116,7 +120,7 @@ class WhatIfs:
             change = (
                 contract.ConfigurationChange(applied=False, changes=[])
                 if question.config is None
-                else self._reconfiguration.check(question.config)
+                else self._reconfiguration.difference(question.config)
             )
             return self._answer(found, change, replayed)
 

@@ -26,12 +26,14 @@ class BenchGates:
             for lease in self._ledger.leases():
                 await self._gates.hold(lease.id, lease.gpus)
 
-    def see(self, lease: LeaseRecord, held: bool) -> None:
-        """Tell of a lease that is new, or that was given back; both are on disk."""
-        if self._gates is None:
-            return
-        if not held:
+    def returned(self, lease: LeaseRecord) -> None:
+        """Tell of a lease that was given back."""
+        if self._gates is not None:
             self._gates.release(lease.id)
+
+    def taken(self, lease: LeaseRecord) -> None:
+        """Tell of a lease that is new and on disk."""
+        if self._gates is None:
             return
         task = asyncio.create_task(self._hold(self._gates, lease))
         self._tasks.add(task)

@@ -25,6 +25,7 @@ from benchpool_scheduler.service.cluster_state import snapshots
 from benchpool_scheduler.service.cluster_state.state_cache import PassInput, StateCache
 from benchpool_scheduler.service.execution.actions import Actions
 from benchpool_scheduler.service.ledger.ledger import Ledger, UnitOfWork
+from benchpool_scheduler.service.ledger.topic import Topic
 from benchpool_scheduler.service.lifecycle import transitions
 from benchpool_scheduler.service.observed.latest_pass import LatestPass
 from benchpool_scheduler.service.observed.site import Site
@@ -44,29 +45,37 @@ RETRY_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class PassOutput:
-    """What the thread of passes hands back.
+class PassNews:
+    """What a pass changed in what people are told.
 
     Attributes:
-        news: Jobs that have their first reason, wait for another one, or are over quota anew or
+        jobs: Those that have their first reason, wait for another one, or are over quota anew or
             no more.
         shifts: Jobs whose reason is the same with other numbers.
     """
 
+    jobs: Collection[str]
+    shifts: Collection[str]
+
+
+@dataclass(frozen=True, slots=True)
+class PassOutput:
+    """What the thread of passes hands back."""
+
     plan: Plan
     work: UnitOfWork
     changes: tuple[Change, ...]
-    news: Collection[str]
-    shifts: Collection[str]
+    news: PassNews
 
 
 class Passes:
     """The loop of passes.
 
     Args:
-        decided: Called after each pass with the ids of jobs whose reason changed, and of those
-            where only its numbers did.
         before: Called at the begin of each pass, with the ledger's lock: benches come first (R3).
+
+    Attributes:
+        made: News after each pass.
     """
 
     def __init__(
@@ -76,7 +85,6 @@ class Passes:
         actions: Actions,
         latest_pass: LatestPass,
         state_cache: StateCache,
-        decided: Callable[[Collection[str], Collection[str]], None],
         before: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         self._ledger = ledger
@@ -84,8 +92,8 @@ class Passes:
         self._actions = actions
         self._latest_pass = latest_pass
         self._state_cache = state_cache
-        self._decided = decided
         self._before = before
+        self.made: Topic[PassNews] = Topic()
         self._wanted = asyncio.Event()
         self._wake: float | None = None
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="benchpool-pass")
@@ -125,16 +133,18 @@ class Passes:
         try:
             await self.make()
         except Unavailable as error:
-            self._site.report("pass", str(error))
+            self._site.problems.report("pass", str(error))
             self._wanted.set()
             await asyncio.sleep(RETRY_S)
         except Exception as error:
             # A pass that fails must not end the service: running jobs stay supervised.
             log.exception("a pass failed")
-            self._site.report("pass", f"The last pass failed ({error!r}); nothing was started.")
+            self._site.problems.report(
+                "pass", f"The last pass failed ({error!r}); nothing was started."
+            )
             await asyncio.sleep(RETRY_S)
         else:
-            self._site.report("pass", None)
+            self._site.problems.report("pass", None)
 
     async def make(self) -> None:
         """Make one pass. Errors: Unavailable, and nothing has changed."""
@@ -152,7 +162,7 @@ class Passes:
         self._latest_pass.passes += 1
         self._latest_pass.last_pass_s = time.perf_counter() - begun
         self._latest_pass.pass_s += self._latest_pass.last_pass_s
-        self._decided(found.news, found.shifts)
+        self.made.publish(found.news)
 
     def _decide(self, given: PassInput) -> PassOutput:
         """Decide and collect the changes: in the thread of passes, with the ledger's lock."""
@@ -163,7 +173,7 @@ class Passes:
         over, before = plan.over_quota, self._latest_pass.over_quota
         moved = (job for job in over.keys() | before.keys() if over.get(job) != before.get(job))
         news += [job for job in moved if job not in plan.reasons]
-        return PassOutput(plan, work, work.changes(), news, shifts)
+        return PassOutput(plan, work, work.changes(), PassNews(news, shifts))
 
     def _remember(self, plan: Plan) -> None:
         self._wake = plan.wake_s
@@ -173,7 +183,9 @@ class Passes:
         self._latest_pass.quarantined = {
             job: it.text for job, it in self._state_cache.quarantined.items()
         }
-        self._site.report("aside", " ".join(self._latest_pass.quarantined.values()) or None)
+        self._site.problems.report(
+            "aside", " ".join(self._latest_pass.quarantined.values()) or None
+        )
 
 
 def changed_reasons(

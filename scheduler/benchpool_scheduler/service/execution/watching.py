@@ -66,7 +66,7 @@ class Watcher:
             try:
                 await self.take(batch)
             except Unavailable as error:
-                self._site.report("events", str(error))
+                self._site.problems.report("events", str(error))
                 await asyncio.sleep(RETRY_S)
             except Exception:
                 if len(batch) > 1:
@@ -77,7 +77,7 @@ class Watcher:
                     log.exception("an event could not be taken: %s", batch[0])
                 return
             else:
-                self._site.report("events", None)
+                self._site.problems.report("events", None)
                 return
 
     async def take(self, batch: list[WorkerEvent]) -> None:

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 
 from benchpool_scheduler.core.lifecycle import machine, states
 from benchpool_scheduler.service.benches import bench_reserve
+from benchpool_scheduler.service.execution.passes import PassNews
 from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.service.observed.site import Site
 from benchpool_scheduler.store.records import JobRecord
@@ -30,13 +31,17 @@ class Auditor:
         self._held_before: dict[str, int] = {}
         self.breaches: Counter[str] = Counter()
 
+    def pass_made(self, news: PassNews) -> None:
+        """Look for breaches after a pass."""
+        self.audit()
+
     def audit(self) -> list[str]:
         """Return a sentence for each present breach, and count and report them."""
         found = [*self._devices(), *self._quotas(), *self._stuck(), *self._lives()]
         for invariant, _ in found:
             self.breaches[invariant] += 1
         sentences = [f"{sentence} (invariant {invariant})." for invariant, sentence in found]
-        self._site.report("invariants", " ".join(sentences) or None)
+        self._site.problems.report("invariants", " ".join(sentences) or None)
         return sentences
 
     def _devices(self) -> Iterator[tuple[str, str]]:

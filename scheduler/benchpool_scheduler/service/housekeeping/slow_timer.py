@@ -86,7 +86,7 @@ class Housekeeping:
         unusable = self._site.inventory.unusable
         broken = [d for d in unusable if d.state is DeviceState.BROKEN]
         notes = "; ".join(f"GPU {d.index} of {d.node}: {d.note or 'broken'}" for d in broken)
-        self._site.report("devices", f"{notes}." if notes else None)
+        self._site.problems.report("devices", f"{notes}." if notes else None)
         self.count_use()
         told = self._site.usage.tell(self._site.configuration)
         if told or self._site.inventory is not before:
@@ -121,9 +121,9 @@ class Housekeeping:
         try:
             await self._site.directory.refresh()
         except BenchpoolError as error:
-            self._site.report("hub", str(error))
+            self._site.problems.report("hub", str(error))
             return
-        self._site.report("hub", None)
+        self._site.problems.report("hub", None)
         self.check_reserve()
         await self._leases.reconcile()
         if self._site.directory.users() != before:
@@ -135,9 +135,9 @@ class Housekeeping:
             if self._site.devices:
                 bench_reserve.refuse_what_does_not_fit(self._site)
         except InvalidInput as error:
-            self._site.report("reserve", error.message)
+            self._site.problems.report("reserve", error.message)
             return error
-        self._site.report("reserve", None)
+        self._site.problems.report("reserve", None)
         return None
 
     async def clean(self) -> None:

@@ -96,7 +96,7 @@ class InboundJobs:
             try:
                 await self._take(store, one)
             except Unavailable as error:
-                self._site.report("inbound", str(error))
+                self._site.problems.report("inbound", str(error))
                 await asyncio.sleep(RETRY_S)
             except BenchpoolError as error:
                 log.info("what was written of job %s has no effect: %s", one.id, error.message)
@@ -105,7 +105,7 @@ class InboundJobs:
                 log.exception("what was written of job %s could not be taken in", one.id)
                 return
             else:
-                self._site.report("inbound", None)
+                self._site.problems.report("inbound", None)
                 return
 
     async def _take(self, store: Inbound, one: Written) -> None:
@@ -196,7 +196,7 @@ class InboundJobs:
                     if self._ledger.job(job) is not None:
                         await self._ledger.commit(DropJob(job))
             except Unavailable as error:
-                self._site.report("inbound", str(error))
+                self._site.problems.report("inbound", str(error))
                 await asyncio.sleep(RETRY_S)
                 self._ended.put_nowait(job)
             except Exception:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import IO, Protocol
 
 from benchpool_scheduler.errors import InvalidInput, TooLarge, Unavailable
+from benchpool_scheduler.service.access.caller import Caller
 from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.service.observed.site import Site
 from benchpool_scheduler.store.records import AddObject
@@ -93,8 +94,18 @@ class UploadedContents:
         """Return those hashes that the user has uploaded."""
         return self._ledger.store.objects_of(user, hashes)
 
-    def writer(self, user: str, sha256: str, size: int) -> ObjectWriter:
-        """Return a writer for one object. Errors: TooLarge, InvalidInput, Unavailable."""
+    def missing(self, caller: Caller, hashes: Iterable[str]) -> list[str]:
+        """Return those hashes that this caller has not uploaded, in the order given."""
+        wanted = list(hashes)
+        present = self.present(caller.name, wanted)
+        return [sha256 for sha256 in wanted if sha256 not in present]
+
+    def writer(self, caller: Caller, sha256: str, size: int) -> ObjectWriter:
+        """Return a writer (``await write(bytes)``, ``await close()``, ``abort()``) for an object.
+
+        ``close`` verifies length and hash; only then the object exists. Errors: InvalidInput,
+        TooLarge, Unavailable when the disk is full.
+        """
         if size > OBJECT_BYTES:
             raise TooLarge(
                 f"The file has {size} bytes; {OBJECT_BYTES} are allowed. Keep data where jobs can "
@@ -103,7 +114,7 @@ class UploadedContents:
             )
         if size < 0:
             raise InvalidInput(f"The size is {size}; it must be 0 or more.", field="size")
-        return ObjectWriter(self, user, sha256, size)
+        return ObjectWriter(self, caller.name, sha256, size)
 
     def temporary(self) -> Path:
         """Return a new name for an unfinished upload."""

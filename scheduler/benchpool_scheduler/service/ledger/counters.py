@@ -61,7 +61,6 @@ class JobCounters:
         nominated: Jobs that are promised GPUs (R20). ``stopping``: jobs that were told to stop.
         odd: Jobs that hold GPUs in a state that holds none, or the other way round (a breach).
         ports: Rendezvous ports in use, by node.
-        moved: GPUs whose holder may have changed since somebody last cleared this.
     """
 
     states: Counter[JobState] = field(default_factory=Counter)
@@ -74,11 +73,13 @@ class JobCounters:
     stopping: dict[str, None] = field(default_factory=dict)
     inconsistent: dict[str, None] = field(default_factory=dict)
     ports: dict[str, Counter[int]] = field(default_factory=dict)
-    moved: set[str] = field(default_factory=set)
     _entries: dict[str, CountedJob] = field(default_factory=dict)
 
-    def see(self, job: JobRecord, attempt: AttemptRecord | None) -> None:
-        """Count a job as it is now, with its newest attempt."""
+    def see(self, job: JobRecord, attempt: AttemptRecord | None) -> set[str]:
+        """Count a job as it is now, with its newest attempt.
+
+        Returns the GPUs whose holder, or what counts about it, may be another than before.
+        """
         before = self._entries.pop(job.id, None)
         now = counted(job, attempt) if job.live else None
         _mark(self.nominated, job.id, job.live and bool(job.promised))
@@ -90,13 +91,17 @@ class JobCounters:
         else:
             self.inconsistent.pop(job.id, None)
         if now == before:
-            return
+            return set()
+        moved: set[str] = set()
         if before is not None:
             self._count(before, -1)
             self._let_go(job.id, before.gpus)
+            moved.update(before.gpus)
         if now is not None:
             self._count(now, 1)
             self._take(job.id, now.gpus)
+            moved.update(now.gpus)
+        return moved
 
     def entry(self, job: str) -> CountedJob | None:
         """Return what counts about a job that has not ended."""
@@ -132,7 +137,6 @@ class JobCounters:
 
     def _let_go(self, job: str, gpus: Iterable[str]) -> None:
         for gpu in gpus:
-            self.moved.add(gpu)
             others = self.doubled.get(gpu)
             if others is not None:
                 others.discard(job)
@@ -144,7 +148,6 @@ class JobCounters:
 
     def _take(self, job: str, gpus: Iterable[str]) -> None:
         for gpu in gpus:
-            self.moved.add(gpu)
             other = self.holders.setdefault(gpu, job)
             if other != job:
                 self.doubled.setdefault(gpu, {other}).add(job)

@@ -20,6 +20,7 @@ from benchpool_scheduler.service.ledger.counters import JobCounters
 from benchpool_scheduler.service.ledger.job_index import JobIndex
 from benchpool_scheduler.service.ledger.runtime_estimator import RuntimeEstimator
 from benchpool_scheduler.service.ledger.submission_cache import SubmissionCache
+from benchpool_scheduler.service.ledger.topic import Topic
 from benchpool_scheduler.store import Store
 from benchpool_scheduler.store.records import (
     AddJob,
@@ -55,17 +56,20 @@ class Ledger:
         job_index: The jobs; ``counters``: what the live ones do and hold, as counts.
         learned: The run times of those that have ended, by kind of job.
         leased: The lease that holds a GPU, by UUID. ``saved_use``: past use as last saved (R7).
-        changed: Called after each commit with the ids of the jobs that changed.
-        dropped: Called after each commit with the jobs that were removed by age.
-        lease_changed: Called after each commit with a lease, and whether it is held now.
+        jobs_changed: News after each commit: the ids of the jobs that changed.
+        job_dropped: News of each job that was removed, as it was.
+        lease_taken: News of each lease that is held now; ``lease_returned`` of each that was.
+        gpus_moved: News of GPUs whose holder may be another than before.
     """
 
     def __init__(self, store: Store) -> None:
         self.store = store
         self.lock = asyncio.Lock()
-        self.changed: Callable[[Collection[str]], None] = lambda ids: None
-        self.dropped: Callable[[JobRecord], None] = lambda job: None
-        self.lease_changed: Callable[[LeaseRecord, bool], None] = lambda lease, held: None
+        self.jobs_changed: Topic[Collection[str]] = Topic()
+        self.job_dropped: Topic[JobRecord] = Topic()
+        self.lease_taken: Topic[LeaseRecord] = Topic()
+        self.lease_returned: Topic[LeaseRecord] = Topic()
+        self.gpus_moved: Topic[Collection[str]] = Topic()
         self.job_index = JobIndex()
         self.counters = JobCounters()
         self.runtime_estimator = RuntimeEstimator()
@@ -172,18 +176,21 @@ class Ledger:
         record = self.job(job)
         if record is not None and record.live:
             self.job_index.put(msgspec.structs.replace(record, progress=progress))
-            self.changed([job])
+            self.jobs_changed.publish([job])
 
     def _learn(self, part: Sequence[Change]) -> None:
         for change in part:
             self._apply(change)
         known = [job for job in dict.fromkeys(map(_job_of, part)) if self.job(job) is not None]
+        moved: set[str] = set()
         for job_id in known:
             job = self.job_index.jobs[job_id]
-            self.counters.see(job, self.attempt(job_id, job.attempt))
+            moved |= self.counters.see(job, self.attempt(job_id, job.attempt))
             self.runtime_estimator.see(job, self.attempts(job_id))
+        if moved:
+            self.gpus_moved.publish(moved)
         if known:
-            self.changed(known)
+            self.jobs_changed.publish(known)
 
     def _apply(self, change: Change) -> None:
         match change:
@@ -195,12 +202,10 @@ class Ledger:
                 self._put_preemption(preemption)
             case SaveLease(lease=lease):
                 self._put_lease(lease)
-                self.lease_changed(lease, True)
+                self.gpus_moved.publish(lease.gpus)
+                self.lease_taken.publish(lease)
             case DropLease(id=lease_id):
-                dropped = self._leases.get(lease_id)
                 self._drop_lease(lease_id)
-                if dropped is not None:
-                    self.lease_changed(dropped, False)
             case DropJob(id=job_id):
                 self._drop_job(job_id)
             case SaveUse(use=use):
@@ -223,13 +228,15 @@ class Ledger:
     def _put_lease(self, lease: LeaseRecord) -> None:
         self._leases[lease.id] = lease
         self.leased.update(dict.fromkeys(lease.gpus, lease))
-        self.counters.moved.update(lease.gpus)
 
     def _drop_lease(self, lease_id: str) -> None:
         lease = self._leases.pop(lease_id, None)
-        for gpu in () if lease is None else lease.gpus:
+        if lease is None:
+            return
+        for gpu in lease.gpus:
             del self.leased[gpu]
-            self.counters.moved.add(gpu)
+        self.gpus_moved.publish(lease.gpus)
+        self.lease_returned.publish(lease)
 
     def _drop_job(self, job_id: str) -> None:
         job = self.job_index.drop(job_id)
@@ -240,7 +247,7 @@ class Ledger:
         self.runtime_estimator.forget(job_id)
         if job.key is not None:
             self._keys.pop((job.user, job.key), None)
-        self.dropped(job)
+        self.job_dropped.publish(job)
 
 
 def _newer(known: JobProgress | None, saved: JobProgress | None) -> bool:

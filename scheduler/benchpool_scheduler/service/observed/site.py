@@ -12,6 +12,7 @@ from benchpool_scheduler.hub import Directory, HubUser
 from benchpool_scheduler.runtime import Device, NodeFacts, Pinned
 from benchpool_scheduler.service.ledger.usage_decay import UsageDecay
 from benchpool_scheduler.service.observed.inventory import Inventory
+from benchpool_scheduler.service.observed.problems import Problems
 from benchpool_scheduler.service.observed.users import Users
 from benchpool_scheduler.service.process.clock import Clock
 
@@ -47,7 +48,7 @@ class Site:
         state: The state folder.
         devices: All GPUs as the runtime last saw them. ``nodes``: what it then knew of machines.
         called: GPUs that servers in line wait for, by node. ``bench_line``: how many wait.
-        problems: Sentences of health by their topic.
+        problems: Sentences of health.
         past: What was used above quota (R7).
         images: Jobs may name the image they run in.
         containers: Where things are in workers that are containers; None where they are processes
@@ -69,7 +70,7 @@ class Site:
     nodes: tuple[NodeFacts, ...] = ()
     called: Mapping[str, int] = field(default_factory=dict)
     bench_line: int = 0
-    problems: dict[str, str] = field(default_factory=dict)
+    problems: Problems = field(default_factory=Problems)
     usage: UsageDecay = field(default_factory=UsageDecay)
     _inventory: Inventory | None = field(default=None, init=False, repr=False)
     _users: Users | None = field(default=None, init=False, repr=False)
@@ -107,10 +108,3 @@ class Site:
     def hub_user(self, name: str) -> HubUser | None:
         """Return a user as the Hub last knew it."""
         return self.users.by_name.get(name)
-
-    def report(self, topic: str, sentence: str | None) -> None:
-        """Set or, with None, clear a sentence of health."""
-        if sentence is None:
-            self.problems.pop(topic, None)
-        else:
-            self.problems[topic] = sentence

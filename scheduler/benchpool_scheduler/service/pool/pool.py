@@ -1,4 +1,4 @@
-"""The pool as api and web see it: every verb, with the caller's rights checked.
+"""The pool as api and web see it: the parts of the service put together, started and ended.
 
 One asyncio loop owns a ``Pool``. Reads answer from memory. Commands are written to the store
 before they are answered and before the runtime acts; a crash in between is repaired when the
@@ -8,51 +8,68 @@ pool is opened again.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
-from functools import partial
-from itertools import islice
+import contextlib
+import logging
+from collections.abc import Callable, Coroutine, Mapping
 from pathlib import Path
 from typing import Literal
 
-import msgspec
-from msgspec import Struct
-
-from benchpool_scheduler import contract
 from benchpool_scheduler.configuration import Configuration
-from benchpool_scheduler.contract.operations import JobActions
-from benchpool_scheduler.core.lifecycle.states import JobState
-from benchpool_scheduler.errors import InvalidInput, NotFound
+from benchpool_scheduler.errors import BenchpoolError
 from benchpool_scheduler.hub import Directory
-from benchpool_scheduler.runtime import LogChunk, Results, Runtime, WorkerId
-from benchpool_scheduler.service.access import rights
-from benchpool_scheduler.service.access.caller import Caller
-from benchpool_scheduler.service.administration.reconfiguration import Keep
+from benchpool_scheduler.runtime import Runtime
+from benchpool_scheduler.service.administration.history import RecordedHistory
+from benchpool_scheduler.service.administration.reconfiguration import Keep, Reconfiguration
+from benchpool_scheduler.service.administration.whatifs import WhatIfs
+from benchpool_scheduler.service.benches.benches import Benches
+from benchpool_scheduler.service.benches.gates import BenchGates
+from benchpool_scheduler.service.benches.reservations import Leases
+from benchpool_scheduler.service.cluster_state.state_cache import StateCache
+from benchpool_scheduler.service.execution import recovery
+from benchpool_scheduler.service.execution.actions import Actions
+from benchpool_scheduler.service.execution.passes import Passes
+from benchpool_scheduler.service.execution.watching import Watcher
+from benchpool_scheduler.service.housekeeping.auditor import Auditor
+from benchpool_scheduler.service.housekeeping.slow_timer import Housekeeping
+from benchpool_scheduler.service.jobs.admission import Admission
+from benchpool_scheduler.service.jobs.commands import Commands
 from benchpool_scheduler.service.jobs.contents import JobContents
-from benchpool_scheduler.service.jobs.uploads import ContentStore, ObjectWriter
-from benchpool_scheduler.service.ledger.job_index import PREFIX
+from benchpool_scheduler.service.jobs.inbound_jobs import InboundJobs
+from benchpool_scheduler.service.jobs.jobs import Jobs
+from benchpool_scheduler.service.jobs.logs import JobLogs
+from benchpool_scheduler.service.jobs.previews import Previews
+from benchpool_scheduler.service.jobs.uploads import ContentStore, UploadedContents
+from benchpool_scheduler.service.ledger.ledger import Ledger
+from benchpool_scheduler.service.ledger.usage_decay import HOUR_S
+from benchpool_scheduler.service.observed.latest_pass import LatestPass
 from benchpool_scheduler.service.observed.site import Containers, Site
-from benchpool_scheduler.service.pool.administration import Administration
-from benchpool_scheduler.service.pool.engine import Engine
+from benchpool_scheduler.service.pool.figures import MetricsReader
+from benchpool_scheduler.service.process import interpreter
 from benchpool_scheduler.service.process.clock import Clock, SystemClock
 from benchpool_scheduler.service.process.identifiers import new_job_id
-from benchpool_scheduler.service.process.shielded import shielded
-from benchpool_scheduler.service.views import job_views
-from benchpool_scheduler.service.views.announcing import Announce
-from benchpool_scheduler.service.views.events import FeedEntry, FeedEvent
-from benchpool_scheduler.service.views.figures import Metrics
+from benchpool_scheduler.service.views.announcing import Announce, Announcer
+from benchpool_scheduler.service.views.estimates import Estimates
+from benchpool_scheduler.service.views.event_stream import EventStream
+from benchpool_scheduler.service.views.events import Feed
+from benchpool_scheduler.service.views.feed_writer import FeedWriter
+from benchpool_scheduler.service.views.job_views import JobViews
+from benchpool_scheduler.service.views.pool_views import PoolViews
+from benchpool_scheduler.service.views.prometheus_counters import PrometheusCounters
 from benchpool_scheduler.store import Store
-from benchpool_scheduler.store.records import JobRecord
 
-LOG_BYTES = 1 << 20
+log = logging.getLogger(__name__)
+
+CLOSE_S = 5.0
+"""Starts and stops that are not carried out within this time are left to the next start."""
 
 
-class Pool(Administration):
-    """All verbs of the service.
+class Pool:
+    """The parts of one pool.
 
     Args:
         store: Where accepted facts live; opened and closed with the pool.
         runtime: Where workers run; opened and closed with the pool.
-        configuration: The first configuration; ``apply_configuration`` replaces it.
+        configuration: The first configuration; ``configuration.apply`` replaces it.
         state: The state folder; ``objects``, ``jobs`` and ``homes`` lie in it.
         clock: Where times come from.
         new_id: Makes ids of jobs and leases, 26 characters of [a-z0-9].
@@ -60,11 +77,19 @@ class Pool(Administration):
         directory: The Hub's users and servers.
         accounts: ``system`` runs jobs as the system account of their user.
         environment: The administrator's allow-list by value, for every worker.
-        configuration_file: Where ``apply_configuration`` writes the text, if anywhere.
+        configuration_file: Where ``configuration.apply`` writes the text, if anywhere.
         images: Jobs may name the image they run in. ``containers``: workers are containers.
         announce: Takes waiting jobs whose reason is new, to say it where people look.
         contents: Where uploaded contents lie; by default in the state folder.
-        keep_configuration: Keeps the text of ``apply_configuration`` elsewhere than in a file.
+        keep_configuration: Keeps the text of ``configuration.apply`` elsewhere than in a file.
+
+    Attributes:
+        jobs: Submit, look, pause, resume, change, end. ``logs``: what their workers wrote.
+        benches: Reserve, wait in line, give back.
+        uploads: Contents that jobs will need. ``contents``: those of a job, for its workers.
+        views: The pool and quotas of users. ``events``: what happens, as it happens.
+        configuration: Check, apply, reload. ``whatifs``, ``history``: for administrators too.
+        figures: For Prometheus. ``problems``: what those who look after the pool must know.
     """
 
     def __init__(
@@ -87,7 +112,7 @@ class Pool(Administration):
         contents: ContentStore | None = None,
         keep_configuration: Keep | None = None,
     ) -> None:
-        self._site = Site(
+        self.site = site = Site(
             configuration=configuration,
             clock=clock or SystemClock(),
             directory=directory,
@@ -99,355 +124,175 @@ class Pool(Administration):
             images=images,
             containers=containers,
         )
-        self._engine = Engine(
-            store,
-            runtime,
-            self._site,
-            configuration_file,
-            announce,
-            contents,
-            keep_configuration,
+        self.runtime = runtime
+        self.ledger = ledger = Ledger(store)
+        self.problems = site.problems
+        self.latest_pass = LatestPass()
+        self._tasks: list[asyncio.Task[None]] = []
+        self._build_execution(ledger, site)
+        self._build_views(ledger, site, announce)
+        self._build_verbs(ledger, site, contents)
+        self.configuration = Reconfiguration(
+            ledger, site, configuration_file, self._reconfigured, keep_configuration
         )
+        self.whatifs = WhatIfs(ledger, site, self.state_cache, self.configuration)
+        self.history = RecordedHistory(ledger, site)
+        self._subscribe()
+
+    def _build_execution(self, ledger: Ledger, site: Site) -> None:
+        """Make what decides and acts."""
+        runtime, want_pass = self.runtime, self.want_pass
+        self.watcher = Watcher(ledger, site, runtime, want_pass)
+        self.actions = Actions(ledger, site, runtime, self.watcher.tell)
+        self.watcher.actions = self.actions
+        self.state_cache = StateCache(ledger, site)
+        self.gates = BenchGates(ledger, runtime)
+        self.reservations = Leases(
+            ledger, site, self.latest_pass, runtime.nodes_for_claim, want_pass
+        )
+        self.passes = Passes(
+            ledger,
+            site,
+            self.actions,
+            self.latest_pass,
+            self.state_cache,
+            self.reservations.serve,
+        )
+
+    def _build_views(self, ledger: Ledger, site: Site, announce: Announce | None) -> None:
+        """Make what people are shown."""
+        self.estimates = Estimates(ledger, site, self.state_cache)
+        job_views = JobViews(ledger, site, self.latest_pass, self.estimates)
+        self.views = PoolViews(ledger, site, self.latest_pass)
+        self.announcer = Announcer(ledger, job_views, announce)
+        self.feed = Feed(int(site.clock.now() * 1_000_000))
+        self.feed_writer = FeedWriter(ledger, self.feed, self.views.event)
+        self.events = EventStream(self.feed, ledger, site, job_views, self.views)
+        self._job_views = job_views
+
+    def _build_verbs(self, ledger: Ledger, site: Site, contents: ContentStore | None) -> None:
+        """Make what callers may do, and what is done now and then."""
+        want_pass = self.want_pass
+        self.uploads = UploadedContents(ledger, site, contents)
+        self.contents = JobContents(ledger, self.uploads)
+        admission = Admission(ledger, site, self.uploads, want_pass)
+        commands = Commands(ledger, site, self.actions, admission, want_pass)
+        previews = Previews(ledger, site, self.state_cache, admission, self.estimates)
+        self.jobs = Jobs(ledger, site, admission, commands, previews, self._job_views)
+        self.logs = JobLogs(ledger, site, self.runtime)
+        self.benches = Benches(ledger, self.reservations)
+        self.inbound = InboundJobs(
+            ledger, site, self.runtime, admission, commands, self.reservations
+        )
+        self.housekeeping = Housekeeping(
+            ledger, site, self.runtime, self.reservations, self.uploads, want_pass
+        )
+        self.auditor = Auditor(ledger, site)
+        self.counters = PrometheusCounters(ledger)
+        self.figures = MetricsReader(
+            ledger, site, self.latest_pass, self.views, admission, self.counters, self.auditor
+        )
+
+    def _subscribe(self) -> None:
+        """Let the parts hear of each other's news, in this order."""
+        for changed in (
+            self.state_cache.touch,
+            self.inbound.see,
+            self.counters.jobs_changed,
+            self.feed_writer.jobs_changed,
+        ):
+            self.ledger.jobs_changed.subscribe(changed)
+        self.ledger.job_dropped.subscribe(self.feed_writer.job_dropped)
+        self.ledger.lease_taken.subscribe(self.gates.taken)
+        self.ledger.lease_returned.subscribe(self.gates.returned)
+        for made in (
+            self.feed_writer.pass_made,
+            self.announcer.pass_made,
+            self.auditor.pass_made,
+            self.estimates.pass_made,
+        ):
+            self.passes.made.subscribe(made)
+        self.estimates.changed.subscribe(self.feed_writer.tell)
 
     # ------------------------------------------------------------------ life
 
     async def open(self) -> None:
         """Read the store, find running workers again, finish what a crash cut off, start passes.
 
-        Errors: Unavailable when another process holds the store or it is damaged.
+        Errors: Unavailable when another process holds the store or it is damaged, InvalidInput for
+        benches that do not fit.
         """
-        await self._engine.open()
+        interpreter.prepare()
+        await self.ledger.open()
+        half_life_s = self.site.configuration.policy.usage_half_life_h * HOUR_S
+        self.site.usage.restore(self.ledger.saved_use, self.site.clock.now(), half_life_s)
+        try:
+            self.uploads.prepare()
+            self.site.devices = await self.runtime.devices()
+            self.site.nodes = await self.runtime.nodes()
+            await self.housekeeping.ask_hub()
+            self._refuse_benches_that_do_not_fit()
+            await recovery.recover(self.ledger, self.site, self.runtime)
+            await self.gates.hold_all()
+            self.housekeeping.count_use()
+        except BaseException:
+            await self.runtime.close()
+            await self.ledger.store.close()
+            raise
+        self.counters.start()
+        self._tasks = [
+            _begin(self.watcher.listen()),
+            _begin(self.watcher.run()),
+            _begin(self.passes.run()),
+            _begin(self.housekeeping.run()),
+            _begin(self.estimates.run()),
+            _begin(self.inbound.run()),
+            _begin(self.announcer.run()),
+        ]
+        self.want_pass()
 
     async def close(self) -> None:
         """Stop passes and let go of runtime and store; workers run on."""
-        await self._engine.close()
+        self.feed_writer.close()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(CLOSE_S):
+                await self.actions.finish()
+        async with self.ledger.lock:
+            for task in self._tasks:
+                task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self.passes.close()
+        with contextlib.suppress(BenchpoolError):
+            self.housekeeping.count_use()
+            await self.housekeeping.save_use()
+        await self.runtime.close()
+        await self.ledger.store.close()
 
-    # ------------------------------------------------------------------ jobs
+    def want_pass(self) -> None:
+        """Ask for a pass."""
+        self.passes.want()
 
-    async def submit(self, caller: Caller, submission: contract.JobSubmission) -> contract.Job:
-        """Accept a job; it is on disk when this returns. A repeat by key answers the first one.
+    def _reconfigured(self) -> None:
+        self.state_cache.renew()
+        self.want_pass()
 
-        Errors: InvalidInput, Forbidden, NotFound, Refused, TooLarge, TooMany, Unavailable.
-        """
-        return (await self.submit_once(caller, submission))[0]
-
-    async def submit_once(
-        self, caller: Caller, submission: contract.JobSubmission
-    ) -> tuple[contract.Job, bool]:
-        """Do as ``submit`` and tell whether the job is new (HTTP 201) or a repeat (200)."""
-        record, new = await shielded(self._engine.admission.submit(caller, submission))
-        return self._engine.jobs.job(self._now(record)), new
-
-    async def preview(self, caller: Caller, submission: contract.JobSubmission) -> contract.Preview:
-        """Say what would happen to this submission now; objects need not be there yet.
-
-        Errors: those of ``submit``.
-        """
-        return await self._engine.previews.preview(caller, submission)
-
-    def jobs(
-        self,
-        caller: Caller,
-        *,
-        all: bool = False,
-        project: str | None = None,
-        state: contract.State | None = None,
-        limit: int = 1000,
-    ) -> list[contract.Job]:
-        """Return jobs, newest first: the caller's own, or with ``all`` each that it may see."""
-        users, projects = self._visible(caller, all=all, project=project)
-        chosen = (
-            record
-            for record in self._engine.ledger.job_index.newest(
-                users=users,
-                projects=projects,
-                state=None if state is None else JobState(state.value),
-            )
-            if project is None or record.project == project
-        )
-        return [self._engine.jobs.job(record) for record in islice(chosen, max(0, limit))]
-
-    def _visible(
-        self, caller: Caller, *, all: bool, project: str | None
-    ) -> tuple[Sequence[str] | None, Sequence[str] | None]:
-        """Return whose jobs, and those of which projects, a list is about; None for no bound."""
-        if all and rights.rules_all(caller):
-            return (None, None) if project is None else ((), (project,))
-        led = rights.led_projects(caller, self._site.configuration) if all else ()
-        if project in led:
-            return (), (project,)
-        return (caller.name,), led if project is None else ()
-
-    def job(self, caller: Caller, job: str) -> contract.JobDetail:
-        """Return a job and its attempts; ``job`` is an id or its only prefix of 4 or more.
-
-        Errors: NotFound.
-        """
-        return self._engine.jobs.detail(self._find(caller, job))
-
-    def attempts_of(self, caller: Caller, job: str) -> list[contract.Attempt]:
-        """Return the starts of a job alone, for lists of many jobs. Errors: NotFound."""
-        return self._engine.jobs.attempts(self._find(caller, job))
-
-    def why(self, caller: Caller, job: str) -> contract.Why:
-        """Explain why a job waits (R22). Errors: NotFound."""
-        return self._engine.jobs.why(self._find(caller, job))
-
-    def submission(self, caller: Caller, job: str) -> contract.JobSubmission:
-        """Return what was submitted, without its key. Errors: NotFound."""
-        record = self._find(caller, job)
-        stored = self._engine.ledger.store.submission(record.id)
-        if stored is None:
-            raise rights.no_job(job)
-        found = msgspec.json.decode(stored, type=contract.JobSubmission)
-        return msgspec.structs.replace(found, key=None)
-
-    async def act(
-        self, caller: Caller, job: str, action: str, body: Struct | None = None
-    ) -> contract.Job:
-        """Do to a job what an action of the table says (``contract.operations.JobActions``).
-
-        ``body`` is that of the action, by default an empty one. Repeating it does nothing.
-        Errors: NotFound, InvalidInput, Refused where the job's state does not let it.
-        """
-        record = self._find(caller, job)
-        asked = getattr(JobActions, action).body() if body is None else body
-        await shielded(self._engine.commands.act(caller, record.id, action, asked))
-        return self._engine.jobs.job(self._now(record))
-
-    # ------------------------------------------------------------------ logs
-
-    def log(
-        self, caller: Caller, job: str, *, attempt: int | None = None, worker: int = 0
-    ) -> WorkerId:
-        """Return which log is meant: by default that of the newest attempt. Errors: NotFound."""
-        record = self._find(caller, job)
-        number = max(1, record.attempt) if attempt is None else attempt
-        known = self._engine.ledger.attempt(record.id, number)
-        # Those that left count, and those that came in their place.
-        workers = record.workers if known is None else len(known.workers)
-        if not 1 <= number <= max(1, record.attempt) or not 0 <= worker < workers:
-            raise NotFound(
-                f"Job {record.id[:8]} has {record.attempt} attempts of {workers} workers "
-                f"(counted from 0); there is no attempt {number} with worker {worker}.",
-                field="attempt",
-                numbers={"attempts": record.attempt, "workers": workers},
-            )
-        return WorkerId(record.id, number, worker)
-
-    async def read_log(
-        self,
-        caller: Caller,
-        job: str,
-        *,
-        attempt: int | None = None,
-        worker: int = 0,
-        offset: int = 0,
-        limit: int = 65536,
-    ) -> LogChunk:
-        """Return at most ``limit`` bytes (at most 1 MiB) from ``offset``; empty when none yet.
-
-        A negative ``offset`` counts from the log's present end. Errors: NotFound.
-        """
-        which = self.log(caller, job, attempt=attempt, worker=worker)
-        if offset < 0:
-            offset += await self._engine.runtime.find_log_offset(which, None)
-        return await self._engine.runtime.read_log(which, max(0, offset), min(limit, LOG_BYTES))
-
-    async def find_log_offset(
-        self,
-        caller: Caller,
-        job: str,
-        since: float,
-        *,
-        attempt: int | None = None,
-        worker: int = 0,
-    ) -> int:
-        """Return the first offset written at ``since`` (seconds since the epoch) or later."""
-        which = self.log(caller, job, attempt=attempt, worker=worker)
-        return await self._engine.runtime.find_log_offset(which, since)
-
-    async def wait_log(
-        self,
-        caller: Caller,
-        job: str,
-        *,
-        attempt: int | None = None,
-        worker: int = 0,
-        offset: int = 0,
-        timeout_s: float = 15.0,
-    ) -> bool:
-        """Wait until there is more after ``offset`` or the log ended; false on time-out."""
-        which = self.log(caller, job, attempt=attempt, worker=worker)
-        return await self._engine.runtime.wait_log(which, max(0, offset), timeout_s)
-
-    async def read_results(
-        self, caller: Caller, job: str, *, worker: int = 0, offset: int = 0, limit: int = LOG_BYTES
-    ) -> bytes:
-        """Return a part of what a worker has sent of its results, packed (tar).
-
-        Nothing at its end, and where results lie in the folder that the job named. Errors:
-        NotFound.
-        """
-        record = self._find(caller, job)
-        runtime = self._engine.runtime
-        packed = runtime.results(record.id, worker) if isinstance(runtime, Results) else None
-        if packed is None:
-            return b""
-        return await asyncio.to_thread(_part, packed, offset, limit)
-
-    # ------------------------------------------------------------------ events
-
-    def events(self, caller: Caller, after: int | None = None) -> AsyncGenerator[FeedEvent, None]:
-        """Yield what the caller may see of what happens, from after ``after``; None from now.
-
-        Starts with an event ``reset`` when the events after ``after`` are no longer known: the
-        reader then asks for everything again.
-        """
-        return self._engine.feed.follow(after, partial(self._render, caller))
-
-    # ------------------------------------------------------------------ quota, status
-
-    def quota(self, caller: Caller, user: str | None = None) -> contract.Quota:
-        """Return build quota and projects of a user. Errors: NotFound for somebody else's."""
-        name = caller.name if user is None else user
-        rights.require_same_user(caller, name)
-        return self._engine.pool.quota(name, self._groups(caller, name))
-
-    def status(self, caller: Caller, *, gpus: bool = True) -> contract.Status:
-        """Return the pool; names of other people's jobs and servers only for those who may.
-
-        Without ``gpus`` the list of all GPUs is left out.
-        """
-        return self._engine.pool.status(caller, gpus=gpus)
-
-    def node_pools(self) -> Mapping[str, Mapping[str, int]]:
-        """Return of each pool of nodes how many nodes, GPUs and free GPUs it has."""
-        return self._engine.pool.node_pools()
-
-    # ------------------------------------------------------------------ leases
-
-    async def reserve(self, caller: Caller, request: contract.LeaseRequest) -> contract.Lease:
-        """Hold build GPUs for a server: check and reservation are one step (R2).
-
-        Errors: Forbidden for others than services and administrators, Refused ``build-quota``,
-        Unavailable ``build-capacity``.
-        """
-        rights.require_admin(caller, "reserve GPUs for a server")
-        return job_views.lease(await shielded(self._engine.leases.reserve(request)))
-
-    async def wait_in_line(
-        self, caller: Caller, request: contract.LineRequest
-    ) -> contract.LineAnswer:
-        """Hold build GPUs for a server, or say where it stands in line for them (R2, R3).
-
-        Errors: Forbidden for others than services and administrators, Refused ``build-quota``,
-        TooMany ``line-full``.
-        """
-        rights.require_admin(caller, "reserve GPUs for a server")
-        found = await self._engine.leases.reserve_or_wait(request)
-        if isinstance(found, contract.LinePlace):
-            return contract.LineAnswer(place=found)
-        return contract.LineAnswer(lease=job_views.lease(found))
-
-    async def release(self, caller: Caller, lease: str) -> None:
-        """Give a lease back. Repeating it does nothing. Errors: Forbidden."""
-        rights.require_admin(caller, "give back the GPUs of a server")
-        await shielded(self._engine.leases.release(lease))
-
-    def leases(self, caller: Caller, user: str | None = None) -> list[contract.Lease]:
-        """Return the leases that the caller may see, of one user or of all."""
-        return [
-            job_views.lease(lease)
-            for lease in self._engine.ledger.leases()
-            if rights.may_use_lease(caller, lease) and user in (None, lease.user)
-        ]
-
-    def line(self, caller: Caller) -> list[contract.InLine]:
-        """Return the servers in line for a bench that the caller may see, the next one first."""
-        waiting = self._engine.leases.line()
-        return [it for it in waiting if rights.may_see_bench(caller, it.user)]
-
-    # ------------------------------------------------------------------ objects
-
-    def missing_objects(self, caller: Caller, hashes: Iterable[str]) -> list[str]:
-        """Return those hashes that this caller has not uploaded, in the order given."""
-        wanted = list(hashes)
-        present = self._engine.objects.present(caller.name, wanted)
-        return [sha256 for sha256 in wanted if sha256 not in present]
-
-    def object_writer(self, caller: Caller, sha256: str, size: int) -> ObjectWriter:
-        """Return a writer (``await write(bytes)``, ``await close()``, ``abort()``) for an object.
-
-        ``close`` verifies length and hash; only then the object exists. Errors: InvalidInput,
-        TooLarge, Unavailable when the disk is full.
-        """
-        return self._engine.objects.writer(caller.name, sha256, size)
-
-    @property
-    def contents(self) -> JobContents:
-        """What jobs were submitted with, for the agents of their workers."""
-        return JobContents(self._engine.ledger, self._engine.objects)
-
-    # ------------------------------------------------------------------ operation
-
-    def report(self, topic: str, sentence: str | None) -> None:
-        """Say something that people who look after the pool must know; None clears it."""
-        self._site.report(topic, sentence)
-
-    def metrics(self) -> Metrics:
-        """Return figures for Prometheus; labels are bounded by projects and states."""
-        return self._engine.metrics()
-
-    # ------------------------------------------------------------------ inside
-
-    def _find(self, caller: Caller, job: str) -> JobRecord:
-        """Return a job that the caller may see, by id or by a prefix that only it has."""
-        ledger = self._engine.ledger
-        exact = ledger.job(job)
-        if exact is not None:
-            found = [exact] if self._may_use(caller, exact) else []
-        elif len(job) >= PREFIX:
-            matching = ledger.job_index.beginning(job)
-            found = [it for it in matching if self._may_use(caller, it)]
-        else:
-            found = []
-        if len(found) > 1:
-            raise InvalidInput(
-                f"{len(found)} jobs begin with {job!r}; write more signs of the id.",
-                code="ambiguous-id",
-                field="id",
-                numbers={"jobs": len(found)},
-            )
-        if not found:
-            raise rights.no_job(job)
-        return found[0]
-
-    def _now(self, record: JobRecord) -> JobRecord:
-        return self._engine.ledger.job(record.id) or record
-
-    def _may_use(self, caller: Caller, record: JobRecord) -> bool:
-        return rights.may_use(caller, record, self._site.configuration)
-
-    def _groups(self, caller: Caller, user: str) -> Mapping[str, int | None]:
-        known = self._site.hub_user(user)
-        groups = {} if known is None else dict(known.groups)
-        if user == caller.name:
-            groups = {**dict.fromkeys(caller.groups), **groups}
-        return groups
-
-    def _render(self, caller: Caller, entry: FeedEntry) -> bytes | None:
-        if entry.kind == "pool":
-            return self._engine.pool_event()
-        record = self._engine.ledger.job(entry.job)
-        if record is not None:
-            view = self._engine.jobs.job(record)
-            return msgspec.json.encode(view) if self._may_use(caller, record) else None
-        owned = rights.may_use_of(caller, entry.user, entry.project, self._site.configuration)
-        return msgspec.json.encode(contract.JobDeleted(entry.job)) if owned else None
+    def _refuse_benches_that_do_not_fit(self) -> None:
+        """Refuse to start with what R3 forbids, unless there is work that must be watched over."""
+        fault = self.housekeeping.check_reserve()
+        if self.site.containers is not None:
+            # Nodes of a cluster come and go; it is said, and looked at again with each change.
+            return
+        busy = bool(self.ledger.job_index.live) or bool(self.ledger.leased)
+        if fault is not None and not busy:
+            raise fault
 
 
-def _part(file: Path, offset: int, limit: int) -> bytes:
-    with file.open("rb") as opened:
-        opened.seek(offset)
-        return opened.read(limit)
+def _begin(work: Coroutine[None, None, None]) -> asyncio.Task[None]:
+    task = asyncio.create_task(work)
+    task.add_done_callback(_report_end)
+    return task
+
+
+def _report_end(task: asyncio.Task[None]) -> None:
+    if not task.cancelled() and task.exception() is not None:
+        log.error("a part of the service ended", exc_info=task.exception())

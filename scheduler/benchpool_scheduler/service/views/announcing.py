@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 
 from benchpool_scheduler import contract
 from benchpool_scheduler.core.lifecycle.states import JobState
+from benchpool_scheduler.service.execution.passes import PassNews
 from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.service.views.job_views import JobViews
 
@@ -30,10 +31,10 @@ class Announcer:
         self._changed: dict[str, None] = {}
         self._wanted = asyncio.Event()
 
-    def see(self, jobs: Collection[str]) -> None:
+    def pass_made(self, news: PassNews) -> None:
         """Note jobs whose reason is new."""
-        if self._announce is not None and jobs:
-            self._changed.update(dict.fromkeys(jobs))
+        if self._announce is not None and news.jobs:
+            self._changed.update(dict.fromkeys(news.jobs))
             self._wanted.set()
 
     async def run(self) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -19,7 +19,9 @@ from benchpool_scheduler.core.forecast.run_times import Expectation
 from benchpool_scheduler.core.lifecycle.states import Intent, JobState
 from benchpool_scheduler.core.model import Activity, Job, JobId, Snapshot
 from benchpool_scheduler.service.cluster_state.state_cache import StateCache
+from benchpool_scheduler.service.execution.passes import PassNews
 from benchpool_scheduler.service.ledger.ledger import Ledger
+from benchpool_scheduler.service.ledger.topic import Topic
 from benchpool_scheduler.service.observed.site import Site
 from benchpool_scheduler.store.records import JobRecord
 
@@ -43,10 +45,8 @@ SAME_S, SAME_PART = 60.0, 0.1
 class Estimates:
     """Makes forecasts and answers when a job starts.
 
-    Args:
-        changed: Called with the jobs whose estimates have changed noticeably.
-
     Attributes:
+        changed: News of the jobs whose estimates have changed noticeably.
         newest: The newest forecast by job; ``at``: the instant that it counts from.
         took_s: How long it took to make, in seconds.
     """
@@ -56,12 +56,11 @@ class Estimates:
         ledger: Ledger,
         site: Site,
         state_cache: StateCache,
-        changed: Callable[[Collection[str]], None],
     ) -> None:
         self._ledger = ledger
         self._site = site
         self._state_cache = state_cache
-        self._changed = changed
+        self.changed: Topic[Collection[str]] = Topic()
         self._wanted = asyncio.Event()
         self._most_passes = MOST_PASSES
         self.newest: Mapping[str, Estimate] = {}
@@ -70,8 +69,8 @@ class Estimates:
 
     # ------------------------------------------------------------------ making them
 
-    def want(self) -> None:
-        """Ask for a forecast soon."""
+    def pass_made(self, news: PassNews) -> None:
+        """Have a forecast made soon."""
         self._wanted.set()
 
     async def run(self) -> None:
@@ -112,7 +111,7 @@ class Estimates:
         news = await asyncio.to_thread(_news, self.newest, self.at, found, now)
         self.newest, self.at = found, now
         if news:
-            self._changed(news)
+            self.changed.publish(news)
 
     def _renew(self, now: float) -> None:
         """Let the next pass know of jobs that run longer than was expected (R14)."""

@@ -7,7 +7,7 @@ index are shown as kept for benches.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from benchpool_scheduler.contract import GpuState
 from benchpool_scheduler.core.model import GpuId, JobId
@@ -25,7 +25,6 @@ class GpuStates:
 
     Attributes:
         states: What each GPU is doing, by UUID; ``counts``: how many do what.
-        seen_anew: Nodes that were looked at again since somebody last cleared this.
     """
 
     def __init__(self, ledger: Ledger, site: Site, latest_pass: LatestPass) -> None:
@@ -34,24 +33,28 @@ class GpuStates:
         self._latest_pass = latest_pass
         self.states: dict[str, GpuState] = {}
         self.counts: Counter[GpuState] = Counter()
-        self.seen_anew: set[str] = set()
         self._inventory: Inventory | None = None
         self._users: Users | None = None
         self._kept: Mapping[str, int] = {}
         self._called: Mapping[str, int] = {}
+        self._moved: set[str] = set()
         self._told: Mapping[JobId, frozenset[GpuId]] = {}
         self._over: frozenset[str] = frozenset()
+        ledger.gpus_moved.subscribe(self._note)
 
-    def refresh(self) -> None:
-        """Take over what has changed since the last look."""
-        moved, self._ledger.counters.moved = self._ledger.counters.moved, set()
+    def _note(self, gpus: Collection[str]) -> None:
+        self._moved.update(gpus)
+
+    def refresh(self) -> Collection[str]:
+        """Take over what has changed since the last look; return the nodes looked at again."""
+        moved, self._moved = self._moved, set()
         inventory, before = self._site.inventory, self._inventory
         users = self._site.users
         called = self._site.called
         same = users is self._users and called == self._called
         passed = self._passed_the_border()
         if not moved and inventory is before and same and not passed:
-            return
+            return ()
         self._users, self._called = users, called
         if before is None or before.configuration is not inventory.configuration:
             self._begin_again()
@@ -66,7 +69,7 @@ class GpuStates:
         self._kept = kept
         for node in nodes:
             self._look_at(node)
-        self.seen_anew |= nodes
+        return nodes
 
     # ------------------------------------------------------------------ inside
 

@@ -19,7 +19,6 @@ from benchpool_scheduler.service.views.estimates import Estimates
 from benchpool_scheduler.store.records import (
     AttemptRecord,
     JobRecord,
-    LeaseRecord,
     PreemptionRecord,
 )
 
@@ -135,16 +134,4 @@ def _attempt(record: AttemptRecord) -> contract.Attempt:
         ended_by=record.ended_by,
         gpus=[gpu for worker in record.workers for gpu in worker.gpus],
         nodes=[worker.node for worker in record.workers],
-    )
-
-
-def lease(record: LeaseRecord) -> contract.Lease:
-    """Return a lease."""
-    return contract.Lease(
-        id=record.id,
-        user=record.user,
-        server=record.server,
-        spawn=record.spawn,
-        gpus=list(record.gpus),
-        since=moment(record.since),
     )

@@ -34,6 +34,7 @@ class PoolViews:
         self._latest_pass = latest_pass
         self._gpu_states = GpuStates(ledger, site, latest_pass)
         self._rows: dict[str, list[_Row]] = {}
+        self._stale_rows: set[str] = set()
 
     # ------------------------------------------------------------------ status
 
@@ -44,7 +45,7 @@ class PoolViews:
             gpus: Name every GPU; the list is empty otherwise.
         """
         counts, waiting = self.counts(), self.waiting()
-        problems = list(self._site.problems.values())
+        problems = list(self._site.problems.by_topic.values())
         return contract.Status(
             text=sentence(counts, waiting),
             simulated=any(device.simulated for device in self._site.devices),
@@ -72,13 +73,13 @@ class PoolViews:
 
     def counts(self) -> Mapping[GpuState, int]:
         """Return the GPUs by state."""
-        self._gpu_states.refresh()
+        self._refresh()
         return self._gpu_states.counts
 
     def node_pools(self) -> Mapping[str, Mapping[str, int]]:
         """Return of each pool of nodes how many nodes, GPUs and free GPUs it has."""
         free = (GpuState.FREE, GpuState.BUILD_FREE)
-        self._gpu_states.refresh()
+        self._refresh()
         inventory = self._site.inventory
         found = {
             pool.name: {"nodes": 0, "gpus": 0, "free": 0} for pool in self._site.configuration.pools
@@ -91,15 +92,26 @@ class PoolViews:
             counts["free"] += sum(self._gpu_states.states.get(d.uuid) in free for d in devices)
         return found
 
-    def text(self) -> str:
-        """Return the pool's sentence."""
-        return sentence(self.counts(), self.waiting())
+    def event(self) -> bytes:
+        """Return what everybody may know of the pool, as JSON: the data of its events."""
+        counts = self.counts()
+        body = {
+            "text": sentence(counts, self.waiting()),
+            "counts": {state.value: count for state, count in counts.items()},
+            "queue_length": self.waiting(),
+            "running": self.running(),
+            "bench_line": self._site.bench_line,
+        }
+        return msgspec.json.encode(body)
+
+    def _refresh(self) -> None:
+        self._stale_rows.update(self._gpu_states.refresh())
 
     def _gpus(self, caller: Caller) -> list[contract.Gpu]:
         """Return the GPUs by node and index. Call ``counts`` before."""
         nodes = self._site.inventory.nodes
-        anew, self._gpu_states.seen_anew = self._gpu_states.seen_anew, set()
-        for name in anew & nodes.keys():
+        stale, self._stale_rows = self._stale_rows, set()
+        for name in stale & nodes.keys():
             self._rows[name] = [self._row(device) for device in nodes[name]]
         rows = (row for name in nodes for row in self._rows[name])
         if rights.rules_all(caller):
@@ -138,8 +150,23 @@ class PoolViews:
 
     # ------------------------------------------------------------------ quotas
 
-    def quota(self, user: str, groups: Mapping[str, int | None]) -> contract.Quota:
-        """Return a user's build quota, what holds it, and the user's projects."""
+    def quota(self, caller: Caller, user: str | None = None) -> contract.Quota:
+        """Return a user's build quota, what holds it, and the user's projects.
+
+        Errors: NotFound for somebody else's.
+        """
+        name = caller.name if user is None else user
+        rights.require_same_user(caller, name)
+        return self._quota(name, self._groups(caller, name))
+
+    def _groups(self, caller: Caller, user: str) -> Mapping[str, int | None]:
+        known = self._site.hub_user(user)
+        groups = {} if known is None else dict(known.groups)
+        if user == caller.name:
+            groups = {**dict.fromkeys(caller.groups), **groups}
+        return groups
+
+    def _quota(self, user: str, groups: Mapping[str, int | None]) -> contract.Quota:
         quota, rule = bench_reserve.quota_of(self._site, user, groups)
         held = [
             contract.HeldBuild(server=lease.server, gpus=list(lease.gpus))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection
 
 from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.store.records import JobRecord
@@ -18,8 +19,12 @@ class PrometheusCounters:
         self.preemptions: Counter[str] = Counter()
         self.lost_gpu_s: dict[str, float] = {}
 
-    def see(self, job: JobRecord) -> None:
-        """Count what is new about a job."""
+    def jobs_changed(self, jobs: Collection[str]) -> None:
+        """Count what is new about jobs."""
+        for job in filter(None, map(self._ledger.job, jobs)):
+            self._see(job)
+
+    def _see(self, job: JobRecord) -> None:
         records = self._ledger.preemptions(job.id)
         for it in records[self._counted.get(job.id, 0) :]:
             self.preemptions[job.project] += 1

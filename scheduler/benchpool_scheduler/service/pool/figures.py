@@ -1,9 +1,17 @@
-"""Figures for Prometheus."""
+"""MetricsReader for Prometheus."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+
+from benchpool_scheduler.service.housekeeping.auditor import Auditor
+from benchpool_scheduler.service.jobs.admission import Admission
+from benchpool_scheduler.service.ledger.ledger import Ledger
+from benchpool_scheduler.service.observed.latest_pass import LatestPass
+from benchpool_scheduler.service.observed.site import Site
+from benchpool_scheduler.service.views.pool_views import PoolViews
+from benchpool_scheduler.service.views.prometheus_counters import PrometheusCounters
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,3 +48,37 @@ class Metrics:
     breaches: Mapping[str, int] = field(default_factory=dict)
     problems: tuple[str, ...] = ()
     past_use_gpu_s: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class MetricsReader:
+    """Collects the figures from the parts that count."""
+
+    ledger: Ledger
+    site: Site
+    latest_pass: LatestPass
+    views: PoolViews
+    admission: Admission
+    counters: PrometheusCounters
+    auditor: Auditor
+
+    def read(self) -> Metrics:
+        """Return the figures as they are now."""
+        live = self.ledger.counters.by_state
+        return Metrics(
+            jobs={(project, state.value): count for (project, state), count in live.items()},
+            jobs_ended=self.counters.ended,
+            gpus={state.value: count for state, count in self.views.counts().items()},
+            queue_length=self.views.waiting(),
+            submissions=self.admission.accepted,
+            refusals=self.admission.refused,
+            preemptions=self.counters.preemptions,
+            lost_gpu_s=self.counters.lost_gpu_s,
+            passes=self.latest_pass.passes,
+            pass_s=self.latest_pass.pass_s,
+            last_pass_s=self.latest_pass.last_pass_s,
+            store_bytes=self.ledger.store.size(),
+            breaches=self.auditor.breaches,
+            problems=tuple(self.site.problems.by_topic.values()),
+            past_use_gpu_s=self.site.usage.by_project(),
+        )

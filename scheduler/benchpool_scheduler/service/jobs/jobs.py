@@ -1,0 +1,146 @@
+"""The verbs of jobs, with the caller's rights checked: submit, look, act."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import islice
+
+import msgspec
+from msgspec import Struct
+
+from benchpool_scheduler import contract
+from benchpool_scheduler.contract.operations import JobActions
+from benchpool_scheduler.core.lifecycle.states import JobState
+from benchpool_scheduler.service.access import rights
+from benchpool_scheduler.service.access.caller import Caller
+from benchpool_scheduler.service.jobs.admission import Admission
+from benchpool_scheduler.service.jobs.commands import Commands
+from benchpool_scheduler.service.jobs.lookup import visible_job
+from benchpool_scheduler.service.jobs.previews import Previews
+from benchpool_scheduler.service.ledger.ledger import Ledger
+from benchpool_scheduler.service.observed.site import Site
+from benchpool_scheduler.service.process.shielded import shielded
+from benchpool_scheduler.service.views.job_views import JobViews
+from benchpool_scheduler.store.records import JobRecord
+
+
+class Jobs:
+    """What callers may do with jobs; ``job`` is an id, or its only prefix of 4 or more signs."""
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        site: Site,
+        admission: Admission,
+        commands: Commands,
+        previews: Previews,
+        views: JobViews,
+    ) -> None:
+        self._ledger = ledger
+        self._site = site
+        self._admission = admission
+        self._commands = commands
+        self._previews = previews
+        self._views = views
+
+    # ------------------------------------------------------------------ submitting
+
+    async def submit(self, caller: Caller, submission: contract.JobSubmission) -> contract.Job:
+        """Accept a job; it is on disk when this returns. A repeat by key answers the first one.
+
+        Errors: InvalidInput, Forbidden, NotFound, Refused, TooLarge, TooMany, Unavailable.
+        """
+        return (await self.submit_once(caller, submission))[0]
+
+    async def submit_once(
+        self, caller: Caller, submission: contract.JobSubmission
+    ) -> tuple[contract.Job, bool]:
+        """Do as ``submit`` and tell whether the job is new (HTTP 201) or a repeat (200)."""
+        record, new = await shielded(self._admission.submit(caller, submission))
+        return self._views.job(self._now(record)), new
+
+    async def preview(self, caller: Caller, submission: contract.JobSubmission) -> contract.Preview:
+        """Say what would happen to this submission now; objects need not be there yet.
+
+        Errors: those of ``submit``.
+        """
+        return await self._previews.preview(caller, submission)
+
+    # ------------------------------------------------------------------ looking
+
+    def select(
+        self,
+        caller: Caller,
+        *,
+        all: bool = False,
+        project: str | None = None,
+        state: contract.State | None = None,
+        limit: int = 1000,
+    ) -> list[contract.Job]:
+        """Return jobs, newest first: the caller's own, or with ``all`` each that it may see."""
+        users, projects = self._visible(caller, all=all, project=project)
+        chosen = (
+            record
+            for record in self._ledger.job_index.newest(
+                users=users,
+                projects=projects,
+                state=None if state is None else JobState(state.value),
+            )
+            if project is None or record.project == project
+        )
+        return [self._views.job(record) for record in islice(chosen, max(0, limit))]
+
+    def _visible(
+        self, caller: Caller, *, all: bool, project: str | None
+    ) -> tuple[Sequence[str] | None, Sequence[str] | None]:
+        """Return whose jobs, and those of which projects, a list is about; None for no bound."""
+        if all and rights.rules_all(caller):
+            return (None, None) if project is None else ((), (project,))
+        led = rights.led_projects(caller, self._site.configuration) if all else ()
+        if project in led:
+            return (), (project,)
+        return (caller.name,), led if project is None else ()
+
+    def detail(self, caller: Caller, job: str) -> contract.JobDetail:
+        """Return a job and its attempts. Errors: NotFound."""
+        return self._views.detail(self._find(caller, job))
+
+    def attempts(self, caller: Caller, job: str) -> list[contract.Attempt]:
+        """Return the starts of a job alone, for lists of many jobs. Errors: NotFound."""
+        return self._views.attempts(self._find(caller, job))
+
+    def why(self, caller: Caller, job: str) -> contract.Why:
+        """Explain why a job waits (R22). Errors: NotFound."""
+        return self._views.why(self._find(caller, job))
+
+    def submission(self, caller: Caller, job: str) -> contract.JobSubmission:
+        """Return what was submitted, without its key. Errors: NotFound."""
+        record = self._find(caller, job)
+        stored = self._ledger.store.submission(record.id)
+        if stored is None:
+            raise rights.no_job(job)
+        found = msgspec.json.decode(stored, type=contract.JobSubmission)
+        return msgspec.structs.replace(found, key=None)
+
+    # ------------------------------------------------------------------ commanding
+
+    async def act(
+        self, caller: Caller, job: str, action: str, body: Struct | None = None
+    ) -> contract.Job:
+        """Do to a job what an action of the table says (``contract.operations.JobActions``).
+
+        ``body`` is that of the action, by default an empty one. Repeating it does nothing.
+        Errors: NotFound, InvalidInput, Refused where the job's state does not let it.
+        """
+        record = self._find(caller, job)
+        asked = getattr(JobActions, action).body() if body is None else body
+        await shielded(self._commands.act(caller, record.id, action, asked))
+        return self._views.job(self._now(record))
+
+    # ------------------------------------------------------------------ inside
+
+    def _find(self, caller: Caller, job: str) -> JobRecord:
+        return visible_job(self._ledger, self._site.configuration, caller, job)
+
+    def _now(self, record: JobRecord) -> JobRecord:
+        return self._ledger.job(record.id) or record

@@ -1,0 +1,110 @@
+"""Logs and results of a job's workers, for those who may see the job."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+from benchpool_scheduler.errors import NotFound
+from benchpool_scheduler.runtime import LogChunk, Results, Runtime, WorkerId
+from benchpool_scheduler.service.access.caller import Caller
+from benchpool_scheduler.service.jobs.lookup import visible_job
+from benchpool_scheduler.service.ledger.ledger import Ledger
+from benchpool_scheduler.service.observed.site import Site
+
+LOG_BYTES = 1 << 20
+"""At most this many bytes of a log, or of results, are returned at a time."""
+
+
+class JobLogs:
+    """What workers wrote. ``attempt`` None means the newest; workers are counted from 0."""
+
+    def __init__(self, ledger: Ledger, site: Site, runtime: Runtime) -> None:
+        self._ledger = ledger
+        self._site = site
+        self._runtime = runtime
+
+    def which(
+        self, caller: Caller, job: str, *, attempt: int | None = None, worker: int = 0
+    ) -> WorkerId:
+        """Return whose log is meant. Errors: NotFound."""
+        record = visible_job(self._ledger, self._site.configuration, caller, job)
+        number = max(1, record.attempt) if attempt is None else attempt
+        known = self._ledger.attempt(record.id, number)
+        # Those that left count, and those that came in their place.
+        workers = record.workers if known is None else len(known.workers)
+        if not 1 <= number <= max(1, record.attempt) or not 0 <= worker < workers:
+            raise NotFound(
+                f"Job {record.id[:8]} has {record.attempt} attempts of {workers} workers "
+                f"(counted from 0); there is no attempt {number} with worker {worker}.",
+                field="attempt",
+                numbers={"attempts": record.attempt, "workers": workers},
+            )
+        return WorkerId(record.id, number, worker)
+
+    async def read(
+        self,
+        caller: Caller,
+        job: str,
+        *,
+        attempt: int | None = None,
+        worker: int = 0,
+        offset: int = 0,
+        limit: int = 65536,
+    ) -> LogChunk:
+        """Return at most ``limit`` bytes (at most 1 MiB) from ``offset``; empty when none yet.
+
+        A negative ``offset`` counts from the log's present end. Errors: NotFound.
+        """
+        which = self.which(caller, job, attempt=attempt, worker=worker)
+        if offset < 0:
+            offset += await self._runtime.find_log_offset(which, None)
+        return await self._runtime.read_log(which, max(0, offset), min(limit, LOG_BYTES))
+
+    async def find_offset(
+        self,
+        caller: Caller,
+        job: str,
+        since: float,
+        *,
+        attempt: int | None = None,
+        worker: int = 0,
+    ) -> int:
+        """Return the first offset written at ``since`` (seconds since the epoch) or later."""
+        which = self.which(caller, job, attempt=attempt, worker=worker)
+        return await self._runtime.find_log_offset(which, since)
+
+    async def wait(
+        self,
+        caller: Caller,
+        job: str,
+        *,
+        attempt: int | None = None,
+        worker: int = 0,
+        offset: int = 0,
+        timeout_s: float = 15.0,
+    ) -> bool:
+        """Wait until there is more after ``offset`` or the log ended; false on time-out."""
+        which = self.which(caller, job, attempt=attempt, worker=worker)
+        return await self._runtime.wait_log(which, max(0, offset), timeout_s)
+
+    async def read_results(
+        self, caller: Caller, job: str, *, worker: int = 0, offset: int = 0, limit: int = LOG_BYTES
+    ) -> bytes:
+        """Return a part of what a worker has sent of its results, packed (tar).
+
+        Nothing at its end, and where results lie in the folder that the job named. Errors:
+        NotFound.
+        """
+        record = visible_job(self._ledger, self._site.configuration, caller, job)
+        runtime = self._runtime
+        packed = runtime.results(record.id, worker) if isinstance(runtime, Results) else None
+        if packed is None:
+            return b""
+        return await asyncio.to_thread(_part, packed, offset, limit)
+
+
+def _part(file: Path, offset: int, limit: int) -> bytes:
+    with file.open("rb") as opened:
+        opened.seek(offset)
+        return opened.read(limit)

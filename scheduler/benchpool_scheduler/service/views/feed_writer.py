@@ -1,0 +1,92 @@
+"""Writes what has changed into the feed of events, at a pace that readers can follow."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Collection
+
+from benchpool_scheduler.service.execution.passes import PassNews
+from benchpool_scheduler.service.ledger.ledger import Ledger
+from benchpool_scheduler.service.views.events import Feed
+from benchpool_scheduler.store.records import JobRecord
+
+MANY = 2_000
+"""When more jobs change at once, readers of events are told to ask for everything again."""
+SHIFTS_S = 2.0
+"""Reasons of which only the numbers changed are told after this many seconds, all together."""
+POOL_S = 0.1
+"""Changes within this many seconds are one event about the pool."""
+
+
+class FeedWriter:
+    """Subscriber of the ledger, of passes and of estimates.
+
+    Args:
+        pool_event: Returns what everybody may know of the pool, as JSON.
+    """
+
+    def __init__(self, ledger: Ledger, feed: Feed, pool_event: Callable[[], bytes]) -> None:
+        self._ledger = ledger
+        self._feed = feed
+        self._pool_event = pool_event
+        self._told = b""
+        self._pool_soon: asyncio.TimerHandle | None = None
+        self._shifted: set[str] = set()
+        self._shifts_soon: asyncio.TimerHandle | None = None
+
+    def jobs_changed(self, jobs: Collection[str]) -> None:
+        """Tell of jobs, and soon of the pool."""
+        self.tell(jobs)
+        self._tell_pool_soon()
+
+    def job_dropped(self, job: JobRecord) -> None:
+        """Tell of a job that was removed."""
+        self._feed.add("deleted", job.id, job.user, job.project)
+
+    def pass_made(self, news: PassNews) -> None:
+        """Tell of new reasons now, and later of those of which only numbers changed."""
+        self.jobs_changed(news.jobs)
+        self._shifted.update(news.shifts)
+        if self._shifted and self._shifts_soon is None:
+            loop = asyncio.get_running_loop()
+            self._shifts_soon = loop.call_later(SHIFTS_S, self._tell_shifts)
+
+    def tell(self, jobs: Collection[str]) -> None:
+        """Tell of jobs."""
+        if len(jobs) > MANY:
+            self._feed.forget()
+            return
+        for job in jobs:
+            record = self._ledger.job(job)
+            if record is not None:
+                self._feed.add("job", record.id, record.user, record.project)
+
+    def close(self) -> None:
+        """Tell nothing more, and end all readers."""
+        self._feed.close()
+        for timer in (self._pool_soon, self._shifts_soon):
+            if timer is not None:
+                timer.cancel()
+
+    # ------------------------------------------------------------------ inside
+
+    def _tell_pool_soon(self) -> None:
+        if self._pool_soon is None:
+            self._pool_soon = asyncio.get_running_loop().call_later(POOL_S, self._tell_pool)
+
+    def _tell_pool(self) -> None:
+        self._pool_soon = None
+        if not self._feed.followed:
+            # Who comes later may be told once too often; counting for nobody costs more.
+            self._told = b""
+            self._feed.add("pool")
+            return
+        told = self._pool_event()
+        if told != self._told:
+            self._told = told
+            self._feed.add("pool")
+
+    def _tell_shifts(self) -> None:
+        self._shifts_soon = None
+        shifted, self._shifted = self._shifted, set()
+        self.tell(shifted)
