@@ -1,4 +1,4 @@
-"""Build GPUs: whose quota is what (R2), how many are kept for benches (R3), and where."""
+"""Build GPUs: whose quota is what (R2), how many are kept for benches (R3)."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from benchpool_scheduler.core.benches.quotas import keep_free
+from benchpool_scheduler.core.benches.reserve import BenchReserve, lay_out
 from benchpool_scheduler.runtime import DeviceState
 from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.service.observed import users
@@ -42,37 +43,22 @@ def kept(ledger: Ledger, site: Site) -> int:
     return max(0, reserve(site) - len(ledger.leased))
 
 
-def kept_by_node(ledger: Ledger, site: Site) -> Mapping[str, int]:
-    """Return how many whole GPUs nodes keep free, filled node by node; the others keep none."""
-    left = kept(ledger, site)
-    found: dict[str, int] = {}
+def by_node(ledger: Ledger, site: Site) -> BenchReserve:
+    """Return on which nodes GPUs are kept for benches, and which of those are wanted back now."""
     inventory = site.inventory
-    # First where servers wait in line for them, as many as they wait for.
-    for name, wanted in (*site.called.items(), *dict.fromkeys(inventory.nodes, left).items()):
-        if not left:
-            break
-        if name not in inventory.build:
-            continue
-        already = found.get(name, 0)
-        more = min(left, wanted, _usable(ledger, site, name) - already)
-        if more > 0:
-            found[name] = already + more
-            left -= more
-    return found
+    return lay_out(
+        kept(ledger, site),
+        (name for name in inventory.nodes if name in inventory.build),
+        lambda name: _usable(ledger, site, name),
+        site.called,
+        lends=site.configuration.build.lend_idle,
+    )
 
 
 def _usable(ledger: Ledger, site: Site, node: str) -> int:
     """Return how many whole GPUs of a node work and are not leased: slices are not kept."""
     devices = (d for d in site.inventory.nodes.get(node, ()) if d.resource == WHOLE)
     return sum(d.state is DeviceState.USABLE and d.uuid not in ledger.leased for d in devices)
-
-
-def called_by_node(site: Site, kept: Mapping[str, int]) -> Mapping[str, int]:
-    """Return how many of the GPUs that nodes keep were lent and are wanted back now (R3)."""
-    if not site.configuration.build.lend_idle:
-        return {}
-    wanted = {name: min(count, kept.get(name, 0)) for name, count in site.called.items()}
-    return {name: count for name, count in wanted.items() if count}
 
 
 def refuse_what_does_not_fit(site: Site) -> None:

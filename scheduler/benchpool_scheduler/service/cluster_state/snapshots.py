@@ -88,14 +88,14 @@ class NodeInputs:
 def node_inputs(ledger: Ledger, site: Site, blocked: frozenset[str] = frozenset()) -> NodeInputs:
     """Return what the nodes are made of now."""
     holders = ledger.counters.holders
-    kept = bench_reserve.kept_by_node(ledger, site)
+    reserve = bench_reserve.by_node(ledger, site)
     return NodeInputs(
         inventory=site.inventory,
-        kept=kept,
+        kept=reserve.kept,
         leased=frozenset(ledger.leased),
         clung=frozenset(d.uuid for d in site.inventory.unusable if d.uuid in holders),
         blocked=blocked,
-        called=bench_reserve.called_by_node(site, kept),
+        called=reserve.called,
         lends=site.configuration.build.lend_idle,
     )
 

@@ -64,7 +64,7 @@ class GpuStates:
         self._inventory = inventory
         touched = moved | passed
         nodes = {inventory.by_uuid[gpu].node for gpu in touched if gpu in inventory.by_uuid}
-        kept = bench_reserve.kept_by_node(self._ledger, self._site)
+        kept = bench_reserve.by_node(self._ledger, self._site).kept
         nodes.update(n for n in kept.keys() | self._kept.keys() if kept.get(n) != self._kept.get(n))
         self._kept = kept
         for node in nodes:
