@@ -12,7 +12,7 @@ from benchpool_scheduler.client import discover
 from benchpool_scheduler.client.plain import Client
 from benchpool_scheduler.contract import ENDED, Job, State
 from benchpool_scheduler.errors import BenchpoolError
-from benchpool_scheduler.phrases import failed_with
+from benchpool_scheduler.phrases import count, failed_with
 
 LOG_LINES = 12
 LOG_CHARACTERS = 20_000
@@ -98,7 +98,7 @@ class Row:
         gpus = facts.gpus * facts.workers
         self._title.value = (
             f"{_SHAPES[facts.state]} {facts.state}  {facts.name}  "
-            f"{gpus} GPU{'s' * (gpus != 1)} · attempt {facts.attempt}"
+            f"{count(gpus, 'GPU')} · attempt {facts.attempt}"
         )
         self._reason.value = _remark(facts)
         fraction = facts.progress.fraction if facts.progress else None

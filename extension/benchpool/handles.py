@@ -16,6 +16,7 @@ from benchpool.kernel_environment import kernel_environment
 from benchpool_scheduler.client import Client, LogText, discover, snapshot
 from benchpool_scheduler.contract import ENDED, Attempt, Job, Quota, Status, Why
 from benchpool_scheduler.errors import InvalidInput, NotFound
+from benchpool_scheduler.phrases import count
 
 PATIENCE_S = 20.0
 """For how long a scheduler that restarts is waited for."""
@@ -148,7 +149,7 @@ def line_of(facts: Job) -> str:
     if facts.reason is not None:
         said.append(facts.reason.text)
     gpus = facts.gpus * facts.workers
-    return f"{facts.id[:8]} {facts.name}: {', '.join(said)} ({gpus} GPU{'s' * (gpus != 1)})"
+    return f"{facts.id[:8]} {facts.name}: {', '.join(said)} ({count(gpus, 'GPU')})"
 
 
 def submit(

@@ -78,7 +78,7 @@ def count(number: float, noun: str) -> str:
     return f"{figure} {noun}" if number == 1 else f"{figure} {noun}s"
 
 
-def is_are(number: float) -> str:
+def is_are(number: object) -> str:
     """Return the verb for a number.
 
     >>> is_are(1), is_are(0)

@@ -15,7 +15,7 @@ from functools import cache
 import jinja2
 
 from benchpool_scheduler.contract import BuildQuota, GpuState, Status
-from benchpool_scheduler.phrases import count, duration
+from benchpool_scheduler.phrases import count, duration, is_are
 from benchpool_spawner.leases import Advice
 from benchpool_spawner.options import ServerOptions, WhenBusy
 
@@ -181,7 +181,7 @@ def _why_not(number: int, build: BuildQuota | None, problem: str | None) -> str:
         return f"beyond your build quota of {build.quota}"
     if number > build.free:
         held = build.quota - build.free
-        return f"{held} of your {build.quota} {'is' if held == 1 else 'are'} held already"
+        return f"{held} of your {build.quota} {is_are(held)} held already"
     return ""
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from benchpool_scheduler.contract.kubernetes import ADMISSION_GATE, GPU_RESOURCE, LEASE
 from benchpool_scheduler.errors import InvalidInput, Refused
+from benchpool_scheduler.phrases import count
 
 NOTEBOOK = "notebook"
 """KubeSpawner's name of the container that runs the server."""
@@ -143,7 +144,7 @@ def wish_of(
         )
     if chosen and configured and chosen != configured:
         raise Refused(
-            f"This profile has {configured} GPU{'s' * (configured != 1)}, and {chosen} "
+            f"This profile has {count(configured, 'GPU')}, and {chosen} "
             f"{'were' if chosen != 1 else 'was'} asked for: choose {configured} or 0, or another "
             "profile.",
             code="gpu-profile",

@@ -19,6 +19,7 @@ from typing import Any
 from benchpool_scheduler import configuration
 from benchpool_scheduler.client import AsyncClient, Credentials
 from benchpool_scheduler.errors import BenchpoolError, InvalidInput
+from benchpool_scheduler.phrases import count
 from benchpool_scheduler.runtime.local import gpus
 from benchpool_scheduler.worker.process_identity import identity
 from benchpool_scheduler.workstation import facts, files, login_keys, proxy, self_test
@@ -308,14 +309,10 @@ class Workstation:
         text = "Stopping the hub."
         if jobs or servers:
             text = (
-                f"Stopping the hub. {_count(jobs, 'job')} and {_count(servers, 'notebook server')} "
+                f"Stopping the hub. {count(jobs, 'job')} and {count(servers, 'notebook server')} "
                 "run on; `benchpool up` finds them again."
             )
         self._screen.event("stopping", text, jobs=jobs, servers=servers)
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def _addresses(bind: str, port: int) -> Addresses:

@@ -157,8 +157,8 @@ def test_a_job_beyond_the_fair_share_reads_what_its_project_holds() -> None:
                 [running("r", "b", 2), running("s", "a"), queued("w", "a", done_s=9000.0)],
             ),
             ReasonCode.LONG_RUNNING,
-            "waits for 1 GPU: 0 of 3 are free; it has run 2.5 h already, so beyond the guaranteed "
-            "quota it takes no room from others",
+            "waits for 1 GPU: 0 of 3 are free; it has run 2 h 30 min already, so beyond the "
+            "guaranteed quota it takes no room from others",
         ),
         (
             box(3, [project("a", 1)], [queued("w", "a", only=frozenset())]),

@@ -24,7 +24,7 @@ from benchpool_scheduler.core.jobs.job_info import JobInfo, Requirements
 from benchpool_scheduler.core.model import JobId, NodeName, Reason, ReasonCode
 from benchpool_scheduler.core.preemption.candidates import VictimCandidates
 from benchpool_scheduler.core.preemption.victims import PreemptionAttempt
-from benchpool_scheduler.phrases import count, is_are
+from benchpool_scheduler.phrases import count, duration, is_are
 
 
 def reasons_of(
@@ -132,9 +132,8 @@ class Explanation:
         }
 
     def _opening(self, info: JobInfo, numbers: dict[str, Number]) -> str:
-        verb = "is" if numbers["free"] == 1 else "are"
-        asked = measured(info.min_gang.gpus, 0)
-        return f"waits for {asked}: {numbers['free']} of {numbers['total']} {verb} free"
+        asked, free = measured(info.min_gang.gpus, 0), numbers["free"]
+        return f"waits for {asked}: {free} of {numbers['total']} {is_are(free)} free"
 
     def _fits_with_nominated(self, info: JobInfo) -> bool:
         """Tell whether it would fit if nothing were promised to others (R20)."""
@@ -214,8 +213,8 @@ class Explanation:
             hours = info.job.attained_at(self.candidates.now_s) / 3600
             return Reason(
                 ReasonCode.LONG_RUNNING,
-                f"{opening}; it has run {hours:.1f} h already, so beyond the guaranteed quota it "
-                "takes no room from others",
+                f"{opening}; it has run {duration(hours * 3600)} already, so beyond the guaranteed "
+                "quota it takes no room from others",
                 numbers | {"ran_h": round(hours, 3)},
                 self._remedy(info, numbers),
             )

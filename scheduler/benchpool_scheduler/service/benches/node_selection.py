@@ -44,7 +44,8 @@ def why_none(request: LeaseRequest, nodes: Iterable[NodeFacts]) -> str:
         return "none of them meets its required node affinity"
     wanted = [f"{key}={value}" for key, value in sorted(request.node_selector.items())]
     more = " and meets its required node affinity" if request.node_affinity else ""
-    return f"none of them has the label{'s' * (len(wanted) > 1)} {', '.join(wanted)}{more}"
+    labels = "label" if len(wanted) == 1 else "labels"
+    return f"none of them has the {labels} {', '.join(wanted)}{more}"
 
 
 def _has_labels(request: LeaseRequest, node: NodeFacts) -> bool:

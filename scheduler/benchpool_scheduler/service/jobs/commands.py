@@ -10,6 +10,7 @@ from msgspec.structs import asdict
 from benchpool_scheduler.contract import ActionReason, JobChange
 from benchpool_scheduler.core.lifecycle.states import Intent
 from benchpool_scheduler.errors import InvalidInput
+from benchpool_scheduler.phrases import count
 from benchpool_scheduler.service.access.caller import Caller
 from benchpool_scheduler.service.execution.actions import Actions
 from benchpool_scheduler.service.jobs.admission import Admission
@@ -98,7 +99,7 @@ class Commands:
         self._want_pass()
 
     def _fewer(self, caller: Caller, workers: int) -> Wish:
-        text = f"Told to go on with {workers} worker{'s' * (workers != 1)}"
+        text = f"Told to go on with {count(workers, 'worker')}"
         return self._wish(Intent.PAUSE, text, caller, None)
 
     def _wish(self, kind: Intent, verb: str, caller: Caller, reason: str | None) -> Wish:
