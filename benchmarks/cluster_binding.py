@@ -50,7 +50,7 @@ from benchpool_scheduler.core.model import (
     Snapshot,
     Start,
 )
-from benchpool_scheduler.kube import Connection, NotFound, connect, kinds
+from benchpool_scheduler.kube import Connection, KubeNotFound, connect, kinds
 from benchpool_scheduler.runtime import Device
 from benchpool_scheduler.runtime.kubernetes import KubernetesRuntime
 from benchpool_support.pods import KWOK, settings_for
@@ -94,7 +94,7 @@ async def clear(connection: Connection, run: str, count: int) -> None:
     """Delete the pods of a run, and wait until they are gone."""
 
     async def delete(number: int) -> None:
-        with suppress(NotFound):
+        with suppress(KubeNotFound):
             await connection.delete(kinds.PODS, f"{run}-{number}", namespace=SPACE, grace_s=0)
 
     async with counting(

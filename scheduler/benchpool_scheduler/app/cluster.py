@@ -27,7 +27,7 @@ from benchpool_scheduler.app.cluster_status import ClusterStatus
 from benchpool_scheduler.app.settings import SchedulerApp
 from benchpool_scheduler.contract.kubernetes import ELECTION_LEASE
 from benchpool_scheduler.hub import HubDirectory
-from benchpool_scheduler.kube import Connection, Election, NotLeading, Timing, connect
+from benchpool_scheduler.kube import Connection, Election, ElectionTiming, NotLeading, connect
 from benchpool_scheduler.runtime.kubernetes import KubernetesRuntime
 from benchpool_scheduler.service import Containers, Pool
 from benchpool_scheduler.store.kubernetes import FsspecObjects, KubernetesStore
@@ -87,7 +87,7 @@ class Replica:
             ELECTION_LEASE,
             own_name(options),
             address=f"http://{options.pod_ip}:{port}" if options.pod_ip else "",
-            timing=Timing(lease_s, lease_s * 2 / 3, lease_s * 2 / 15),
+            timing=ElectionTiming(lease_s, lease_s * 2 / 3, lease_s * 2 / 15),
         )
 
     def _standby(self, election: Election) -> Application:

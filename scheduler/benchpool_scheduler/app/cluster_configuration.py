@@ -25,14 +25,14 @@ from benchpool_scheduler.configuration.declared import SOURCE, Declared, Documen
 from benchpool_scheduler.contract.kubernetes import GROUP
 from benchpool_scheduler.errors import BenchpoolError, InvalidInput
 from benchpool_scheduler.kube import (
-    AlreadyExists,
     Changed,
-    Conflict,
     Connection,
+    KubeAlreadyExists,
+    KubeConflict,
     KubeFailure,
+    KubeNotFound,
     KubeUnavailable,
     Listed,
-    NotFound,
     Reflector,
 )
 from benchpool_scheduler.resources.declaring import Condition, ObjectMeta, Resource, envelope
@@ -144,7 +144,7 @@ class ClusterConfiguration:
             )
             if (settings.metadata.annotations or {}).get(APPLIED) == mark:
                 return
-        except NotFound:
+        except KubeNotFound:
             pass
         wanted = declared.objects(text, self._file.name)
         before = await self._objects(labels=f"{FROM_FILE}=true")
@@ -177,9 +177,9 @@ class ClusterConfiguration:
         while True:
             try:
                 known = (await self._connection.get(kind, one.name, as_=_Seen)).metadata
-            except NotFound:
+            except KubeNotFound:
                 about = ObjectMeta(one.name, annotations=annotations, labels=labels)
-                with contextlib.suppress(AlreadyExists):
+                with contextlib.suppress(KubeAlreadyExists):
                     await self._connection.create(kind, envelope(kind, about, spec=one.spec))
                     return
                 continue
@@ -189,7 +189,7 @@ class ClusterConfiguration:
                 annotations={**(known.annotations or {}), **annotations},
                 labels={**(known.labels or {}), **labels},
             )
-            with contextlib.suppress(Conflict, NotFound):
+            with contextlib.suppress(KubeConflict, KubeNotFound):
                 await self._connection.replace(kind, one.name, envelope(kind, about, spec=one.spec))
                 return
 
@@ -197,7 +197,7 @@ class ClusterConfiguration:
         for kind, name in gone:
             try:
                 await self._connection.delete(kind, name)
-            except NotFound:
+            except KubeNotFound:
                 continue
 
     async def _objects(self, labels: str | None = None) -> frozenset[tuple[Any, str]]:
@@ -292,7 +292,7 @@ class ClusterConfiguration:
                 await self._connection.patch(
                     resource.kind, one.metadata.name, patch, subresource="status"
                 )
-            except NotFound:
+            except KubeNotFound:
                 continue
             except (KubeFailure, KubeUnavailable) as failed:
                 log.warning("%s %s: %s", resource.kind.kind, one.metadata.name, failed)

@@ -11,7 +11,7 @@ import logging
 from collections.abc import Mapping
 
 from benchpool_scheduler.app.cluster_configuration import ClusterConfiguration
-from benchpool_scheduler.kube import Connection, KubeFailure, KubeUnavailable, NotFound
+from benchpool_scheduler.kube import Connection, KubeFailure, KubeNotFound, KubeUnavailable
 from benchpool_scheduler.resources.declaring import Resource
 from benchpool_scheduler.resources.pools import NODE_POOLS, PROJECTS
 from benchpool_scheduler.service import Caller, Pool
@@ -60,6 +60,6 @@ class ClusterStatus:
             status = {"status": {**standing, "epoch": self._epoch}}
             try:
                 await self._connection.patch(resource.kind, name, status, subresource="status")
-            except NotFound:
+            except KubeNotFound:
                 continue
             await asyncio.sleep(REST_S)

@@ -17,21 +17,20 @@ from benchpool_scheduler.kube.connection import (
     Precondition,
     connect,
 )
-from benchpool_scheduler.kube.election import Timing
+from benchpool_scheduler.kube.election import ElectionTiming
 from benchpool_scheduler.kube.failures import (
-    AlreadyExists,
-    Conflict,
-    Forbidden,
-    Gone,
-    Invalid,
+    KubeAlreadyExists,
+    KubeConflict,
     KubeFailure,
+    KubeForbidden,
+    KubeGone,
+    KubeInvalid,
+    KubeNotFound,
     KubeUnavailable,
-    NotFound,
 )
 from benchpool_scheduler.kube.kinds import Kind
-from benchpool_scheduler.kube.leading import Election, NotLeading
-from benchpool_scheduler.kube.patience import ONCE, Patience
-from benchpool_scheduler.kube.watching import (
+from benchpool_scheduler.kube.leader_election import Election, NotLeading
+from benchpool_scheduler.kube.reflector import (
     Appeared,
     Change,
     Changed,
@@ -41,34 +40,35 @@ from benchpool_scheduler.kube.watching import (
     Reflector,
     Vanished,
 )
+from benchpool_scheduler.kube.retry import ONCE, RetryPolicy
 
 __all__ = [
     "ONCE",
-    "AlreadyExists",
     "Appeared",
     "Change",
     "Changed",
-    "Conflict",
     "Connection",
     "Election",
-    "Forbidden",
-    "Gone",
-    "Invalid",
+    "ElectionTiming",
     "Key",
     "Kind",
+    "KubeAlreadyExists",
+    "KubeConflict",
     "KubeFailure",
+    "KubeForbidden",
+    "KubeGone",
+    "KubeInvalid",
+    "KubeNotFound",
     "KubeUnavailable",
     "Listed",
     "Listing",
     "Metadata",
-    "NotFound",
     "NotLeading",
     "Object",
     "Patch",
-    "Patience",
     "Precondition",
     "Reflector",
-    "Timing",
+    "RetryPolicy",
     "Vanished",
     "connect",
 ]

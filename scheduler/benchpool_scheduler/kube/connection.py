@@ -3,10 +3,10 @@
 ``as_`` names what an answer is decoded into: a msgspec ``Struct`` with the few fields that are
 needed (others are skipped unread), or nothing for a plain ``dict``. What is sent may be either.
 
-Calls are repeated on 408, 429, 5xx and lost connections, as long as their ``Patience`` lasts. So a
-write may have been applied although its first try failed; the repeat then ends in
-``AlreadyExists``, ``Conflict`` or ``NotFound``. Give objects names that follow from what they are,
-and changes a ``resourceVersion``, and read back what a repeat finds taken.
+Calls are repeated on 408, 429, 5xx and lost connections, as long as their ``RetryPolicy`` lasts. So
+a write may have been applied although its first try failed; the repeat then ends in
+``KubeAlreadyExists``, ``KubeConflict`` or ``KubeNotFound``. Give objects names that follow from
+what they are, and changes a ``resourceVersion``, and read back what a repeat finds taken.
 
     async with connect(kubeconfig) as connection:
         pods = await connection.list(PODS, namespace="research", labels="benchpool.io/role=worker")
@@ -24,11 +24,11 @@ from typing import Any, Generic, Literal, TypeVar, overload
 import msgspec
 from msgspec import Struct
 
-from benchpool_scheduler.kube import credentials
-from benchpool_scheduler.kube.credentials import Where
-from benchpool_scheduler.kube.failures import Gone, KubeUnavailable
+from benchpool_scheduler.kube import kube_credentials
+from benchpool_scheduler.kube.failures import KubeGone, KubeUnavailable
 from benchpool_scheduler.kube.kinds import Kind
-from benchpool_scheduler.kube.patience import Patience
+from benchpool_scheduler.kube.kube_credentials import Where
+from benchpool_scheduler.kube.retry import RetryPolicy
 from benchpool_scheduler.kube.wire import AT_ONCE, JSON, Params, Wire
 
 T = TypeVar("T")
@@ -43,7 +43,7 @@ STRATEGIC_PATCH = "application/strategic-merge-patch+json"
 
 
 class Precondition(Struct, frozen=True, rename={"resource_version": "resourceVersion"}):
-    """What must hold of an object that is deleted, else ``Conflict``."""
+    """What must hold of an object that is deleted, else ``KubeConflict``."""
 
     uid: str | None = None
     resource_version: str | None = None
@@ -145,7 +145,7 @@ class Connection(Wire):
                 async for page, of_page in self.pages(kind, namespace, labels, fields):
                     found += map(decoder.decode, page)
                     version = of_page
-            except Gone:
+            except KubeGone:
                 continue  # a token has expired under way: what was read is no whole
             return Listing(tuple(found), version)
         raise KubeUnavailable(
@@ -178,7 +178,7 @@ class Connection(Wire):
         namespace: str | None = None,
         as_: Any = Object,
         dry_run: bool = False,
-        patience: Patience | None = None,
+        patience: RetryPolicy | None = None,
     ) -> Any:
         """Create an object. Errors: AlreadyExists, also when an earlier try has created it."""
         return await self._write(
@@ -194,7 +194,7 @@ class Connection(Wire):
         namespace: str | None = None,
         subresource: str = "",
         as_: Any = Object,
-        patience: Patience | None = None,
+        patience: RetryPolicy | None = None,
     ) -> Any:
         """Put an object in the place of another; with a ``resourceVersion`` only of that one.
 
@@ -213,7 +213,7 @@ class Connection(Wire):
         subresource: str = "",
         strategic: bool = False,
         as_: Any = Object,
-        patience: Patience | None = None,
+        patience: RetryPolicy | None = None,
     ) -> Any:
         """Change an object: a mapping is a merge patch, a sequence of operations a JSON patch.
 
@@ -255,7 +255,7 @@ class Connection(Wire):
         propagation: Propagation = "Background",
         grace_s: int | None = None,
         precondition: Precondition | None = None,
-        patience: Patience | None = None,
+        patience: RetryPolicy | None = None,
     ) -> None:
         """Delete an object. Errors: NotFound, Conflict when it is not the one that was meant."""
         path = kind.path(namespace, name)
@@ -283,7 +283,7 @@ class Connection(Wire):
         form: str,
         params: Params,
         as_: Any,
-        patience: Patience | None,
+        patience: RetryPolicy | None,
     ) -> Any:
         data = msgspec.json.encode(body)
         answer = await self.request(
@@ -298,7 +298,7 @@ async def connect(
     kubeconfig: Path | None = None,
     *,
     context: str | None = None,
-    patience: Patience = Patience(),  # noqa: B008 (frozen)
+    patience: RetryPolicy = RetryPolicy(),  # noqa: B008 (frozen)
     at_once: int = AT_ONCE,
 ) -> AsyncIterator[Connection]:
     """Connect by a kubeconfig; without one as the pod's account, else by kubectl's default file.
@@ -306,7 +306,7 @@ async def connect(
     Nothing is asked of the server yet. Errors: Unavailable ``kubernetes-config``.
     """
     connection = Connection(
-        await credentials.find(Where(kubeconfig, context)), patience=patience, at_once=at_once
+        await kube_credentials.find(Where(kubeconfig, context)), patience=patience, at_once=at_once
     )
     try:
         yield connection

@@ -26,12 +26,12 @@ from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)
-class Timing:
+class ElectionTiming:
     """Seconds; ``retry_s`` < ``renew_s`` < ``duration_s``.
 
     Attributes:
-        duration_s: So long a record must stand still before somebody else takes over.
-        renew_s: So long a holder leads after sending a renewal that succeeded.
+        duration_s: A record must stand still for this long before somebody else takes over.
+        renew_s: A holder leads for this long after sending a renewal that succeeded.
         retry_s: Between two looks or renewals.
     """
 
@@ -68,7 +68,7 @@ class Record:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class ElectionState:
     """What one process knows.
 
     Attributes:
@@ -103,70 +103,70 @@ class Write:
 
 
 @dataclass(frozen=True, slots=True)
-class End:
+class TermOver:
     """Its time is over: the process must end."""
 
 
-Step = Wait | Write | End
+Step = Wait | Write | TermOver
 
 
-def may_write(standing: Standing, now: float) -> bool:
+def may_write(state: ElectionState, now: float) -> bool:
     """Tell whether this process may write as the leader.
 
-    >>> leader = Standing("a", until=10.0)
+    >>> leader = ElectionState("a", until=10.0)
     >>> may_write(leader, 9.9), may_write(leader, 10.0)
     (True, False)
     """
-    return standing.until is not None and not standing.over and now < standing.until
+    return state.until is not None and not state.over and now < state.until
 
 
-def observe(standing: Standing, record: Record | None, now: float) -> Standing:
+def observe(state: ElectionState, record: Record | None, now: float) -> ElectionState:
     """Take in the lease as it was read; ``now`` is after the answer came."""
-    if standing.seen is None or record != standing.record:
-        standing = replace(standing, record=record, seen=now)
-    if standing.until is not None and (record is None or record.holder != standing.me):
-        return replace(standing, over=True)
-    return standing
+    if state.seen is None or record != state.record:
+        state = replace(state, record=record, seen=now)
+    if state.until is not None and (record is None or record.holder != state.me):
+        return replace(state, over=True)
+    return state
 
 
-def step(standing: Standing, now: float, timing: Timing) -> Step:
+def step(state: ElectionState, now: float, timing: ElectionTiming) -> Step:
     """Return what to do next, after a look at the lease.
 
-    >>> step(Standing("a", seen=0.0), 0.0, Timing())
+    >>> step(ElectionState("a", seen=0.0), 0.0, ElectionTiming())
     Write(version=None, transitions=1)
     >>> other = Record("b", 4, "x", "7")
-    >>> step(Standing("a", other, seen=100.0), 114.9, Timing())
+    >>> step(ElectionState("a", other, seen=100.0), 114.9, ElectionTiming())
     Wait(seconds=0.1)
-    >>> step(Standing("a", other, seen=100.0), 115.0, Timing())
+    >>> step(ElectionState("a", other, seen=100.0), 115.0, ElectionTiming())
     Write(version='7', transitions=5)
     """
-    record = standing.record
-    if standing.over:
-        return End()
-    if standing.until is not None:
-        if now >= standing.until:
-            return End()
-        return Write(None if record is None else record.version, standing.epoch)
-    if standing.seen is None:
+    record = state.record
+    if state.over:
+        return TermOver()
+    if state.until is not None:
+        if now >= state.until:
+            return TermOver()
+        return Write(None if record is None else record.version, state.epoch)
+    if state.seen is None:
         return Wait(0.0)
     if record is None:
         return Write(None, 1)
-    still_s = now - standing.seen
+    still_s = now - state.seen
     if not record.holder or still_s >= timing.duration_s:
         return Write(record.version, record.transitions + 1)
     return Wait(min(timing.retry_s, round(timing.duration_s - still_s, 3)))
 
 
 def written(
-    standing: Standing, record: Record, sent: float, now: float, timing: Timing
-) -> Standing:
+    state: ElectionState, record: Record, sent: float, now: float, timing: ElectionTiming
+) -> ElectionState:
     """Take in that a write succeeded.
 
     Args:
         record: The lease as the server has it now. ``sent``: when the write was begun.
     """
     return replace(
-        standing,
+        state,
         record=record,
         seen=now,
         until=sent + timing.renew_s,

@@ -1,6 +1,6 @@
 """The wire to the API server: bytes there and back, repeated with patience, guarded.
 
-Calls are repeated on 408, 429, 5xx and lost connections, as long as their ``Patience`` lasts.
+Calls are repeated on 408, 429, 5xx and lost connections, as long as their ``RetryPolicy`` lasts.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from contextlib import asynccontextmanager
 
 import aiohttp
 
-from benchpool_scheduler.kube.credentials import Credentials
 from benchpool_scheduler.kube.failures import KubeUnavailable, failure, status_of
-from benchpool_scheduler.kube.patience import AGAIN, Patience, asked_s, wait_s
+from benchpool_scheduler.kube.kube_credentials import KubeCredentials
+from benchpool_scheduler.kube.retry import AGAIN, RetryPolicy, asked_s, wait_s
 
 Params = dict[str, str]
 
@@ -47,9 +47,9 @@ class Wire:
 
     def __init__(
         self,
-        access: Credentials,
+        access: KubeCredentials,
         *,
-        patience: Patience = Patience(),  # noqa: B008 (frozen)
+        patience: RetryPolicy = RetryPolicy(),  # noqa: B008 (frozen)
         at_once: int = AT_ONCE,
     ) -> None:
         self._access = access
@@ -78,7 +78,7 @@ class Wire:
         data: bytes | None = None,
         form: str = JSON,
         params: Params | None = None,
-        patience: Patience | None = None,
+        patience: RetryPolicy | None = None,
     ) -> bytes:
         """Return the body of a good answer; repeat what may be repeated."""
         patient = patience or self._patience

@@ -41,7 +41,7 @@ class SuspendWritten(Struct, frozen=True):
 
 
 class WorkersWritten(Struct, frozen=True):
-    """Somebody wants an accepted job to have so many workers (``kubectl scale``)."""
+    """Somebody wants an accepted job to have this number of workers (``kubectl scale``)."""
 
     id: str
     workers: int

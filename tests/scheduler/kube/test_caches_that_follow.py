@@ -19,14 +19,14 @@ from benchpool_scheduler.kube import (
     Change,
     Changed,
     Connection,
-    Gone,
+    KubeGone,
     Listed,
     Reflector,
     Vanished,
     connect,
-    watching,
 )
-from benchpool_scheduler.kube.failures import Status
+from benchpool_scheduler.kube import reflector as reflectors
+from benchpool_scheduler.kube.failures import KubeStatus
 from benchpool_scheduler.kube.kinds import CONFIG_MAPS
 
 pytestmark = pytest.mark.kubernetes
@@ -139,7 +139,7 @@ async def test_a_version_that_is_too_old_leads_to_another_list_without_false_new
             await connection.patch(
                 CONFIG_MAPS, "changed", {"data": {"a": "2"}}, namespace=namespace
             )
-            raise Gone(Status(410, "Expired", "too old resource version"))
+            raise KubeGone(KubeStatus(410, "Expired", "too old resource version"))
         async with stream(*words, **more) as chunks:
             yield chunks
 
@@ -230,8 +230,8 @@ async def test_a_watch_that_falls_silent_is_opened_again(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(watching, "WATCH_S", 1)
-    monkeypatch.setattr(watching, "SLACK_S", 1.0)
+    monkeypatch.setattr(reflectors, "WATCH_S", 1)
+    monkeypatch.setattr(reflectors, "SLACK_S", 1.0)
     monkeypatch.setattr(random, "randrange", lambda _: 0)
     wire = Wire(access)
     port = await wire.open()

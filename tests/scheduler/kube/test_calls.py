@@ -15,20 +15,20 @@ from benchpool_cluster.access import Access
 from benchpool_scheduler.errors import Unavailable
 from benchpool_scheduler.kube import (
     ONCE,
-    AlreadyExists,
-    Conflict,
     Connection,
-    Forbidden,
-    Invalid,
+    KubeAlreadyExists,
+    KubeConflict,
+    KubeForbidden,
+    KubeInvalid,
+    KubeNotFound,
     KubeUnavailable,
-    NotFound,
-    Patience,
     Precondition,
+    RetryPolicy,
     connect,
 )
 from benchpool_scheduler.kube.kinds import CONFIG_MAPS, NAMESPACES, SECRETS
-from benchpool_scheduler.kube.patience import wait_s
-from benchpool_scheduler.kube.watching import Metadata
+from benchpool_scheduler.kube.reflector import Metadata
+from benchpool_scheduler.kube.retry import wait_s
 
 pytestmark = pytest.mark.kubernetes
 
@@ -57,7 +57,7 @@ async def test_objects_are_made_read_changed_and_deleted(
     ]
     left = await connection.patch(CONFIG_MAPS, "one", steps, namespace=namespace, as_=Map)
     assert left.data == {"b": "2"}
-    with pytest.raises(Invalid):
+    with pytest.raises(KubeInvalid):
         await connection.patch(CONFIG_MAPS, "one", steps, namespace=namespace)
     body = a_map("one", c="3")
     placed = await connection.replace(CONFIG_MAPS, "one", body, namespace=namespace, as_=Map)
@@ -65,7 +65,7 @@ async def test_objects_are_made_read_changed_and_deleted(
     two = {"apiVersion": "v1", "kind": "ConfigMap"} | a_map("two", x="y")
     await connection.apply(CONFIG_MAPS, "two", two, manager="tests", namespace=namespace)
     await connection.delete(CONFIG_MAPS, "one", namespace=namespace)
-    with pytest.raises(NotFound):
+    with pytest.raises(KubeNotFound):
         await connection.get(CONFIG_MAPS, "one", namespace=namespace)
     listed = await connection.list(CONFIG_MAPS, namespace=namespace, fields="metadata.name=two")
     assert [it["data"] for it in listed.items] == [{"x": "y"}]
@@ -73,22 +73,22 @@ async def test_objects_are_made_read_changed_and_deleted(
 
 async def test_refusals_are_told_apart(connection: Connection, namespace: str) -> None:
     made = await connection.create(CONFIG_MAPS, a_map("one"), namespace=namespace, as_=Map)
-    with pytest.raises(AlreadyExists):
+    with pytest.raises(KubeAlreadyExists):
         await connection.create(CONFIG_MAPS, a_map("one"), namespace=namespace)
     await connection.patch(CONFIG_MAPS, "one", {"data": {"a": "1"}}, namespace=namespace)
     old = a_map("one") | {
         "metadata": {"name": "one", "resourceVersion": made.metadata.resource_version}
     }
-    with pytest.raises(Conflict):
+    with pytest.raises(KubeConflict):
         await connection.replace(CONFIG_MAPS, "one", old, namespace=namespace)
-    with pytest.raises(Conflict):
+    with pytest.raises(KubeConflict):
         await connection.delete(
             CONFIG_MAPS,
             "one",
             namespace=namespace,
             precondition=Precondition(uid="00000000-0000-0000-0000-000000000000"),
         )
-    with pytest.raises(Invalid, match="lower case"):
+    with pytest.raises(KubeInvalid, match="lower case"):
         await connection.create(CONFIG_MAPS, a_map("No Name"), namespace=namespace)
     await connection.delete_all(CONFIG_MAPS, namespace=namespace, labels="!none")
 
@@ -96,7 +96,7 @@ async def test_refusals_are_told_apart(connection: Connection, namespace: str) -
 async def test_rights_that_do_not_reach_are_forbidden(access: Access) -> None:
     someone = access.service_account("default", "nobody")
     async with connect(someone.kubeconfig) as weak:
-        with pytest.raises(Forbidden, match="cannot list resource"):
+        with pytest.raises(KubeForbidden, match="cannot list resource"):
             await weak.list(SECRETS, namespace="default")
 
 
@@ -121,7 +121,7 @@ async def test_an_api_server_that_is_away_is_told_in_words(tmp_path: Path) -> No
         " users: [{name: u, user: {token: t}}],"
         " contexts: [{name: c, context: {cluster: k, user: u, namespace: here}}]}"
     )
-    async with connect(config, patience=Patience(total_s=0.3, first_s=0.05)) as away:
+    async with connect(config, patience=RetryPolicy(total_s=0.3, first_s=0.05)) as away:
         assert away.namespace == "here"
         begun = time.monotonic()
         with pytest.raises(KubeUnavailable, match=r"127\.0\.0\.1:9 has not done GET") as told:
@@ -148,7 +148,7 @@ async def test_no_kubeconfig_is_told_in_words(tmp_path: Path) -> None:
 def test_a_call_waits_within_its_patience_and_never_less_than_asked(
     tries: int, spent: float, luck: float, asked: float | None, total: float
 ) -> None:
-    patience = Patience(total_s=total)
+    patience = RetryPolicy(total_s=total)
     wait = wait_s(patience, tries, spent, luck, asked)
     if wait is None:
         least = asked or 0.0

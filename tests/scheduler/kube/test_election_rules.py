@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from benchpool_scheduler.kube import election
 from benchpool_scheduler.kube.election import (
-    End,
+    ElectionState,
+    ElectionTiming,
     Record,
-    Standing,
-    Timing,
+    TermOver,
     Wait,
     Write,
     may_write,
@@ -23,12 +23,12 @@ from benchpool_scheduler.kube.election import (
     step,
 )
 
-TIMING = Timing(duration_s=3, renew_s=2, retry_s=1)
+TIMING = ElectionTiming(duration_s=3, renew_s=2, retry_s=1)
 TICKS, WRITES = 5, 3
 OFFSETS = (0.0, 1000.0)
 """Clocks that show different times, and run equally fast."""
 
-Written = Callable[[Standing, Record, float, float, Timing], Standing]
+Written = Callable[[ElectionState, Record, float, float, ElectionTiming], ElectionState]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class Process:
     ``read``: the answer to a look, as long as that has not come; ``wrote``: that to a write.
     """
 
-    standing: Standing
+    standing: ElectionState
     read: tuple[Record | None] | None = None
     wrote: tuple[Record, float] | None = None
 
@@ -65,7 +65,7 @@ class World:
 
 def explore(written: Written, *, slow: bool = False) -> int:
     """Visit every world; return how many. Raises AssertionError where two lead."""
-    first = World(0, None, (Process(Standing("a")), Process(Standing("b"))))
+    first = World(0, None, (Process(ElectionState("a")), Process(ElectionState("b"))))
     seen = {first}
     ways = deque([first])
     while ways:
@@ -143,7 +143,7 @@ def _acts(world: World, index: int, written: Written, slow: bool) -> Iterator[Wo
             request = Request(standing.me, version, transitions, now)
             if world.writes + len(world.requests) < WRITES and request not in world.requests:
                 yield replace(world, requests=(*world.requests, request))
-        case End() if not standing.over:
+        case TermOver() if not standing.over:
             yield _with(world, index, replace(process, standing=replace(standing, over=True)))
         case _:
             pass
@@ -161,8 +161,8 @@ def test_nor_do_they_when_what_they_see_is_old(monkeypatch: pytest.MonkeyPatch) 
 
 def test_the_exploration_finds_a_leader_that_counts_from_the_answer() -> None:
     def from_the_answer(
-        standing: Standing, record: Record, sent: float, now: float, timing: Timing
-    ) -> Standing:
+        standing: ElectionState, record: Record, sent: float, now: float, timing: ElectionTiming
+    ) -> ElectionState:
         return election.written(standing, record, now, now, timing)
 
     with pytest.raises(AssertionError, match="two lead"):
@@ -171,8 +171,8 @@ def test_the_exploration_finds_a_leader_that_counts_from_the_answer() -> None:
 
 def test_the_exploration_finds_a_leader_that_leads_too_long() -> None:
     def too_long(
-        standing: Standing, record: Record, sent: float, now: float, timing: Timing
-    ) -> Standing:
+        standing: ElectionState, record: Record, sent: float, now: float, timing: ElectionTiming
+    ) -> ElectionState:
         return replace(election.written(standing, record, sent, now, timing), until=sent + 4)
 
     with pytest.raises(AssertionError, match="two lead"):
@@ -181,7 +181,7 @@ def test_the_exploration_finds_a_leader_that_leads_too_long() -> None:
 
 def test_timings_under_which_two_could_lead_are_refused() -> None:
     with pytest.raises(ValueError, match="must be shorter"):
-        Timing(duration_s=10, renew_s=10, retry_s=2)
+        ElectionTiming(duration_s=10, renew_s=10, retry_s=2)
 
 
 @given(
@@ -192,8 +192,8 @@ def test_timings_under_which_two_could_lead_are_refused() -> None:
 def test_who_stands_by_takes_over_exactly_when_the_record_stood_still_long_enough(
     seen: float, waited: float, record: Record
 ) -> None:
-    timing = Timing()
-    standing = observe(Standing("a"), record, seen)
+    timing = ElectionTiming()
+    standing = observe(ElectionState("a"), record, seen)
     again = observe(standing, record, seen + waited)
     assert again == standing
     now = seen + waited
@@ -204,16 +204,16 @@ def test_who_stands_by_takes_over_exactly_when_the_record_stood_still_long_enoug
         case Wait(seconds=seconds):
             assert record.holder
             assert 0 <= seconds <= timing.retry_s
-        case End():
+        case TermOver():
             pytest.fail("it never led")
 
 
 def test_a_holder_whose_lease_is_anothers_or_gone_is_over() -> None:
     mine = Record("a", 1, "m", "1")
-    leads = election.written(Standing("a", seen=0.0), mine, 0.0, 0.1, Timing())
+    leads = election.written(ElectionState("a", seen=0.0), mine, 0.0, 0.1, ElectionTiming())
     assert may_write(leads, 5.0)
     for other in (None, Record("b", 2, "n", "2")):
         over = observe(leads, other, 5.0)
         assert not may_write(over, 5.0)
-        assert step(over, 5.0, Timing()) == End()
-    assert step(leads, 10.0, Timing()) == End()
+        assert step(over, 5.0, ElectionTiming()) == TermOver()
+    assert step(leads, 10.0, ElectionTiming()) == TermOver()

@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 
 from benchpool_cluster.access import Access
-from benchpool_scheduler.kube import Connection, Election, NotLeading, Timing, connect
+from benchpool_scheduler.kube import Connection, Election, ElectionTiming, NotLeading, connect
 from benchpool_scheduler.kube.kinds import CONFIG_MAPS, LEASES
 
 pytestmark = pytest.mark.kubernetes
-QUICK = Timing(duration_s=3.0, renew_s=2.0, retry_s=0.5)
+QUICK = ElectionTiming(duration_s=3.0, renew_s=2.0, retry_s=0.5)
 
 
 def part(connection: Connection, namespace: str, who: str) -> Election:

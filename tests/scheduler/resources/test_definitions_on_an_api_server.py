@@ -11,7 +11,7 @@ import yaml
 
 from benchpool_cluster import build
 from benchpool_cluster.access import Access
-from benchpool_scheduler.kube import Connection, Invalid
+from benchpool_scheduler.kube import Connection, KubeInvalid
 from benchpool_scheduler.resources.declaring import Resource
 from benchpool_scheduler.resources.jobs import TRAINING_JOBS
 from benchpool_scheduler.resources.leases import BUILD_LEASES
@@ -48,7 +48,7 @@ async def refusal(
         "metadata": {"name": name},
         "spec": spec,
     }
-    with pytest.raises(Invalid) as refused:
+    with pytest.raises(KubeInvalid) as refused:
         await connection.create(resource.kind, body, namespace=namespace)
     return refused.value.text
 
@@ -114,7 +114,7 @@ async def test_an_accepted_job_stays_as_it_is_but_may_be_paused_and_scaled(
         {"topology": {"required": "rack"}},
         {"timeLimitSeconds": 5},
     ):
-        with pytest.raises(Invalid, match="stays as it was accepted"):
+        with pytest.raises(KubeInvalid, match="stays as it was accepted"):
             await connection.patch(JOB, "kept", {"spec": change}, namespace=namespace)
     changed = await connection.patch(
         JOB, "kept", {"spec": {"suspend": True, "workers": 3}}, namespace=namespace
@@ -131,7 +131,7 @@ async def _police_is_there(connection: Connection, namespace: str) -> None:
         for gpus in range(2, 1000):
             try:
                 await connection.patch(JOB, "probe", {"spec": {"gpus": gpus}}, namespace=namespace)
-            except Invalid:
+            except KubeInvalid:
                 return
             await asyncio.sleep(0.1)
 
@@ -199,7 +199,7 @@ async def test_a_lease_never_changes(connection: Connection, namespace: str) -> 
         "spec": spec,
     }
     await connection.create(BUILD_LEASES.kind, body, namespace=namespace)
-    with pytest.raises(Invalid, match="never changes"):
+    with pytest.raises(KubeInvalid, match="never changes"):
         await connection.patch(
             BUILD_LEASES.kind, "one", {"spec": {"gpus": ["node-a/1"]}}, namespace=namespace
         )

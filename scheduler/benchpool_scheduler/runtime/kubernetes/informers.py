@@ -12,9 +12,9 @@ from benchpool_scheduler.contract import kubernetes as names
 from benchpool_scheduler.kube import (
     Changed,
     Connection,
-    Forbidden,
+    KubeForbidden,
+    KubeNotFound,
     Listed,
-    NotFound,
     Reflector,
     Vanished,
     kinds,
@@ -168,7 +168,7 @@ class Informers:
     async def _follow(self, reflector: Reflector[Any]) -> None:
         try:
             await self._listen(reflector)
-        except (NotFound, Forbidden) as failed:
+        except (KubeNotFound, KubeForbidden) as failed:
             if reflector is not self._device_claims:
                 raise
             # Before Kubernetes 1.34 there is no such kind, or it may be switched off.

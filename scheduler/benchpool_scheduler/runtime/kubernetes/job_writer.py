@@ -11,10 +11,10 @@ import msgspec
 
 from benchpool_scheduler.contract import kubernetes as names
 from benchpool_scheduler.kube import (
-    AlreadyExists,
-    Conflict,
     Connection,
-    NotFound,
+    KubeAlreadyExists,
+    KubeConflict,
+    KubeNotFound,
     Precondition,
     kinds,
 )
@@ -114,9 +114,9 @@ class JobWriter:
                     strategic=True,
                     as_=msgspec.Raw,
                 )
-            except NotFound:
+            except KubeNotFound:
                 return False
-            except Conflict:
+            except KubeConflict:
                 # Somebody wrote to it since it was seen, or an earlier try of ours has opened it.
                 now = await self._pod_now(now)
             else:
@@ -129,7 +129,7 @@ class JobWriter:
             found = await self._connection.get(
                 kinds.PODS, pod.name, namespace=pod.namespace, as_=RawPod
             )
-        except NotFound:
+        except KubeNotFound:
             return None
         return keep_pod(found)
 
@@ -143,7 +143,7 @@ class JobWriter:
                 grace_s=grace_s,
                 precondition=Precondition(uid=pod.uid),
             )
-        except (NotFound, Conflict):
+        except (KubeNotFound, KubeConflict):
             return
 
     async def delete_job(self, name: str) -> None:
@@ -167,7 +167,7 @@ class JobWriter:
                 as_=MetaOnly,
                 dry_run=True,
             )
-        except AlreadyExists:
+        except KubeAlreadyExists:
             return True
         return False
 
@@ -175,7 +175,7 @@ class JobWriter:
         space = self._settings.namespace
         try:
             made = await self._connection.create(kinds.JOBS, body, namespace=space, as_=MetaOnly)
-        except AlreadyExists:
+        except KubeAlreadyExists:
             # An earlier try of ours, or another leader: the name stands for this very attempt.
             made = await self._connection.get(
                 kinds.JOBS, attempt.name, namespace=space, as_=MetaOnly
@@ -192,13 +192,13 @@ class JobWriter:
     async def _create(self, kind: kinds.Kind, body: manifests.Manifest, space: str) -> None:
         try:
             await self._connection.create(kind, body, namespace=space, as_=MetaOnly)
-        except AlreadyExists:
+        except KubeAlreadyExists:
             return
 
     async def _delete(self, kind: kinds.Kind, name: str) -> None:
         try:
             await self._connection.delete(kind, name, namespace=self._settings.namespace)
-        except NotFound:
+        except KubeNotFound:
             return
 
     def _packed(self, attempt: AttemptState, launch: Launch) -> bytes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from benchpool_scheduler.kube import Connection, NotFound, kinds
+from benchpool_scheduler.kube import Connection, KubeNotFound, kinds
 from benchpool_scheduler.runtime import EndedBy
 from benchpool_scheduler.runtime.kubernetes.attempt_registry import AttemptState
 from benchpool_scheduler.runtime.kubernetes.cluster_settings import ClusterSettings
@@ -29,7 +29,7 @@ async def why_missing(
         job = await connection.get(
             kinds.JOBS, attempt.name, namespace=settings.namespace, as_=RawJob
         )
-    except NotFound:
+    except KubeNotFound:
         text = "somebody deleted its Job"
         return Trouble("job", text, 0.0, EndedBy.LOST)
     if job.over or job.metadata.deletion_timestamp:

@@ -1,7 +1,7 @@
-"""The store on custom resources, see ``store``; uploaded contents, see ``objects``."""
+"""The store on custom resources, see ``store``; uploaded contents, see ``fsspec_objects``."""
 
-from benchpool_scheduler.store.kubernetes.objects import FsspecObjects
+from benchpool_scheduler.store.kubernetes.encoding import WaitReport
+from benchpool_scheduler.store.kubernetes.fsspec_objects import FsspecObjects
 from benchpool_scheduler.store.kubernetes.store import KubernetesStore
-from benchpool_scheduler.store.kubernetes.translation import Told
 
-__all__ = ["FsspecObjects", "KubernetesStore", "Told"]
+__all__ = ["FsspecObjects", "KubernetesStore", "WaitReport"]

@@ -24,9 +24,9 @@ import msgspec
 from benchpool_scheduler.contract import Job, JobSubmission
 from benchpool_scheduler.errors import BenchpoolError
 from benchpool_scheduler.kube import (
-    Conflict,
     Connection,
-    NotFound,
+    KubeConflict,
+    KubeNotFound,
     NotLeading,
     Reflector,
 )
@@ -38,23 +38,29 @@ from benchpool_scheduler.resources.submissions import (
     as_submission,
 )
 from benchpool_scheduler.store.inbound import JobGone, JobWritten, LeaseGone, Written
-from benchpool_scheduler.store.kubernetes import hearing, inbound, leases, use
+from benchpool_scheduler.store.kubernetes import inbound_jobs, informer, lease_objects, usage
+from benchpool_scheduler.store.kubernetes.cache import CachedJob, StoreCache, WriteSet
 from benchpool_scheduler.store.kubernetes.edits import EditRefused
-from benchpool_scheduler.store.kubernetes.holding import Held, Holding, Touched
-from benchpool_scheduler.store.kubernetes.inbound import NO_BUNDLE, NO_USER, Offer, Read, Seen
-from benchpool_scheduler.store.kubernetes.lanes import AT_LEISURE, SOON
-from benchpool_scheduler.store.kubernetes.objects import FsspecObjects
-from benchpool_scheduler.store.kubernetes.translation import (
-    Told,
+from benchpool_scheduler.store.kubernetes.encoding import (
+    WaitReport,
     is_news,
     is_plain,
     metadata_of,
     refusal,
-    told_in,
-    told_of,
+    wait_report_in,
+    wait_report_of,
 )
+from benchpool_scheduler.store.kubernetes.fsspec_objects import FsspecObjects
+from benchpool_scheduler.store.kubernetes.inbound_jobs import (
+    NO_BUNDLE,
+    NO_USER,
+    JobObject,
+    JobView,
+    OfferedJob,
+)
+from benchpool_scheduler.store.kubernetes.object_writer import JOBS, ObjectWriter
 from benchpool_scheduler.store.kubernetes.uploads import Uploads
-from benchpool_scheduler.store.kubernetes.writing import JOBS, Writer
+from benchpool_scheduler.store.kubernetes.write_priority import AT_LEISURE, SOON
 from benchpool_scheduler.store.records import AddJob, Change, Contents, LeaseRecord, Note
 
 log = logging.getLogger(__name__)
@@ -89,15 +95,15 @@ class KubernetesStore:
         self._uploads = Uploads(objects)
         self._epoch = epoch
         self._lost = lost
-        self._holding = Holding()
-        self._writer = Writer(connection, namespace, epoch, report)
-        self._reflector: Reflector[Seen] = Reflector(
-            connection, JOBS, namespace=namespace, as_=Read, keep=self._keep
+        self._cache = StoreCache()
+        self._writer = ObjectWriter(connection, namespace, epoch, report)
+        self._reflector: Reflector[JobView] = Reflector(
+            connection, JOBS, namespace=namespace, as_=JobObject, keep=self._keep
         )
-        self._leases: Reflector[LeaseRecord] = leases.reflector(connection, namespace)
-        self._opening: list[Read] | None = []
-        self._offers: dict[str, Offer] = {}
-        self._asked: dict[str, Offer] = {}
+        self._leases: Reflector[LeaseRecord] = lease_objects.reflector(connection, namespace)
+        self._opening: list[JobObject] | None = []
+        self._offers: dict[str, OfferedJob] = {}
+        self._asked: dict[str, OfferedJob] = {}
         self._inbox: asyncio.Queue[Written] = asyncio.Queue()
         self._tasks: list[asyncio.Task[None]] = []
 
@@ -107,36 +113,36 @@ class KubernetesStore:
         """Read everything. Errors: Unavailable when the API server or the objects are away."""
         await self._uploads.load()
         changes, of_leases = self._reflector.changes(), self._leases.changes()
-        await hearing.all_of("jobs", changes, self._namespace)
-        await hearing.all_of("build leases", of_leases, self._namespace)
+        await informer.wait_until_listed("jobs", changes, self._namespace)
+        await informer.wait_until_listed("build leases", of_leases, self._namespace)
         found, self._opening = self._opening or [], None
         for read in sorted(found, key=lambda it: (it.created, it.metadata.name)):
             self._restore(read)
         for lease in sorted(self._leases.items.values(), key=lambda it: (it.since, it.id)):
-            self._holding.put_lease(lease)
-        contents = self._holding.contents(await use.read(self._connection))
+            self._cache.add_lease(lease)
+        contents = self._cache.contents(await usage.read(self._connection))
         self._tasks = [
-            self._begin(hearing.listen(self._reflector, changes, self._take_in)),
-            self._begin(hearing.listen(self._leases, of_leases, self._take_in_lease)),
-            *(self._begin(self._writer.write_later(lane)) for lane in (SOON, AT_LEISURE)),
+            self._begin(informer.follow(self._reflector, changes, self._take_in)),
+            self._begin(informer.follow(self._leases, of_leases, self._take_in_lease)),
+            *(self._begin(self._writer.write_later(priority)) for priority in (SOON, AT_LEISURE)),
             self._begin(self._uploads.read_lists()),
         ]
         return contents
 
-    def _restore(self, read: Read) -> None:
+    def _restore(self, read: JobObject) -> None:
         """Take a job as it was found: an accepted one is held, others are told to the service."""
-        it = inbound.seen(read)
+        it = inbound_jobs.seen(read)
         if it is None:
             return
         if not read.accepted:
-            self._tell(inbound.hear(it, None, self._offers))
+            self._tell(inbound_jobs.hear(it, None, self._offers))
             return
         spec = msgspec.json.decode(read.spec, type=TrainingJobSpec)
-        held = inbound.found(read, it, spec)
-        held.told = told_in(read.status)
-        self._holding.put(held)
+        cached = inbound_jobs.found(read, it, spec)
+        cached.told = wait_report_in(read.status)
+        self._cache.add_job(cached)
         self._uploads.found(spec)
-        self._hear(it, held)
+        self._hear(it, cached)
 
     async def close(self) -> None:
         """Write what is left and let go."""
@@ -170,94 +176,98 @@ class KubernetesStore:
         Errors: Conflict, and nothing has changed; InvalidInput for a job that the API server
         refuses; Unavailable when contents cannot be kept; NotLeading.
         """
-        self._holding.check(changes)
+        self._cache.check(changes)
         # Who waits may go away; what has begun is finished.
         await asyncio.shield(asyncio.ensure_future(self._commit(changes, as_written)))
 
     async def _commit(
         self, changes: tuple[Change, ...], as_written: Callable[[str], None] | None
     ) -> None:
-        touched = self._holding.apply(changes)
+        write_set = self._cache.apply(changes)
         try:
-            await self._write(touched, as_written)
+            await self._write(write_set, as_written)
         except NotLeading as failed:
             self._lost(failed)
             raise
 
     async def _write(
-        self, touched: Touched, as_written: Callable[[str], None] | None = None
+        self, write_set: WriteSet, as_written: Callable[[str], None] | None = None
     ) -> None:
-        jobs, writer = self._holding.jobs, self._writer
+        jobs, writer = self._cache.jobs, self._writer
 
-        async def settle(held: Held) -> None:
-            await writer.settle(held)
+        async def settle(cached: CachedJob) -> None:
+            await writer.settle(cached)
             if as_written is not None:
-                as_written(held.image.job.id)
+                as_written(cached.stored.job.id)
 
-        for upload in touched.uploads:
+        for upload in write_set.uploads:
             await self._uploads.keep(upload)
-        for change in touched.added.values():
+        for change in write_set.added.values():
             await self._add(change)
-        for id_ in touched.later:
+        for id_ in write_set.later:
             writer.later(jobs[id_], SOON)
-        for id_ in touched.returned:
-            await writer.delete(leases.LEASES, id_)
-        freeing = [it for it in map(jobs.get, touched.jobs) if it and not _holds(it)]
-        taking = [it for it in map(jobs.get, touched.jobs) if it and _holds(it)]
+        for id_ in write_set.returned:
+            await writer.delete(lease_objects.LEASES, id_)
+        freeing = [it for it in map(jobs.get, write_set.jobs) if it and not _holds(it)]
+        taking = [it for it in map(jobs.get, write_set.jobs) if it and _holds(it)]
         for group in (freeing, taking):
             await writer.all(settle, group)
-        for lease in touched.leases:
-            await writer.patiently(partial(leases.write, self._connection, self._namespace, lease))
-        for held in touched.dropped:
-            self._uploads.unname(held.spec_now)
-            if not held.gone:
-                await writer.delete(JOBS, held.name, held.uid)
-        if touched.use is not None:
-            await writer.patiently(partial(use.write, self._connection, touched.use, self._epoch))
+        for lease in write_set.leases:
+            await writer.patiently(
+                partial(lease_objects.write, self._connection, self._namespace, lease)
+            )
+        for cached in write_set.dropped:
+            self._uploads.unname(cached.spec_now)
+            if not cached.gone:
+                await writer.delete(JOBS, cached.name, cached.uid)
+        if write_set.use is not None:
+            await writer.patiently(
+                partial(usage.write, self._connection, write_set.use, self._epoch)
+            )
 
     async def _add(self, change: AddJob) -> None:
         job = change.job
-        held = self._holding.jobs[job.id]
+        cached = self._cache.jobs[job.id]
         offer = self._asked.pop(job.id, None)
         if offer is not None:
-            self._take_up(held, offer)
+            self._take_up(cached, offer)
         else:
             try:
-                await self._make(held, change)
+                await self._make(cached, change)
             except BaseException:
-                self._holding.forget_added(job.id)
+                self._cache.forget_added(job.id)
                 raise
-        self._uploads.name(held.spec_now, change.objects)
-        if offer is None and not is_plain(held.image):
-            await self._writer.settle(held)
+        self._uploads.name(cached.spec_now, change.objects)
+        if offer is None and not is_plain(cached.stored):
+            await self._writer.settle(cached)
         else:
             # That it was accepted is known by the annotation, or is found again in the same way.
-            self._writer.later(held, AT_LEISURE)
+            self._writer.later(cached, AT_LEISURE)
 
-    def _take_up(self, held: Held, offer: Offer) -> None:
+    def _take_up(self, cached: CachedJob, offer: OfferedJob) -> None:
         """Hold a job as it was told; what was written meanwhile is heard as if it came now."""
         self._offers.pop(offer.id, None)
-        held.name, held.uid, held.version = offer.name, offer.uid, offer.version
-        held.generation, held.spec, held.suspend = offer.generation, offer.spec, offer.suspend
-        held.workers, held.priority = offer.workers, offer.priority
+        cached.name, cached.uid, cached.version = offer.name, offer.uid, offer.version
+        cached.generation, cached.spec, cached.suspend = offer.generation, offer.spec, offer.suspend
+        cached.workers, cached.priority = offer.workers, offer.priority
         now = self._reflector.items.get((self._namespace, offer.name))
         if now is None or now.uid != offer.uid:
-            held.gone = True
+            cached.gone = True
             self._tell([JobGone(offer.id)])
         elif now.generation > offer.generation:
-            self._hear(now, held)
+            self._hear(now, cached)
 
-    async def _make(self, held: Held, change: AddJob) -> None:
+    async def _make(self, cached: CachedJob, change: AddJob) -> None:
         job = change.job
         submission = msgspec.json.decode(change.submission, type=JobSubmission)
         bundle = None
         if len(submission.files) > INLINE:
             bundle = await self._uploads.bundle(submission.files)
         spec = as_spec(submission, job.user, job.name, job.project, bundle)
-        held.spec, held.workers = msgspec.json.encode(spec), spec.workers
-        held.priority = spec.priority
+        cached.spec, cached.workers = msgspec.json.encode(spec), spec.workers
+        cached.priority = spec.priority
         about = metadata_of(job)
-        await self._writer.create(held, envelope(JOBS, about, spec=msgspec.Raw(held.spec)))
+        await self._writer.create(cached, envelope(JOBS, about, spec=msgspec.Raw(cached.spec)))
 
     # ------------------------------------------------------------------ reading
 
@@ -266,13 +276,13 @@ class KubernetesStore:
 
         The list of many files is read from the objects.
         """
-        held = self._holding.jobs.get(job)
-        if held is None:
+        cached = self._cache.jobs.get(job)
+        if cached is None:
             return None
-        spec = held.spec_now
+        spec = cached.spec_now
         files = self._uploads.files_now(spec.bundle) if spec.bundle else ()
         submission = as_submission(spec, files)
-        job_now = held.image.job
+        job_now = cached.stored.job
         return msgspec.json.encode(
             msgspec.structs.replace(submission, name=job_now.name, project=job_now.project)
         )
@@ -291,24 +301,24 @@ class KubernetesStore:
 
     def size(self) -> int:
         """Return the bytes of all specs; statuses are about as large."""
-        return sum(len(held.spec) for held in self._holding.jobs.values())
+        return sum(len(cached.spec) for cached in self._cache.jobs.values())
 
     # ------------------------------------------------------------------ telling
 
-    def tell(self, told: Mapping[str, Told]) -> None:
+    def tell(self, told: Mapping[str, WaitReport]) -> None:
         """Let waiting jobs say why they wait and when they may start; written later."""
         for id_, it in told.items():
-            held = self._holding.jobs.get(id_)
-            if held is not None and it != held.told:
-                news = is_news(held.told, it)
-                held.told = it
+            cached = self._cache.jobs.get(id_)
+            if cached is not None and it != cached.told:
+                news = is_news(cached.told, it)
+                cached.told = it
                 if news:
-                    held.revision += 1
-                    self._writer.later(held, AT_LEISURE)
+                    cached.revision += 1
+                    self._writer.later(cached, AT_LEISURE)
 
     def announce(self, jobs: Sequence[Job]) -> None:
         """Let these jobs, as people see them, say why they wait; written later."""
-        self.tell({job.id: told_of(job) for job in jobs})
+        self.tell({job.id: wait_report_of(job) for job in jobs})
 
     # ------------------------------------------------------------------ what others write
 
@@ -326,14 +336,14 @@ class KubernetesStore:
             if (filled := await self._fill(offer)) is not None:
                 yield filled
 
-    async def _fill(self, offer: Offer) -> JobWritten | None:
+    async def _fill(self, offer: OfferedJob) -> JobWritten | None:
         """Return an offer as it is told; None when it was refused because it is not complete."""
         spec = msgspec.json.decode(offer.spec, type=TrainingJobSpec)
         if not spec.user:
             await self.refuse(offer.id, NO_USER)
             return None
         if not spec.bundle:
-            return inbound.written(offer)
+            return inbound_jobs.written(offer)
         try:
             if not self.objects_of(spec.user, [spec.bundle]):
                 raise FileNotFoundError
@@ -341,7 +351,7 @@ class KubernetesStore:
         except (FileNotFoundError, msgspec.DecodeError):
             await self.refuse(offer.id, NO_BUNDLE)
             return None
-        return inbound.written(offer, files)
+        return inbound_jobs.written(offer, files)
 
     async def refuse(self, job: str, reason: Note) -> None:
         """Say at the object why a job was not accepted. Errors: NotLeading."""
@@ -354,7 +364,7 @@ class KubernetesStore:
             status = refusal(reason, offer.created, offer.generation)
             body = envelope(JOBS, about, spec=msgspec.Raw(offer.spec), status=status)
             # One that is gone needs no answer; one that was edited is told again.
-            with contextlib.suppress(NotFound, Conflict):
+            with contextlib.suppress(KubeNotFound, KubeConflict):
                 await self._connection.replace(
                     JOBS, offer.name, body, namespace=self._namespace, subresource="status"
                 )
@@ -365,63 +375,63 @@ class KubernetesStore:
 
     def put_back(self, job: str, why: str) -> None:
         """Let the object ask for the workers that the job has, and say why."""
-        held = self._holding.jobs.get(job)
-        if held is None or held.gone:
+        cached = self._cache.jobs.get(job)
+        if cached is None or cached.gone:
             return
-        held.asked, held.refused = ("workers",), EditRefused(why, time.time())
-        held.revision += 1
-        self._writer.later(held, SOON)
+        cached.asked, cached.refused = ("workers",), EditRefused(why, time.time())
+        cached.revision += 1
+        self._writer.later(cached, SOON)
 
     async def restore(self, lease: str) -> None:
         """Make the object of a lease again, which somebody deleted. Errors: NotLeading."""
-        held = self._holding.leases.get(lease)
-        if held is None:
+        cached = self._cache.leases.get(lease)
+        if cached is None:
             return
-        make = partial(leases.write, self._connection, self._namespace, held)
+        make = partial(lease_objects.write, self._connection, self._namespace, cached)
         await self._writer.patiently(make)
-        if lease not in self._holding.leases:  # it was given back meanwhile
-            await self._writer.delete(leases.LEASES, lease)
+        if lease not in self._cache.leases:  # it was given back meanwhile
+            await self._writer.delete(lease_objects.LEASES, lease)
 
-    def _keep(self, read: Read) -> Seen | None:
+    def _keep(self, read: JobObject) -> JobView | None:
         if self._opening is not None:
             # Pages come in large buffers; what is kept must not keep them.
             spec = msgspec.Raw(bytes(read.spec))
             self._opening.append(msgspec.structs.replace(read, spec=spec))
-        return inbound.seen(read, self._holding.jobs.get(read.id))
+        return inbound_jobs.seen(read, self._cache.jobs.get(read.id))
 
     def _take_in_lease(self, lease: LeaseRecord, gone: bool) -> None:
         # What is given back is not held any more before its object is deleted.
-        if gone and lease.id in self._holding.leases:
+        if gone and lease.id in self._cache.leases:
             self._tell([LeaseGone(lease.id)])
 
-    def _take_in(self, it: Seen, gone: bool) -> None:
-        held = self._holding.jobs.get(it.id)
+    def _take_in(self, it: JobView, gone: bool) -> None:
+        cached = self._cache.jobs.get(it.id)
         if gone:
-            self._tell(inbound.forget(it, held, self._offers))
+            self._tell(inbound_jobs.forget(it, cached, self._offers))
         elif it.epoch > self._epoch:
             raise NotLeading(
                 f"Leader {it.epoch} has written a job; this is leader {self._epoch} no more."
             )
         else:
-            self._hear(it, held)
+            self._hear(it, cached)
 
-    def _hear(self, it: Seen, held: Held | None) -> None:
-        news = list(inbound.hear(it, held, self._offers))
+    def _hear(self, it: JobView, cached: CachedJob | None) -> None:
+        news = list(inbound_jobs.hear(it, cached, self._offers))
         self._tell(news)
-        if held is None or held.uid != it.uid:
+        if cached is None or cached.uid != it.uid:
             return
-        late = it.epoch < self._epoch and it.revision > held.written
+        late = it.epoch < self._epoch and it.revision > cached.written
         if late:  # the last word of a leader that is no more; ours is what holds
             log.warning("job %s was written by the former leader %d", it.name, it.epoch)
-            held.revision = max(held.revision, it.revision) + 1
-        if late or news or held.edited:
-            self._writer.later(held, SOON)
+            cached.revision = max(cached.revision, it.revision) + 1
+        if late or news or cached.edited:
+            self._writer.later(cached, SOON)
 
     def _tell(self, news: Iterable[Written]) -> None:
         for one in news:
             self._inbox.put_nowait(one)
 
 
-def _holds(held: Held) -> bool:
-    newest = held.image.newest
+def _holds(cached: CachedJob) -> bool:
+    newest = cached.stored.newest
     return newest is not None and bool(newest.live_workers)

@@ -13,7 +13,7 @@ from benchpool_scheduler.contract import SnapshotFile
 from benchpool_scheduler.errors import BenchpoolError
 from benchpool_scheduler.resources.jobs import TrainingJobSpec
 from benchpool_scheduler.resources.submissions import bundle_of, files_of
-from benchpool_scheduler.store.kubernetes.objects import FsspecObjects
+from benchpool_scheduler.store.kubernetes.fsspec_objects import FsspecObjects
 from benchpool_scheduler.store.records import AddObject
 
 

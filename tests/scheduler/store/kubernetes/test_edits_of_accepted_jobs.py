@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from benchpool_scheduler.contract import JobSubmission, ScriptEntry
 from benchpool_scheduler.core.lifecycle.states import JobState
-from benchpool_scheduler.kube import Connection, NotFound
+from benchpool_scheduler.kube import Connection, KubeNotFound
 from benchpool_scheduler.resources.jobs import TRAINING_JOBS
 from benchpool_scheduler.store.inbound import (
     JobGone,
@@ -23,8 +23,8 @@ from benchpool_scheduler.store.inbound import (
     Written,
 )
 from benchpool_scheduler.store.kubernetes import KubernetesStore
-from benchpool_scheduler.store.kubernetes.holding import Held
-from benchpool_scheduler.store.kubernetes.lanes import Lane
+from benchpool_scheduler.store.kubernetes.cache import CachedJob
+from benchpool_scheduler.store.kubernetes.write_priority import WritePriority
 from benchpool_scheduler.store.records import AddJob, JobRecord, Note, SaveAsked, SaveJob
 
 pytestmark = pytest.mark.kubernetes
@@ -120,7 +120,7 @@ async def test_an_edit_after_the_acceptance_and_before_the_status_is_put_back(
     desk: Desk, make_store: MakeStore
 ) -> None:
     told = await desk.send()
-    kept: list[tuple[Held, Lane]] = []
+    kept: list[tuple[CachedJob, WritePriority]] = []
     later = desk.store._writer.later
     desk.store._writer.later = lambda *one: kept.append(one)  # type: ignore[method-assign]
     await desk.store.commit(AddJob(record_of(told), told.submission))
@@ -173,7 +173,7 @@ async def test_a_job_that_was_deleted_before_its_acceptance_is_not_made_again(de
     await desk.store.commit(AddJob(record_of(told), told.submission))
     assert await desk.told() == JobGone(told.id)
     assert (await desk.connection.list(JOBS, namespace=desk.namespace)).items == ()
-    with pytest.raises(NotFound):
+    with pytest.raises(KubeNotFound):
         await desk.found()
 
 

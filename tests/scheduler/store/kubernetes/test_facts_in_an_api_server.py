@@ -19,7 +19,7 @@ from benchpool_scheduler.resources.jobs import TRAINING_JOBS
 from benchpool_scheduler.resources.leases import BUILD_LEASES
 from benchpool_scheduler.resources.pools import PROJECTS
 from benchpool_scheduler.service.process.identifiers import new_job_id
-from benchpool_scheduler.store.kubernetes import KubernetesStore, Told
+from benchpool_scheduler.store.kubernetes import KubernetesStore, WaitReport
 from benchpool_scheduler.store.records import (
     AddJob,
     AddObject,
@@ -117,7 +117,7 @@ async def test_a_job_says_in_kubernetes_what_becomes_of_it(
     record = job()
     await store.commit(add(record))
     reason = Note("fair-share-reached", "Vision has its share of 4 GPUs.", "Wait.", {"share": 4})
-    store.tell({record.id: Told(reason, T + 10, T + 20, None)})
+    store.tell({record.id: WaitReport(reason, T + 10, T + 20, None)})
     await until(lambda: status_of(connection, namespace, record.id), lambda it: "reason" in it)
     waits = await status_of(connection, namespace, record.id)
     assert waits["reason"]["numbers"] == {"share": 4}
@@ -149,19 +149,19 @@ async def test_what_was_said_of_waiting_jobs_is_not_said_again_after_a_restart(
     record = job()
     await store.commit(add(record))
     reason = Note("fair-share-reached", "Vision has its share of 4 GPUs.", "Wait.", {"share": 4})
-    store.tell({record.id: Told(reason, T + 10, T + 20, None)})
+    store.tell({record.id: WaitReport(reason, T + 10, T + 20, None)})
     await store.close()
     again = make_store(epoch=4)
     await again.open()
     before = connection.writes
     other_numbers = Note(reason.code, "Vision has its share of 5 GPUs.", "Wait.", {"share": 5})
-    again.tell({record.id: Told(other_numbers)})
+    again.tell({record.id: WaitReport(other_numbers)})
     await again.close()
     assert connection.writes == before
     assert (await status_of(connection, namespace, record.id))["epoch"] == 3
     anew = make_store(epoch=5)
     await anew.open()
-    anew.tell({record.id: Told(Note("pool-full", "Full."))})
+    anew.tell({record.id: WaitReport(Note("pool-full", "Full."))})
     await anew.close()
     said = await status_of(connection, namespace, record.id)
     assert (said["reason"]["code"], said["epoch"]) == ("pool-full", 5)

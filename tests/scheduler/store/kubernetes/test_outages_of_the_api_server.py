@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from benchpool_cluster.control_plane import ControlPlane
 from benchpool_scheduler.contract import CommandEntry, JobSubmission
 from benchpool_scheduler.core.lifecycle.states import JobState
-from benchpool_scheduler.kube import Connection, Patience
+from benchpool_scheduler.kube import Connection, RetryPolicy
 from benchpool_scheduler.resources.jobs import TRAINING_JOBS
 from benchpool_scheduler.service.process.identifiers import new_job_id
 from benchpool_scheduler.store.inbound import SuspendWritten
@@ -54,7 +54,7 @@ async def test_what_was_begun_is_finished_when_the_api_server_is_back(
     how: str,
 ) -> None:
     monkeypatch.setattr("benchpool_scheduler.kube.wire.REQUEST_S", 2.0)
-    monkeypatch.setattr(connection, "_patience", Patience(total_s=3.0))
+    monkeypatch.setattr(connection, "_patience", RetryPolicy(total_s=3.0))
     said: list[str | None] = []
     store = make_store(epoch=1, report=said.append)
     await store.open()

@@ -27,13 +27,13 @@ from benchpool_scheduler.resources.submissions import (
     bundle_of,
     files_of,
 )
-from benchpool_scheduler.store.kubernetes.holding import told_again
-from benchpool_scheduler.store.kubernetes.rebuilding import as_image
-from benchpool_scheduler.store.kubernetes.translation import (
+from benchpool_scheduler.store.kubernetes.cache import without_runtime_facts
+from benchpool_scheduler.store.kubernetes.decoding import stored_job
+from benchpool_scheduler.store.kubernetes.encoding import (
     MOST,
     MOST_WORKERS,
-    Image,
-    Told,
+    StoredJob,
+    WaitReport,
     as_status,
     newest_attempts,
 )
@@ -167,14 +167,14 @@ def submission_of(job: JobRecord) -> JobSubmission:
     )
 
 
-def read_back(image: Image, told: Told = Told()) -> Image:  # noqa: B008 (frozen)
+def read_back(image: StoredJob, told: WaitReport = WaitReport()) -> StoredJob:  # noqa: B008 (frozen)
     job = image.job
     spec = as_spec(submission_of(job), job.user, job.name, job.project)
     status = as_status(image, told, epoch=3, revision=7, generation=2)
     spec = msgspec.json.decode(msgspec.json.encode(spec), type=TrainingJobSpec)
     status = msgspec.json.decode(msgspec.json.encode(status), type=TrainingJobStatus)
     assert (status.epoch, status.revision, status.observed_generation) == (3, 7, 2)
-    return as_image(ID, spec, status, created=0.0)
+    return stored_job(ID, spec, status, created=0.0)
 
 
 @given(
@@ -188,9 +188,9 @@ def test_a_job_is_found_again_as_it_was(
     attempts: tuple[AttemptRecord, ...],
     preemptions: tuple[PreemptionRecord, ...],
 ) -> None:
-    image = Image(job, attempts, preemptions)
+    image = StoredJob(job, attempts, preemptions)
     assert read_back(image) == image
-    told = Told(Note("pool-full", "Full."), 1.0, 2.0, 3.0, over_quota=True)
+    told = WaitReport(Note("pool-full", "Full."), 1.0, 2.0, 3.0, over_quota=True)
     assert read_back(image, told) == image
 
 
@@ -267,14 +267,14 @@ def test_that_workers_run_is_told_again_and_that_they_ended_is_not() -> None:
     starting = JobRecord(ID, "n", "p", "u", JobState.STARTING, 1.0, 1.0, attempt=1)
     runs = msgspec.structs.replace(starting, state=JobState.RUNNING, started=5.0)
 
-    def image(job: JobRecord, worker: WorkerRecord, started: float | None = None) -> Image:
-        return Image(job, (AttemptRecord(ID, 1, 2.0, (worker,), started),))
+    def image(job: JobRecord, worker: WorkerRecord, started: float | None = None) -> StoredJob:
+        return StoredJob(job, (AttemptRecord(ID, 1, 2.0, (worker,), started),))
 
     before = image(starting, waiting)
-    assert told_again(image(runs, running, 5.0)) == told_again(before)
-    assert told_again(image(runs, ended, 5.0)) != told_again(before)
+    assert without_runtime_facts(image(runs, running, 5.0)) == without_runtime_facts(before)
+    assert without_runtime_facts(image(runs, ended, 5.0)) != without_runtime_facts(before)
     wish = msgspec.structs.replace(runs, wish=Wish(Intent.PAUSE, 7.0))
-    assert told_again(image(wish, running, 5.0)) != told_again(before)
+    assert without_runtime_facts(image(wish, running, 5.0)) != without_runtime_facts(before)
 
 
 def test_conditions_say_what_has_come_about_and_the_sentence_once() -> None:
@@ -285,22 +285,22 @@ def test_conditions_say_what_has_come_about_and_the_sentence_once() -> None:
     starting = msgspec.structs.replace(waits, state=JobState.STARTING, attempt=1)
     failed = msgspec.structs.replace(starting, state=JobState.FAILED, ended=6.0, note=said)
 
-    def found(image: Image, told: Told = Told()) -> list[tuple[str, str, str]]:  # noqa: B008
+    def found(image: StoredJob, told: WaitReport = WaitReport()) -> list[tuple[str, str, str]]:  # noqa: B008
         return [(it.type, it.status, it.message) for it in as_status(image, told).conditions]
 
     accepted = ("Accepted", "True", "")
-    assert found(Image(waits), Told(said)) == [accepted, ("Admitted", "False", said.text)]
-    assert found(Image(starting, (run,))) == [
+    assert found(StoredJob(waits), WaitReport(said)) == [accepted, ("Admitted", "False", said.text)]
+    assert found(StoredJob(starting, (run,))) == [
         accepted,
         ("Admitted", "True", ""),
         ("Running", "False", ""),
     ]
     again = msgspec.structs.replace(waits, attempt=1)
-    assert found(Image(again, (ran,)), Told(said))[1:] == [
+    assert found(StoredJob(again, (ran,)), WaitReport(said))[1:] == [
         ("Admitted", "False", said.text),
         ("Running", "False", ""),
     ]
-    assert found(Image(failed, (ran,)))[1:] == [
+    assert found(StoredJob(failed, (ran,)))[1:] == [
         ("Admitted", "False", ""),
         ("Running", "False", ""),
         ("Complete", "True", said.text),

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from .link import Link
 
 PATIENCE_S = 900.0
-"""So long the scheduler may be away before a worker gives up beginning."""
+"""Seconds that the scheduler may be away before a worker gives up beginning."""
 MEETING_S = 120.0
 
 

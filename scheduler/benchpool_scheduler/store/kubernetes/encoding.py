@@ -1,6 +1,6 @@
 """Records as the status of a ``TrainingJob``: nothing is lost but parts of microseconds.
 
-``rebuilding`` is the way back.
+``decoding`` is the way back.
 
 A status that grows without bound would not be taken by the API server: of many attempts and
 preemptions the oldest are left out, and texts are cut.
@@ -41,12 +41,12 @@ from benchpool_scheduler.store.records import (
 )
 
 MOST_WORKERS = 2_000
-"""So many workers of ended attempts are remembered."""
+"""At most this many workers of ended attempts are kept."""
 MOST = 100
 TEXT, SHORT = 4096, 500
 
 
-class Told(Struct, frozen=True):
+class WaitReport(Struct, frozen=True):
     """What is said of a waiting job and not kept: it is worked out anew after a restart.
 
     Attributes:
@@ -60,10 +60,10 @@ class Told(Struct, frozen=True):
     over_quota: bool = False
 
 
-def told_of(job: contract.Job) -> Told:
+def wait_report_of(job: contract.Job) -> WaitReport:
     """Return what a job as people see it says of its waiting."""
     reason, start = job.reason, job.estimated_start
-    return Told(
+    return WaitReport(
         None if reason is None else Note(reason.code, reason.text, reason.remedy, reason.numbers),
         None if start is None else seconds(start.earliest),
         None if start is None else seconds(start.likely),
@@ -72,7 +72,7 @@ def told_of(job: contract.Job) -> Told:
     )
 
 
-class Image(Struct, frozen=True):
+class StoredJob(Struct, frozen=True):
     """A job as a whole."""
 
     job: JobRecord
@@ -104,8 +104,8 @@ def seconds(at: datetime | None) -> float | None:
 
 
 def as_status(
-    image: Image,
-    told: Told = Told(),  # noqa: B008 (frozen)
+    stored: StoredJob,
+    told: WaitReport = WaitReport(),  # noqa: B008 (frozen)
     *,
     epoch: int = 0,
     revision: int = 0,
@@ -114,7 +114,7 @@ def as_status(
     refused: EditRefused | None = None,
 ) -> TrainingJobStatus:
     """Return the status that says all this; ``refused`` is an edit that was put back."""
-    job, newest = image.job, image.newest
+    job, newest = stored.job, stored.newest
     waits = job.state is JobState.QUEUED
     reason = told.reason if waits and told.reason is not None else job.note
     return TrainingJobStatus(
@@ -137,10 +137,10 @@ def as_status(
         note=_reason(job.note),
         promised=tuple(PlaceStatus(it.node, it.gpus) for it in job.promised),
         progress=_progress(job.progress),
-        attempts=tuple(_attempt(it) for it in newest_attempts(image.attempts)),
-        preemptions=tuple(_preemption(it) for it in image.preemptions[-MOST:]),
+        attempts=tuple(_attempt(it) for it in newest_attempts(stored.attempts)),
+        preemptions=tuple(_preemption(it) for it in stored.preemptions[-MOST:]),
         conditions=(
-            *conditions(image, reason, generation),
+            *conditions(stored, reason, generation),
             *(() if refused is None else (_edit_refused(refused, generation),)),
         ),
         accepted_workers=job.workers,
@@ -164,18 +164,18 @@ def newest_attempts(attempts: Sequence[AttemptRecord]) -> tuple[AttemptRecord, .
     return tuple(reversed(kept))
 
 
-def without_history(image: Image) -> Image:
+def without_history(stored: StoredJob) -> StoredJob:
     """Return a job with its newest attempt only."""
-    return Image(image.job, image.attempts[-1:])
+    return StoredJob(stored.job, stored.attempts[-1:])
 
 
-def conditions(image: Image, reason: Note | None, generation: int) -> tuple[Condition, ...]:
+def conditions(stored: StoredJob, reason: Note | None, generation: int) -> tuple[Condition, ...]:
     """Return the standard conditions, each with the time since when it is so.
 
     As with Kubernetes' own Jobs, what has not come about yet is not there: ``Running`` comes with
     the first attempt, ``Complete`` with the end. The sentence stands at one of them.
     """
-    job, newest = image.job, image.newest
+    job, newest = stored.job, stored.newest
     holds = job.state in HOLDS_GPUS and newest is not None
     ended_last = newest.ended if newest is not None else None
     why = _word(reason.code) if reason is not None else _word(job.state.value)
@@ -240,7 +240,7 @@ def _reason(note: Note | None) -> Reason | None:
     return Reason(note.code, _clip(note.text, TEXT), dict(note.numbers), _clip(note.remedy, TEXT))
 
 
-def _estimate(told: Told) -> EstimatedStart | None:
+def _estimate(told: WaitReport) -> EstimatedStart | None:
     if told.earliest is None and told.likely is None and told.latest is None:
         return None
     return EstimatedStart(when(told.earliest), when(told.likely), when(told.latest))
@@ -321,23 +321,23 @@ def metadata_of(job: JobRecord) -> ObjectMeta:
     )
 
 
-def is_plain(image: Image) -> bool:
+def is_plain(stored: StoredJob) -> bool:
     """Tell whether an object without a status says the same."""
-    job = image.job
+    job = stored.job
     return (
         job.state is JobState.QUEUED
-        and not image.attempts
+        and not stored.attempts
         and job.note is None
         and job.queued_since == job.submitted
     )
 
 
-def told_in(status: TrainingJobStatus) -> Told:
+def wait_report_in(status: TrainingJobStatus) -> WaitReport:
     """Return what a status says of a job's waiting, so that a restart need not say it again."""
     reason, start = status.reason, status.estimated_start
     if reason is None or reason == status.note:
-        return Told(over_quota=status.over_quota)
-    return Told(
+        return WaitReport(over_quota=status.over_quota)
+    return WaitReport(
         Note(reason.code, reason.text, reason.remedy, reason.numbers),
         None if start is None else seconds(start.earliest),
         None if start is None else seconds(start.likely),
@@ -346,7 +346,7 @@ def told_in(status: TrainingJobStatus) -> Told:
     )
 
 
-def is_news(before: Told, now: Told) -> bool:
+def is_news(before: WaitReport, now: WaitReport) -> bool:
     """Tell whether what is told changed by more than its numbers.
 
     An estimate that is not known any more, as after a restart, soon is again.
@@ -355,5 +355,5 @@ def is_news(before: Told, now: Told) -> bool:
     return learned or _gist(before) != _gist(now)
 
 
-def _gist(told: Told) -> tuple[object, ...]:
+def _gist(told: WaitReport) -> tuple[object, ...]:
     return None if told.reason is None else told.reason.code, told.over_quota

@@ -1,4 +1,4 @@
-"""What the store holds in memory, and the rules that a change must keep; nothing here waits.
+"""What the store keeps in memory, and the rules that a change must keep; nothing here waits.
 
 The API server keeps each object whole, and knows nothing of what holds between objects: that a GPU
 has one holder (R1), that a key is used once. That is checked here, before anything is written.
@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from benchpool_scheduler.core.lifecycle.states import JobState
 from benchpool_scheduler.resources.jobs import TrainingJobSpec
 from benchpool_scheduler.store.kubernetes.edits import EditRefused
-from benchpool_scheduler.store.kubernetes.translation import Image, Told
+from benchpool_scheduler.store.kubernetes.encoding import StoredJob, WaitReport
 from benchpool_scheduler.store.records import (
     AddJob,
     AddObject,
@@ -38,12 +38,12 @@ from benchpool_scheduler.store.records import (
     UseRecord,
 )
 
-Before = dict[str, Image]
+Before = dict[str, StoredJob]
 """Jobs as they were before a commit."""
 
 
 @dataclass(slots=True)
-class Held:
+class CachedJob:
     """A job and the object it is.
 
     Attributes:
@@ -57,7 +57,7 @@ class Held:
         edited: The object says otherwise now; ``refused`` is the last edit that was put back.
     """
 
-    image: Image
+    stored: StoredJob
     name: str
     spec: bytes
     uid: str = ""
@@ -72,7 +72,7 @@ class Held:
     gone: bool = False
     edited: bool = False
     refused: EditRefused | None = None
-    told: Told = field(default_factory=Told)
+    told: WaitReport = field(default_factory=WaitReport)
 
     @property
     def spec_now(self) -> TrainingJobSpec:
@@ -86,7 +86,7 @@ class Held:
 
 
 @dataclass
-class Touched:
+class WriteSet:
     """What a commit is about to write.
 
     Attributes:
@@ -99,22 +99,22 @@ class Touched:
     jobs: list[str] = field(default_factory=list)
     later: list[str] = field(default_factory=list)
     added: dict[str, AddJob] = field(default_factory=dict)
-    dropped: list[Held] = field(default_factory=list)
+    dropped: list[CachedJob] = field(default_factory=list)
     leases: list[LeaseRecord] = field(default_factory=list)
     returned: list[str] = field(default_factory=list)
     use: tuple[UseRecord, ...] | None = None
     uploads: list[AddObject] = field(default_factory=list)
 
 
-class Holding:
-    """All jobs and leases of the store.
+class StoreCache:
+    """All jobs and leases of the store, in memory.
 
     Attributes:
         jobs: By id. ``leases``: by id.
     """
 
     def __init__(self) -> None:
-        self.jobs: dict[str, Held] = {}
+        self.jobs: dict[str, CachedJob] = {}
         self.leases: dict[str, LeaseRecord] = {}
         self._gpus: dict[str, str] = {}
         self._keys: dict[tuple[str, str], str] = {}
@@ -122,16 +122,16 @@ class Holding:
 
     # ------------------------------------------------------------------ filling
 
-    def put(self, held: Held) -> None:
+    def add_job(self, cached: CachedJob) -> None:
         """Take a job as the API server has it."""
-        job = held.image.job
-        self.jobs[job.id] = held
+        job = cached.stored.job
+        self.jobs[job.id] = cached
         if job.key is not None:
             self._keys[job.user, job.key] = job.id
-        for gpu in _held_by(held.image.newest):
+        for gpu in _held_by(cached.stored.newest):
             self._gpus[gpu] = job.id
 
-    def put_lease(self, lease: LeaseRecord) -> None:
+    def add_lease(self, lease: LeaseRecord) -> None:
         """Take a lease as the API server has it."""
         self.leases[lease.id] = lease
         self._spawns[lease.user, lease.server, lease.spawn] = lease.id
@@ -139,12 +139,12 @@ class Holding:
 
     def contents(self, used: tuple[UseRecord, ...]) -> Contents:
         """Return all that is held, and past use."""
-        images = [held.image for held in self.jobs.values()]
+        images = [cached.stored for cached in self.jobs.values()]
         return Contents(
-            jobs=tuple(image.job for image in images),
-            attempts=tuple(it for image in images for it in image.attempts),
+            jobs=tuple(stored.job for stored in images),
+            attempts=tuple(it for stored in images for it in stored.attempts),
             preemptions=tuple(
-                sorted((it for image in images for it in image.preemptions), key=lambda it: it.at)
+                sorted((it for stored in images for it in stored.preemptions), key=lambda it: it.at)
             ),
             leases=tuple(self.leases.values()),
             use=used,
@@ -174,7 +174,7 @@ class Holding:
                 case DropLease(id=id_) if id_ in self.leases:
                     gpus.update(dict.fromkeys(self.leases[id_].gpus))
                 case DropJob(id=id_) if id_ in self.jobs:
-                    gpus.update(dict.fromkeys(_held_by(self.jobs[id_].image.newest)))
+                    gpus.update(dict.fromkeys(_held_by(self.jobs[id_].stored.newest)))
                 case _:
                     pass
 
@@ -192,7 +192,7 @@ class Holding:
 
     def _check_attempt(self, attempt: AttemptRecord, gpus: dict[str, str | None]) -> None:
         known = self.jobs.get(attempt.job)
-        for gpu in _held_by(None if known is None else known.image.newest):
+        for gpu in _held_by(None if known is None else known.stored.newest):
             if gpus.get(gpu, attempt.job) == attempt.job:
                 gpus[gpu] = None
         for gpu in _held_by(attempt):
@@ -214,75 +214,75 @@ class Holding:
             raise Conflict(f"GPU {gpu} is held by {other}; {holder} cannot hold it too")
         gpus[gpu] = holder
 
-    def apply(self, changes: Sequence[Change]) -> Touched:
+    def apply(self, changes: Sequence[Change]) -> WriteSet:
         """Make checked changes and say what is to be written."""
-        touched = Touched()
+        write_set = WriteSet()
         before: Before = {}
         for change in changes:
             match change:
                 case AddJob(job=job):
-                    self.put(Held(Image(job), name=job.id, spec=b"", revision=1))
-                    touched.added[job.id] = change
+                    self.add_job(CachedJob(StoredJob(job), name=job.id, spec=b"", revision=1))
+                    write_set.added[job.id] = change
                 case SaveJob(job=job):
                     self._change(before, job.id, partial(_with_job, job))
                 case SaveAsked(job=id_, fields=fields):
-                    held = self.jobs[id_]
-                    held.asked = (*(it for it in held.asked if it not in fields), *fields)
+                    cached = self.jobs[id_]
+                    cached.asked = (*(it for it in cached.asked if it not in fields), *fields)
                 case SaveAttempt(attempt=attempt):
                     self._save_attempt(before, attempt)
                 case SavePreemption(preemption=it):
                     self._save_preemption(before, it)
                 case SaveLease(lease=lease):
-                    self.put_lease(lease)
-                    touched.leases.append(lease)
+                    self.add_lease(lease)
+                    write_set.leases.append(lease)
                 case DropLease(id=id_):
-                    self._drop_lease(id_, touched)
+                    self._drop_lease(id_, write_set)
                 case DropJob(id=id_):
-                    self._drop_job(id_, touched)
+                    self._drop_job(id_, write_set)
                     before.pop(id_, None)
                 case SaveUse(use=use):
-                    touched.use = use
+                    write_set.use = use
                 case AddObject():
-                    touched.uploads.append(change)
-        self._sort(before, touched)
-        return touched
+                    write_set.uploads.append(change)
+        self._sort(before, write_set)
+        return write_set
 
     def forget_added(self, job: str) -> None:
         """Take back a job whose object the API server refused."""
-        held = self.jobs.pop(job, None)
-        if held is not None and held.image.job.key is not None:
-            self._keys.pop((held.image.job.user, held.image.job.key), None)
+        cached = self.jobs.pop(job, None)
+        if cached is not None and cached.stored.job.key is not None:
+            self._keys.pop((cached.stored.job.user, cached.stored.job.key), None)
 
-    def _change(self, before: Before, job: str, to: Callable[[Image], Image]) -> None:
-        held = self.jobs[job]
-        before.setdefault(job, held.image)
-        held.image = to(held.image)
-        held.revision += 1
+    def _change(self, before: Before, job: str, to: Callable[[StoredJob], StoredJob]) -> None:
+        cached = self.jobs[job]
+        before.setdefault(job, cached.stored)
+        cached.stored = to(cached.stored)
+        cached.revision += 1
 
     def _save_attempt(self, before: Before, attempt: AttemptRecord) -> None:
-        for gpu in _held_by(self.jobs[attempt.job].image.newest):
+        for gpu in _held_by(self.jobs[attempt.job].stored.newest):
             if self._gpus.get(gpu) == attempt.job:
                 del self._gpus[gpu]
 
-        def to(image: Image) -> Image:
-            kept = tuple(it for it in image.attempts if it.attempt != attempt.attempt)
+        def to(stored: StoredJob) -> StoredJob:
+            kept = tuple(it for it in stored.attempts if it.attempt != attempt.attempt)
             attempts = tuple(sorted((*kept, attempt), key=lambda it: it.attempt))
-            return replace(image, attempts=attempts)
+            return replace(stored, attempts=attempts)
 
         self._change(before, attempt.job, to)
         for gpu in _held_by(attempt):
             self._gpus[gpu] = attempt.job
 
     def _save_preemption(self, before: Before, it: PreemptionRecord) -> None:
-        def to(image: Image) -> Image:
+        def to(stored: StoredJob) -> StoredJob:
             kept = tuple(
-                one for one in image.preemptions if (one.attempt, one.at) != (it.attempt, it.at)
+                one for one in stored.preemptions if (one.attempt, one.at) != (it.attempt, it.at)
             )
-            return replace(image, preemptions=tuple(sorted((*kept, it), key=lambda one: one.at)))
+            return replace(stored, preemptions=tuple(sorted((*kept, it), key=lambda one: one.at)))
 
         self._change(before, it.job, to)
 
-    def _drop_lease(self, id_: str, touched: Touched) -> None:
+    def _drop_lease(self, id_: str, write_set: WriteSet) -> None:
         lease = self.leases.pop(id_, None)
         if lease is None:
             return
@@ -290,38 +290,38 @@ class Holding:
         for gpu in lease.gpus:
             if self._gpus.get(gpu) == id_:
                 del self._gpus[gpu]
-        touched.returned.append(id_)
+        write_set.returned.append(id_)
 
-    def _drop_job(self, id_: str, touched: Touched) -> None:
-        held = self.jobs.pop(id_, None)
-        if held is None:
+    def _drop_job(self, id_: str, write_set: WriteSet) -> None:
+        cached = self.jobs.pop(id_, None)
+        if cached is None:
             return
-        job = held.image.job
+        job = cached.stored.job
         if job.key is not None:
             self._keys.pop((job.user, job.key), None)
-        for gpu in _held_by(held.image.newest):
+        for gpu in _held_by(cached.stored.newest):
             if self._gpus.get(gpu) == id_:
                 del self._gpus[gpu]
-        touched.dropped.append(held)
+        write_set.dropped.append(cached)
 
-    def _sort(self, before: Before, touched: Touched) -> None:
+    def _sort(self, before: Before, write_set: WriteSet) -> None:
         freeing: list[str] = []
         taking: list[str] = []
         for job, was in before.items():
-            held = self.jobs[job]
-            if job in touched.added:
+            cached = self.jobs[job]
+            if job in write_set.added:
                 continue
-            if told_again(was) == told_again(held.image):
-                touched.later.append(job)
-            elif _held_by(held.image.newest):
+            if without_runtime_facts(was) == without_runtime_facts(cached.stored):
+                write_set.later.append(job)
+            elif _held_by(cached.stored.newest):
                 taking.append(job)
             else:
                 freeing.append(job)
-        touched.jobs = freeing + taking
+        write_set.jobs = freeing + taking
 
 
-def _with_job(job: JobRecord, image: Image) -> Image:
-    return replace(image, job=job)
+def _with_job(job: JobRecord, stored: StoredJob) -> StoredJob:
+    return replace(stored, job=job)
 
 
 def _held_by(attempt: AttemptRecord | None) -> tuple[str, ...]:
@@ -330,15 +330,15 @@ def _held_by(attempt: AttemptRecord | None) -> tuple[str, ...]:
     return tuple(gpu for worker in attempt.live_workers for gpu in worker.gpus)
 
 
-def told_again(image: Image) -> Image:
+def without_runtime_facts(stored: StoredJob) -> StoredJob:
     """Return a job without what the runtime tells again after a restart: that its workers run.
 
     Two images that are alike in the rest need not be told apart by what is on disk.
     """
-    job = image.job
+    job = stored.job
     state = JobState.STARTING if job.state is JobState.RUNNING else job.state
     job = replace(job, state=state, started=None, progress=None)
-    attempts = image.attempts
+    attempts = stored.attempts
     if attempts:
         newest = attempts[-1]
         workers = tuple(
@@ -347,6 +347,6 @@ def told_again(image: Image) -> Image:
         attempts = (*attempts[:-1], replace(newest, started=None, workers=workers))
     preemptions = tuple(
         replace(it, resumed_at=None, resumed_on=None) if it.resumed_at is not None else it
-        for it in image.preemptions
+        for it in stored.preemptions
     )
-    return Image(job, attempts, preemptions)
+    return StoredJob(job, attempts, preemptions)

@@ -22,7 +22,7 @@ class Where:
     context: str | None = None
 
 
-class Credentials:
+class KubeCredentials:
     """An API server's address and how to be let in; tokens are renewed by their source.
 
     Attributes:
@@ -49,13 +49,13 @@ class Credentials:
         return found
 
 
-async def find(where: Where) -> Credentials:
+async def find(where: Where) -> KubeCredentials:
     """Read what ``where`` names. Errors: Unavailable ``kubernetes-config``."""
     settings = client.Configuration()
     try:
         if where.kubeconfig is None and where.context is None and _is_in_a_pod():
             config.load_incluster_config(client_configuration=settings)
-            return Credentials(settings, _namespace_of_the_pod())
+            return KubeCredentials(settings, _namespace_of_the_pod())
         file = None if where.kubeconfig is None else str(where.kubeconfig)
         loader = await config.load_kube_config(
             config_file=file,
@@ -71,7 +71,7 @@ async def find(where: Where) -> Credentials:
             code="kubernetes-config",
         ) from failed
     context = loader.current_context["context"]
-    return Credentials(settings, context.get("namespace") or "default")
+    return KubeCredentials(settings, context.get("namespace") or "default")
 
 
 def _is_in_a_pod() -> bool:

@@ -16,7 +16,7 @@ T = TypeVar("T")
 DEAF_S = 10.0
 
 
-async def all_of(what: str, changes: AsyncIterator[Change[T]], namespace: str) -> None:
+async def wait_until_listed(what: str, changes: AsyncIterator[Change[T]], namespace: str) -> None:
     """Return when all there is was listed. Errors: Unavailable."""
     try:
         async for change in changes:
@@ -31,7 +31,7 @@ async def all_of(what: str, changes: AsyncIterator[Change[T]], namespace: str) -
         ) from failed
 
 
-async def listen(
+async def follow(
     reflector: Reflector[T],
     changes: AsyncIterator[Change[T]],
     take_in: Callable[[T, bool], None],

@@ -34,24 +34,30 @@ from msgspec import Struct
 
 from benchpool_scheduler.errors import InvalidInput, Unavailable
 from benchpool_scheduler.kube import (
-    AlreadyExists,
-    Conflict,
     Connection,
-    Forbidden,
-    Invalid,
     Kind,
+    KubeAlreadyExists,
+    KubeConflict,
     KubeFailure,
+    KubeForbidden,
+    KubeInvalid,
+    KubeNotFound,
     KubeUnavailable,
-    NotFound,
     NotLeading,
     Precondition,
 )
 from benchpool_scheduler.resources.declaring import ObjectMeta, envelope
 from benchpool_scheduler.resources.jobs import TRAINING_JOBS
 from benchpool_scheduler.store.kubernetes import edits
-from benchpool_scheduler.store.kubernetes.holding import Held
-from benchpool_scheduler.store.kubernetes.lanes import AT_LEISURE, LATEST_S, SOON, Lane, Waiting
-from benchpool_scheduler.store.kubernetes.translation import Image, as_status, without_history
+from benchpool_scheduler.store.kubernetes.cache import CachedJob
+from benchpool_scheduler.store.kubernetes.encoding import StoredJob, as_status, without_history
+from benchpool_scheduler.store.kubernetes.write_priority import (
+    AT_LEISURE,
+    LATEST_S,
+    SOON,
+    PendingWrites,
+    WritePriority,
+)
 
 log = logging.getLogger(__name__)
 
@@ -87,7 +93,7 @@ class _Found(Struct, frozen=True):
     status: _Stamp = _Stamp()
 
 
-class Writer:
+class ObjectWriter:
     """Writes jobs and other objects.
 
     Args:
@@ -107,7 +113,7 @@ class Writer:
         self._epoch = epoch
         self._report = report
         self._under_way: dict[str, asyncio.Task[None]] = {}
-        self._waiting = {lane: Waiting() for lane in (SOON, AT_LEISURE)}
+        self._pending = {priority: PendingWrites() for priority in (SOON, AT_LEISURE)}
         self._urgent = 0
         self._calm = asyncio.Event()
         self._calm.set()
@@ -115,156 +121,156 @@ class Writer:
 
     # ------------------------------------------------------------------ jobs
 
-    async def settle(self, held: Held) -> None:
+    async def settle(self, cached: CachedJob) -> None:
         """Return when the API server has what is held now. Errors: NotLeading."""
-        wanted = held.revision
+        wanted = cached.revision
         self._urgent += 1
         self._calm.clear()
         try:
-            while held.written < wanted and not held.gone:
-                await self._once(held)
+            while cached.written < wanted and not cached.gone:
+                await self._once(cached)
         finally:
             self._urgent -= 1
             if not self._urgent:
                 self._calm.set()
 
-    async def _once(self, held: Held) -> None:
+    async def _once(self, cached: CachedJob) -> None:
         """Make one write of an object, or wait for the one under way."""
-        id_ = held.image.job.id
+        id_ = cached.stored.job.id
         task = self._under_way.get(id_)
         if task is None:
-            task = self._under_way[id_] = asyncio.create_task(self._alone(id_, held))
+            task = self._under_way[id_] = asyncio.create_task(self._alone(id_, cached))
         await asyncio.shield(task)
 
-    async def _alone(self, id_: str, held: Held) -> None:
+    async def _alone(self, id_: str, cached: CachedJob) -> None:
         try:
-            await self.patiently(partial(self._write, held))
+            await self.patiently(partial(self._write, cached))
         finally:
             # Not in a callback: whoever asks next must not find a write that is over.
             del self._under_way[id_]
 
-    async def _write(self, held: Held) -> None:
-        revision = held.revision
-        if held.edited:
-            await self._look_again(held, revision)
-            if held.gone or held.edited:
+    async def _write(self, cached: CachedJob) -> None:
+        revision = cached.revision
+        if cached.edited:
+            await self._look_again(cached, revision)
+            if cached.gone or cached.edited:
                 return
-        if held.asked:
-            await self._ask(held, revision)
-            if held.gone or held.asked:
+        if cached.asked:
+            await self._ask(cached, revision)
+            if cached.gone or cached.asked:
                 return
         try:
-            await self._put(held, held.image, revision)
-        except Invalid as refused:
+            await self._put(cached, cached.stored, revision)
+        except KubeInvalid as refused:
             # One job that cannot be written must not hold up all others.
-            log.error("job %s is written without its history: %s", held.name, refused.text)
+            log.error("job %s is written without its history: %s", cached.name, refused.text)
             try:
-                await self._put(held, without_history(held.image), revision)
-            except Invalid:
-                log.exception("job %s cannot be written; a restart will not know it", held.name)
-                held.written = max(held.written, revision)
+                await self._put(cached, without_history(cached.stored), revision)
+            except KubeInvalid:
+                log.exception("job %s cannot be written; a restart will not know it", cached.name)
+                cached.written = max(cached.written, revision)
 
-    async def _ask(self, held: Held, revision: int) -> None:
+    async def _ask(self, cached: CachedJob, revision: int) -> None:
         """Let the object ask for what was changed here; what others ask for beside it stays."""
-        asked = {name: getattr(held.image.job, name) for name in held.asked}
-        change = {"metadata": {"resourceVersion": held.version}, "spec": asked}
+        asked = {name: getattr(cached.stored.job, name) for name in cached.asked}
+        change = {"metadata": {"resourceVersion": cached.version}, "spec": asked}
         try:
             answer: _Written = await self._connection.patch(
-                JOBS, held.name, change, namespace=self._namespace, as_=_Written
+                JOBS, cached.name, change, namespace=self._namespace, as_=_Written
             )
-        except NotFound:
-            held.gone = True
-        except Conflict:
-            await self._look_again(held, revision)
-        except (Invalid, Forbidden) as refused:
-            log.error("the object of job %s cannot say %s: %s", held.name, asked, refused.text)
-            held.asked = ()
+        except KubeNotFound:
+            cached.gone = True
+        except KubeConflict:
+            await self._look_again(cached, revision)
+        except (KubeInvalid, KubeForbidden) as refused:
+            log.error("the object of job %s cannot say %s: %s", cached.name, asked, refused.text)
+            cached.asked = ()
         else:
-            held.asked = ()
-            held.workers = asked.get("workers", held.workers)
-            held.priority = asked.get("priority", held.priority)
-            held.version = answer.metadata.resource_version or ""
-            held.generation = max(held.generation, answer.metadata.generation or 0)
+            cached.asked = ()
+            cached.workers = asked.get("workers", cached.workers)
+            cached.priority = asked.get("priority", cached.priority)
+            cached.version = answer.metadata.resource_version or ""
+            cached.generation = max(cached.generation, answer.metadata.generation or 0)
 
-    async def _put(self, held: Held, image: Image, revision: int) -> None:
+    async def _put(self, cached: CachedJob, stored: StoredJob, revision: int) -> None:
         status = as_status(
-            image,
-            held.told,
+            stored,
+            cached.told,
             epoch=self._epoch,
             revision=revision,
-            generation=held.generation,
-            suspend=held.suspend,
-            refused=held.refused,
+            generation=cached.generation,
+            suspend=cached.suspend,
+            refused=cached.refused,
         )
-        about = ObjectMeta(held.name, resource_version=held.version)
+        about = ObjectMeta(cached.name, resource_version=cached.version)
         try:
             answer: _Written = await self._connection.replace(
                 JOBS,
-                held.name,
-                envelope(JOBS, about, spec=msgspec.Raw(held.spec), status=status),
+                cached.name,
+                envelope(JOBS, about, spec=msgspec.Raw(cached.spec), status=status),
                 namespace=self._namespace,
                 subresource="status",
                 as_=_Written,
             )
-        except NotFound:
-            held.gone = True
-        except Conflict:
-            await self._look_again(held, revision)
+        except KubeNotFound:
+            cached.gone = True
+        except KubeConflict:
+            await self._look_again(cached, revision)
         else:
-            held.version = answer.metadata.resource_version or ""
-            held.written = max(held.written, revision)
+            cached.version = answer.metadata.resource_version or ""
+            cached.written = max(cached.written, revision)
 
-    async def _look_again(self, held: Held, revision: int) -> None:
+    async def _look_again(self, cached: CachedJob, revision: int) -> None:
         try:
             found: _Found = await self._connection.get(
-                JOBS, held.name, namespace=self._namespace, as_=_Found
+                JOBS, cached.name, namespace=self._namespace, as_=_Found
             )
-        except NotFound:
-            held.gone = True
+        except KubeNotFound:
+            cached.gone = True
             return
-        if found.metadata.uid != held.uid:
-            held.gone = True
+        if found.metadata.uid != cached.uid:
+            cached.gone = True
             return
         stamp = found.status
         if stamp.epoch > self._epoch:
             raise NotLeading(
-                f"Job {held.name} was written by leader {stamp.epoch}; this one is leader "
+                f"Job {cached.name} was written by leader {stamp.epoch}; this one is leader "
                 f"{self._epoch} no more and ends."
             )
-        held.version = found.metadata.resource_version or ""
-        if held.asked:
+        cached.version = found.metadata.resource_version or ""
+        if cached.asked:
             now = msgspec.json.decode(found.spec, type=_Asked)
             # What somebody else has asked for meanwhile is the newer wish; it will be heard.
-            held.asked = tuple(
-                name for name in held.asked if getattr(now, name) == getattr(held, name)
+            cached.asked = tuple(
+                name for name in cached.asked if getattr(now, name) == getattr(cached, name)
             )
-        if held.edited or (found.metadata.generation or 0) != held.generation:
-            await self._put_back(held, found)
+        if cached.edited or (found.metadata.generation or 0) != cached.generation:
+            await self._put_back(cached, found)
         if (stamp.epoch, stamp.revision) == (self._epoch, revision):
-            held.written = max(held.written, revision)
-        elif stamp.revision > held.written:
-            log.warning("job %s was written by leader %s; written anew", held.name, stamp.epoch)
+            cached.written = max(cached.written, revision)
+        elif stamp.revision > cached.written:
+            log.warning("job %s was written by leader %s; written anew", cached.name, stamp.epoch)
 
-    async def _put_back(self, held: Held, found: _Found) -> None:
-        about, fields = found.metadata, edits.changed(held.spec, bytes(found.spec))
-        held.edited = bool(fields)
+    async def _put_back(self, cached: CachedJob, found: _Found) -> None:
+        about, fields = found.metadata, edits.changed(cached.spec, bytes(found.spec))
+        cached.edited = bool(fields)
         if fields:
             try:
                 about = await edits.put_back(
-                    self._connection, self._namespace, held.name, held.spec, held.version
+                    self._connection, self._namespace, cached.name, cached.spec, cached.version
                 )
-            except (NotFound, Conflict):
+            except (KubeNotFound, KubeConflict):
                 return  # looked at again
-            except (Invalid, Forbidden) as failed:
-                log.error("the edit of job %s cannot be put back: %s", held.name, failed.text)
+            except (KubeInvalid, KubeForbidden) as failed:
+                log.error("the edit of job %s cannot be put back: %s", cached.name, failed.text)
             else:
-                held.refused = edits.refused(fields)
-                log.warning("job %s: %s", held.name, held.refused.text)
-            held.edited = False
-        held.version = about.resource_version or ""
-        held.generation = max(held.generation, about.generation or 0)
+                cached.refused = edits.refused(fields)
+                log.warning("job %s: %s", cached.name, cached.refused.text)
+            cached.edited = False
+        cached.version = about.resource_version or ""
+        cached.generation = max(cached.generation, about.generation or 0)
 
-    async def create(self, held: Held, body: dict[str, Any]) -> None:
+    async def create(self, cached: CachedJob, body: dict[str, Any]) -> None:
         """Make the object of a new job. Errors: InvalidInput when the API server refuses it."""
 
         async def once() -> None:
@@ -272,17 +278,17 @@ class Writer:
                 made: _Written = await self._connection.create(
                     JOBS, body, namespace=self._namespace, as_=_Written
                 )
-            except AlreadyExists:  # its name is a random id: an earlier try has made it
+            except KubeAlreadyExists:  # its name is a random id: an earlier try has made it
                 made = await self._connection.get(
-                    JOBS, held.name, namespace=self._namespace, as_=_Written
+                    JOBS, cached.name, namespace=self._namespace, as_=_Written
                 )
-            except (Invalid, Forbidden) as refused:
+            except (KubeInvalid, KubeForbidden) as refused:
                 raise InvalidInput(
                     f"The API server does not take the job: {refused.text}", code="not-taken"
                 ) from refused
-            held.uid = made.metadata.uid or ""
-            held.version = made.metadata.resource_version or ""
-            held.generation = made.metadata.generation or 0
+            cached.uid = made.metadata.uid or ""
+            cached.version = made.metadata.resource_version or ""
+            cached.generation = made.metadata.generation or 0
 
         await self.patiently(once)
 
@@ -297,40 +303,40 @@ class Writer:
                     namespace=self._namespace,
                     precondition=Precondition(uid=uid) if uid else None,
                 )
-            except (NotFound, Conflict):
+            except (KubeNotFound, KubeConflict):
                 return
 
         await self.patiently(once)
 
     # ------------------------------------------------------------------ later
 
-    def later(self, held: Held, lane: Lane) -> None:
+    def later(self, cached: CachedJob, priority: WritePriority) -> None:
         """Write a job when there is nothing better to do."""
-        waiting = self._waiting[lane]
-        waiting.jobs[held.image.job.id] = held
-        waiting.some.set()
+        pending = self._pending[priority]
+        pending.jobs[cached.stored.job.id] = cached
+        pending.some.set()
 
-    async def write_later(self, lane: Lane) -> None:
-        """Write what waits in a lane, for ever. Errors: NotLeading."""
-        waiting = self._waiting[lane]
+    async def write_later(self, priority: WritePriority) -> None:
+        """Write what is pending at this priority, for ever. Errors: NotLeading."""
+        pending = self._pending[priority]
         while True:
-            await waiting.some.wait()
+            await pending.some.wait()
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(LATEST_S):
                     await self._calm.wait()
-            taken, begun = waiting.take(lane.at_once), time.monotonic()
+            taken, begun = pending.take(priority.at_once), time.monotonic()
             try:
-                await self.all(self._once, [held for held in taken if held.behind])
+                await self.all(self._once, [cached for cached in taken if cached.behind])
             finally:  # also when the store is closed meanwhile
-                for held in taken:
-                    if held.behind:
-                        self.later(held, lane)
-            await asyncio.sleep(lane.rest * (time.monotonic() - begun))
+                for cached in taken:
+                    if cached.behind:
+                        self.later(cached, priority)
+            await asyncio.sleep(priority.rest * (time.monotonic() - begun))
 
     async def finish(self) -> None:
         """Write at once what is left for later."""
-        left = [held for waiting in self._waiting.values() for held in waiting.take(None)]
-        await self.all(self.settle, [held for held in left if held.behind])
+        left = [cached for pending in self._pending.values() for cached in pending.take(None)]
+        await self.all(self.settle, [cached for cached in left if cached.behind])
 
     async def close(self) -> None:
         """Give up what is still under way; the next leader knows what the API server has."""
@@ -342,7 +348,7 @@ class Writer:
     # ------------------------------------------------------------------ patience
 
     async def all(
-        self, work: Callable[[Held], Coroutine[Any, Any, None]], jobs: Iterable[Held]
+        self, work: Callable[[CachedJob], Coroutine[Any, Any, None]], jobs: Iterable[CachedJob]
     ) -> None:
         """Do this for all, ``AT_ONCE`` at a time; the first failure is raised when all have ended.
 
@@ -352,9 +358,9 @@ class Writer:
 
         async def one_after_the_other() -> list[BaseException]:
             failures: list[BaseException] = []
-            for held in left:
+            for cached in left:
                 try:
-                    await work(held)
+                    await work(cached)
                 except Exception as failed:
                     failures.append(failed)
             return failures

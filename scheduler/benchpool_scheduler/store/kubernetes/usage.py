@@ -5,10 +5,10 @@ from __future__ import annotations
 import msgspec
 from msgspec import Struct
 
-from benchpool_scheduler.kube import Connection, NotFound
+from benchpool_scheduler.kube import Connection, KubeNotFound
 from benchpool_scheduler.resources.declaring import ObjectMeta
 from benchpool_scheduler.resources.pools import PROJECTS, PastUse, ProjectStatus
-from benchpool_scheduler.store.kubernetes.translation import moment
+from benchpool_scheduler.store.kubernetes.encoding import moment
 from benchpool_scheduler.store.records import UseRecord
 
 KIND = PROJECTS.kind
@@ -57,5 +57,5 @@ async def write(connection: Connection, use: tuple[UseRecord, ...], epoch: int) 
                 subresource="status",
                 as_=msgspec.Raw,
             )
-        except NotFound:
+        except KubeNotFound:
             continue

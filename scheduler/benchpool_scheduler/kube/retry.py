@@ -9,7 +9,7 @@ AGAIN = frozenset({408, 429, 500, 502, 503, 504})
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
+class RetryPolicy:
     """How long a call is repeated.
 
     Attributes:
@@ -22,11 +22,11 @@ class Patience:
     longest_s: float = 5.0
 
 
-ONCE = Patience(total_s=0.0)
+ONCE = RetryPolicy(total_s=0.0)
 
 
 def wait_s(
-    patience: Patience, tries: int, spent_s: float, luck: float, asked_s: float | None
+    patience: RetryPolicy, tries: int, spent_s: float, luck: float, asked_s: float | None
 ) -> float | None:
     """Return for how long to wait before the next try, None to give up.
 
@@ -35,9 +35,9 @@ def wait_s(
         luck: Random number in [0, 1).
         asked_s: What the server asked for with ``Retry-After``.
 
-    >>> wait_s(Patience(), 1, 0.0, 0.5, None)
+    >>> wait_s(RetryPolicy(), 1, 0.0, 0.5, None)
     0.05
-    >>> wait_s(Patience(), 3, 1.0, 0.5, asked_s=2)
+    >>> wait_s(RetryPolicy(), 3, 1.0, 0.5, asked_s=2)
     2.2
     >>> wait_s(ONCE, 1, 0.0, 0.5, None)
     """

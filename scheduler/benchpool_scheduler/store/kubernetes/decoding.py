@@ -1,4 +1,4 @@
-"""The status of a ``TrainingJob`` as records: what ``translation`` wrote is found again."""
+"""The status of a ``TrainingJob`` as records: what ``encoding`` wrote is found again."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from benchpool_scheduler.resources.jobs import (
     WishStatus,
     WorkerStatus,
 )
-from benchpool_scheduler.store.kubernetes.translation import Image, seconds
+from benchpool_scheduler.store.kubernetes.encoding import StoredJob, seconds
 from benchpool_scheduler.store.records import (
     AttemptRecord,
     JobProgress,
@@ -28,7 +28,9 @@ from benchpool_scheduler.store.records import (
 )
 
 
-def as_image(id_: str, spec: TrainingJobSpec, status: TrainingJobStatus, created: float) -> Image:
+def stored_job(
+    id_: str, spec: TrainingJobSpec, status: TrainingJobStatus, created: float
+) -> StoredJob:
     """Return the job that an accepted object is.
 
     Args:
@@ -68,7 +70,7 @@ def as_image(id_: str, spec: TrainingJobSpec, status: TrainingJobStatus, created
         cpus=spec.cpus or 0.0,
         memory_gib=spec.memory_gib or 0.0,
     )
-    return Image(
+    return StoredJob(
         job,
         tuple(_read_attempt(id_, it) for it in status.attempts),
         tuple(_read_preemption(id_, it) for it in status.preemptions),

@@ -34,9 +34,9 @@ import msgspec
 from msgspec import Struct
 
 from benchpool_scheduler.kube.connection import Connection
-from benchpool_scheduler.kube.failures import Gone, KubeUnavailable, Status, failure
+from benchpool_scheduler.kube.failures import KubeGone, KubeStatus, KubeUnavailable, failure
 from benchpool_scheduler.kube.kinds import Kind
-from benchpool_scheduler.kube.patience import AGAIN
+from benchpool_scheduler.kube.retry import AGAIN
 from benchpool_scheduler.kube.wire import Params
 
 log = logging.getLogger(__name__)
@@ -50,7 +50,7 @@ WATCH_S = 45
 SLACK_S = 10.0
 FIRST_S, LONGEST_S = 0.2, 30.0
 TURN = 200
-"""After so many events at a stretch others have their turn."""
+"""After this number of events at a stretch other tasks have their turn."""
 
 
 class Metadata(Struct, frozen=True, rename="camel"):
@@ -167,7 +167,7 @@ class Reflector(Generic[T]):
                     failures = 0
                     yield change
                 failures = 0
-            except Gone:
+            except KubeGone:
                 log.info("the versions of %s are too old; listing again", self._kind.plural)
                 self._version = None
                 failures += 1
@@ -242,7 +242,7 @@ class Reflector(Generic[T]):
                 head = msgspec.json.decode(event.object, type=_Head)
                 self._version = head.metadata.resource_version
             case "ERROR":
-                status = msgspec.json.decode(event.object, type=Status)
+                status = msgspec.json.decode(event.object, type=KubeStatus)
                 if status.code in AGAIN:
                     raise KubeUnavailable(f"The API server ends a watch: {status.message}")
                 raise failure(status)
@@ -294,7 +294,7 @@ def _key(about: Metadata) -> Key:
 
 
 def _pause_s(failures: int) -> float:
-    """Return how long to wait after so many failures in a row (full jitter)."""
+    """Return how long to wait after this number of failures in a row (full jitter)."""
     bound: float = min(LONGEST_S, FIRST_S * 2.0 ** (failures - 1))
     return bound * random.random()  # noqa: S311
 

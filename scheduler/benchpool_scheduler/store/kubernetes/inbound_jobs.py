@@ -29,9 +29,9 @@ from benchpool_scheduler.store.inbound import (
     Written,
 )
 from benchpool_scheduler.store.kubernetes import edits
-from benchpool_scheduler.store.kubernetes.holding import Held
+from benchpool_scheduler.store.kubernetes.cache import CachedJob
+from benchpool_scheduler.store.kubernetes.decoding import stored_job
 from benchpool_scheduler.store.kubernetes.identifiers import id_of
-from benchpool_scheduler.store.kubernetes.rebuilding import as_image
 from benchpool_scheduler.store.records import Note
 
 NO_USER = Note(
@@ -48,7 +48,7 @@ NO_BUNDLE = Note(
 )
 
 
-class Read(Struct, frozen=True):
+class JobObject(Struct, frozen=True):
     """A ``TrainingJob`` as it is read: the spec stays as it came until it is needed."""
 
     metadata: ObjectMeta
@@ -88,7 +88,7 @@ class _Wish(Struct, frozen=True):
 
 
 @dataclass(slots=True)
-class Offer:
+class OfferedJob:
     """A job that the service has not accepted yet.
 
     Attributes:
@@ -107,7 +107,7 @@ class Offer:
     created: float
 
 
-class Seen(Struct, frozen=True):
+class JobView(Struct, frozen=True):
     """What the cache keeps of a job: an offer as long as nobody has accepted it."""
 
     id: str
@@ -121,7 +121,7 @@ class Seen(Struct, frozen=True):
     epoch: int
     revision: int
     refused: bool
-    offer: Offer | None = None
+    offer: OfferedJob | None = None
     edited: bytes = b""
 
     @property
@@ -130,11 +130,11 @@ class Seen(Struct, frozen=True):
         return self.edited or (b"" if self.offer is None else self.offer.spec)
 
 
-def seen(read: Read, held: Held | None = None) -> Seen | None:
+def seen(read: JobObject, cached: CachedJob | None = None) -> JobView | None:
     """Trim a job for the cache; one that is being deleted is gone.
 
     Args:
-        held: The job as it was accepted, if it was.
+        cached: The job as it was accepted, if it was.
     """
     about = read.metadata
     if about.deletion_timestamp is not None:
@@ -142,7 +142,7 @@ def seen(read: Read, held: Held | None = None) -> Seen | None:
     wish = msgspec.json.decode(read.spec, type=_Wish)
     offer = None
     if not read.accepted and not read.refused:
-        offer = Offer(
+        offer = OfferedJob(
             read.id,
             about.name,
             about.uid or "",
@@ -154,7 +154,7 @@ def seen(read: Read, held: Held | None = None) -> Seen | None:
             wish.priority,
             read.created,
         )
-    return Seen(
+    return JobView(
         read.id,
         about.name,
         about.uid or "",
@@ -167,17 +167,17 @@ def seen(read: Read, held: Held | None = None) -> Seen | None:
         read.status.revision,
         read.refused,
         offer,
-        bytes(read.spec) if held and (about.generation or 0) > held.generation else b"",
+        bytes(read.spec) if cached and (about.generation or 0) > cached.generation else b"",
     )
 
 
-def found(read: Read, it: Seen, spec: TrainingJobSpec) -> Held:
+def found(read: JobObject, it: JobView, spec: TrainingJobSpec) -> CachedJob:
     """Return an accepted job as it was found at the start."""
     if spec.name is None:
         spec = msgspec.structs.replace(spec, name=it.name[:100])
-    image = as_image(it.id, spec, read.status, read.created)
-    return Held(
-        image,
+    stored = stored_job(it.id, spec, read.status, read.created)
+    return CachedJob(
+        stored,
         it.name,
         bytes(read.spec),
         uid=it.uid,
@@ -186,32 +186,32 @@ def found(read: Read, it: Seen, spec: TrainingJobSpec) -> Held:
         revision=max(1, it.revision),
         written=max(1, it.revision),
         suspend=read.status.suspend if read.status.id is not None else it.suspend,
-        workers=image.job.workers,
-        priority=image.job.priority,
+        workers=stored.job.workers,
+        priority=stored.job.priority,
     )
 
 
-def hear(it: Seen, held: Held | None, offers: dict[str, Offer]) -> Iterator[Written]:
-    """Yield what a job that is there says anew; keeps ``held`` and ``offers`` in step."""
-    if held is not None:
-        if it.uid != held.uid:
+def hear(it: JobView, cached: CachedJob | None, offers: dict[str, OfferedJob]) -> Iterator[Written]:
+    """Yield what a job that is there says anew; keeps ``cached`` and ``offers`` in step."""
+    if cached is not None:
+        if it.uid != cached.uid:
             return  # being made at this moment, or an object of the same name before it
-        if it.spec and it.generation > held.generation and edits.changed(held.spec, it.spec):
-            held.edited = True  # put back with the next write
-            held.revision += 1
-        elif it.revision == held.written:
+        if it.spec and it.generation > cached.generation and edits.changed(cached.spec, it.spec):
+            cached.edited = True  # put back with the next write
+            cached.revision += 1
+        elif it.revision == cached.written:
             # Our own last write, or an edit after it: the version to write on top of.
-            held.version = it.version
-        held.generation = max(held.generation, it.generation)
-        if it.suspend != held.suspend:
-            held.suspend = it.suspend
-            held.revision += 1
+            cached.version = it.version
+        cached.generation = max(cached.generation, it.generation)
+        if it.suspend != cached.suspend:
+            cached.suspend = it.suspend
+            cached.revision += 1
             yield SuspendWritten(it.id, it.suspend)
-        if it.workers != held.workers:
-            held.workers = it.workers
+        if it.workers != cached.workers:
+            cached.workers = it.workers
             yield WorkersWritten(it.id, it.workers)
-        if it.priority != held.priority:
-            held.priority = it.priority
+        if it.priority != cached.priority:
+            cached.priority = it.priority
             yield PriorityWritten(it.id, it.priority)
         return
     if it.offer is None:
@@ -224,15 +224,17 @@ def hear(it: Seen, held: Held | None, offers: dict[str, Offer]) -> Iterator[Writ
     yield written(it.offer)
 
 
-def forget(it: Seen, held: Held | None, offers: dict[str, Offer]) -> Iterator[Written]:
+def forget(
+    it: JobView, cached: CachedJob | None, offers: dict[str, OfferedJob]
+) -> Iterator[Written]:
     """Yield what it means that a job is gone."""
     offers.pop(it.id, None)
-    if held is not None and held.uid == it.uid:
-        held.gone = True
+    if cached is not None and cached.uid == it.uid:
+        cached.gone = True
         yield JobGone(it.id)
 
 
-def written(offer: Offer, files: Sequence[SnapshotFile] = ()) -> JobWritten:
+def written(offer: OfferedJob, files: Sequence[SnapshotFile] = ()) -> JobWritten:
     """Return what is told of a job that waits to be accepted; ``files`` are those of its bundle."""
     spec = msgspec.json.decode(offer.spec, type=TrainingJobSpec)
     submission = as_submission(spec, files)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import msgspec
 
-from benchpool_scheduler.kube import AlreadyExists, Connection, Reflector
+from benchpool_scheduler.kube import Connection, KubeAlreadyExists, Reflector
 from benchpool_scheduler.resources.declaring import ObjectMeta, envelope
 from benchpool_scheduler.resources.leases import BUILD_LEASES, BuildLease, BuildLeaseSpec
-from benchpool_scheduler.store.kubernetes.translation import moment
+from benchpool_scheduler.store.kubernetes.encoding import moment
 from benchpool_scheduler.store.records import LeaseRecord
 
 LEASES = BUILD_LEASES.kind
@@ -23,7 +23,7 @@ async def write(connection: Connection, namespace: str, lease: LeaseRecord) -> N
     body = envelope(LEASES, ObjectMeta(lease.id), spec=_spec(lease))
     try:
         await connection.create(LEASES, body, namespace=namespace, as_=msgspec.Raw)
-    except AlreadyExists:
+    except KubeAlreadyExists:
         return
 
 

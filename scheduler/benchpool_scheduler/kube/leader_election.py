@@ -23,10 +23,10 @@ from msgspec import Struct
 from benchpool_scheduler.errors import Unavailable
 from benchpool_scheduler.kube.connection import Connection
 from benchpool_scheduler.kube.election import (
-    End,
+    ElectionState,
+    ElectionTiming,
     Record,
-    Standing,
-    Timing,
+    TermOver,
     Wait,
     Write,
     may_write,
@@ -34,9 +34,14 @@ from benchpool_scheduler.kube.election import (
     step,
     written,
 )
-from benchpool_scheduler.kube.failures import AlreadyExists, Conflict, KubeUnavailable, NotFound
+from benchpool_scheduler.kube.failures import (
+    KubeAlreadyExists,
+    KubeConflict,
+    KubeNotFound,
+    KubeUnavailable,
+)
 from benchpool_scheduler.kube.kinds import LEASES
-from benchpool_scheduler.kube.patience import ONCE
+from benchpool_scheduler.kube.retry import ONCE
 
 log = logging.getLogger(__name__)
 
@@ -91,34 +96,34 @@ class Election:
         identity: str,
         *,
         address: str = "",
-        timing: Timing = Timing(),  # noqa: B008 (frozen)
+        timing: ElectionTiming = ElectionTiming(),  # noqa: B008 (frozen)
     ) -> None:
         self._connection = connection
         self._namespace = namespace
         self._name = name
         self._address = address
         self._timing = timing
-        self._standing = Standing(identity)
+        self._state = ElectionState(identity)
 
     @property
     def epoch(self) -> int:
         """The number of this process's term, 0 before."""
-        return self._standing.epoch
+        return self._state.epoch
 
     @property
     def leads(self) -> bool:
         """Whether it leads at this moment."""
-        return may_write(self._standing, clock())
+        return may_write(self._state, clock())
 
     @property
     def leader(self) -> Record | None:
         """The lease as last seen: who leads, and at which address."""
-        return self._standing.record
+        return self._state.record
 
     def guard(self) -> None:
         """Do nothing for the leader. Errors: NotLeading for everybody else."""
         if not self.leads:
-            who = self._standing.record
+            who = self._state.record
             raise NotLeading(
                 "This replica of the scheduler does not lead"
                 + (f"; {who.holder} does." if who is not None and who.holder else ".")
@@ -128,7 +133,7 @@ class Election:
         """Stand by until this process leads; return its epoch."""
         while True:
             await self._look()
-            match step(self._standing, clock(), self._timing):
+            match step(self._state, clock(), self._timing):
                 case Write() as write:
                     await self._write(write)
                     if self.leads:
@@ -137,7 +142,7 @@ class Election:
                     await asyncio.sleep(self._jittered(self._timing.retry_s))
                 case Wait(seconds=seconds):
                     await asyncio.sleep(max(0.05, min(seconds, self._jittered(seconds))))
-                case End():
+                case TermOver():
                     raise NotLeading("The term of this process is over; it must start anew.")
 
     async def keep(self) -> None:
@@ -145,14 +150,14 @@ class Election:
         while self.leads:
             # Whatever is slow, the end of the term is told in time.
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout((self._standing.until or 0.0) - clock()):
+                async with asyncio.timeout((self._state.until or 0.0) - clock()):
                     await asyncio.sleep(self._jittered(self._timing.retry_s))
-                    match step(self._standing, clock(), self._timing):
+                    match step(self._state, clock(), self._timing):
                         case Write() as write:
                             await self._write(write)
                         case _:
                             break
-        self._standing = observe(self._standing, None, clock())
+        self._state = observe(self._state, None, clock())
         raise NotLeading(
             f"The lease {self._name} could not be renewed in {self._timing.renew_s:g} s or is "
             "another's now; this process ends and another one leads."
@@ -160,13 +165,13 @@ class Election:
 
     async def resign(self) -> None:
         """Give the lease back, after the last write. One that cannot be given back runs out."""
-        standing = self._standing
-        if not self.leads or standing.record is None:
+        state = self._state
+        if not self.leads or state.record is None:
             return
-        self._standing = observe(standing, None, clock())
-        with contextlib.suppress(KubeUnavailable, Conflict, NotFound, TimeoutError):
+        self._state = observe(state, None, clock())
+        with contextlib.suppress(KubeUnavailable, KubeConflict, KubeNotFound, TimeoutError):
             async with asyncio.timeout(self._timing.retry_s):
-                await self._put(standing.record.version, standing.epoch, holder="")
+                await self._put(state.record.version, state.epoch, holder="")
 
     # ------------------------------------------------------------------ inside
 
@@ -179,33 +184,33 @@ class Election:
                 found: _Lease = await self._connection.get(
                     LEASES, self._name, namespace=self._namespace, as_=_Lease
                 )
-        except NotFound:
-            self._standing = observe(self._standing, None, clock())
+        except KubeNotFound:
+            self._state = observe(self._state, None, clock())
         except (KubeUnavailable, TimeoutError) as away:
             log.warning("the lease cannot be read: %s", away)
             await asyncio.sleep(self._jittered(self._timing.retry_s))
         else:
-            self._standing = observe(self._standing, _record(found), clock())
+            self._state = observe(self._state, _record(found), clock())
 
     async def _write(self, write: Write) -> None:
         sent = clock()
         limit_s = self._timing.retry_s * 2
-        if self._standing.until is not None:
-            limit_s = min(limit_s, max(0.1, self._standing.until - sent))
+        if self._state.until is not None:
+            limit_s = min(limit_s, max(0.1, self._state.until - sent))
         try:
             async with asyncio.timeout(limit_s):
-                found = await self._put(write.version, write.transitions, self._standing.me)
-        except (Conflict, AlreadyExists, NotFound):
+                found = await self._put(write.version, write.transitions, self._state.me)
+        except (KubeConflict, KubeAlreadyExists, KubeNotFound):
             await self._look()
         except (KubeUnavailable, TimeoutError) as away:
             log.warning("the lease cannot be written: %s", away)
             await self._look_after_loss()
         else:
-            self._standing = written(self._standing, _record(found), sent, clock(), self._timing)
+            self._state = written(self._state, _record(found), sent, clock(), self._timing)
 
     async def _look_after_loss(self) -> None:
         """See what became of a write without an answer: the next one needs its version."""
-        if self._standing.until is None or self.leads:
+        if self._state.until is None or self.leads:
             await self._look()
 
     async def _put(self, version: str | None, transitions: int, holder: str) -> _Lease:
