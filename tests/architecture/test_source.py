@@ -19,28 +19,19 @@ MOST_LINES_OF_A_FUNCTION = 60
 TWICE: frozenset[str] = frozenset(
     {
         "Column",
-        "Conflict",
         "Contents",
-        "Credentials",
         "EstimatedStart",
         "File",
-        "Forbidden",
-        "Held",
         "Job",
         "Limits",
         "Node",
-        "NotFound",
         "Reason",
         "Running",
         "Screen",
         "Server",
         "Site",
         "Snapshot",
-        "Status",
-        "Timing",
-        "Told",
         "Wish",
-        "Writer",
     }
 )
 """Public classes of the product that are two or more."""
@@ -50,7 +41,6 @@ LONG: frozenset[str] = frozenset(
         "scheduler/benchpool_scheduler/core/cluster/cluster_state.py",
         "scheduler/benchpool_scheduler/runtime/local/runtime.py",
         "scheduler/benchpool_scheduler/service/cluster_state/snapshots.py",
-        "scheduler/benchpool_scheduler/store/kubernetes/store.py",
         "tests/extension/cells/test_cell_selection.py",
         "tests/extension/server/test_page_to_pool.py",
         "tests/helm/test_rendered_chart.py",

@@ -130,7 +130,7 @@ def status_of(http_status: int, body: bytes) -> KubeStatus:
 def failure(status: KubeStatus) -> KubeFailure:
     """Return the exception for a status.
 
-    >>> type(failure(KubeStatus(409, "KubeAlreadyExists"))).__name__
+    >>> type(failure(KubeStatus(409, "AlreadyExists"))).__name__
     'KubeAlreadyExists'
     """
     kind = _BY_REASON.get(status.reason) or _BY_STATUS.get(status.code) or KubeFailure

@@ -107,7 +107,7 @@ class OfferedJob:
     created: float
 
 
-class JobView(Struct, frozen=True):
+class KeptJob(Struct, frozen=True):
     """What the cache keeps of a job: an offer as long as nobody has accepted it."""
 
     id: str
@@ -130,7 +130,7 @@ class JobView(Struct, frozen=True):
         return self.edited or (b"" if self.offer is None else self.offer.spec)
 
 
-def seen(read: JobObject, cached: CachedJob | None = None) -> JobView | None:
+def seen(read: JobObject, cached: CachedJob | None = None) -> KeptJob | None:
     """Trim a job for the cache; one that is being deleted is gone.
 
     Args:
@@ -154,7 +154,7 @@ def seen(read: JobObject, cached: CachedJob | None = None) -> JobView | None:
             wish.priority,
             read.created,
         )
-    return JobView(
+    return KeptJob(
         read.id,
         about.name,
         about.uid or "",
@@ -171,7 +171,7 @@ def seen(read: JobObject, cached: CachedJob | None = None) -> JobView | None:
     )
 
 
-def found(read: JobObject, it: JobView, spec: TrainingJobSpec) -> CachedJob:
+def found(read: JobObject, it: KeptJob, spec: TrainingJobSpec) -> CachedJob:
     """Return an accepted job as it was found at the start."""
     if spec.name is None:
         spec = msgspec.structs.replace(spec, name=it.name[:100])
@@ -191,7 +191,7 @@ def found(read: JobObject, it: JobView, spec: TrainingJobSpec) -> CachedJob:
     )
 
 
-def hear(it: JobView, cached: CachedJob | None, offers: dict[str, OfferedJob]) -> Iterator[Written]:
+def hear(it: KeptJob, cached: CachedJob | None, offers: dict[str, OfferedJob]) -> Iterator[Written]:
     """Yield what a job that is there says anew; keeps ``cached`` and ``offers`` in step."""
     if cached is not None:
         if it.uid != cached.uid:
@@ -225,7 +225,7 @@ def hear(it: JobView, cached: CachedJob | None, offers: dict[str, OfferedJob]) -
 
 
 def forget(
-    it: JobView, cached: CachedJob | None, offers: dict[str, OfferedJob]
+    it: KeptJob, cached: CachedJob | None, offers: dict[str, OfferedJob]
 ) -> Iterator[Written]:
     """Yield what it means that a job is gone."""
     offers.pop(it.id, None)

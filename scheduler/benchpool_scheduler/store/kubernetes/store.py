@@ -25,19 +25,17 @@ from benchpool_scheduler.contract import Job, JobSubmission
 from benchpool_scheduler.errors import BenchpoolError
 from benchpool_scheduler.kube import (
     Connection,
-    KubeConflict,
-    KubeNotFound,
     NotLeading,
     Reflector,
 )
-from benchpool_scheduler.resources.declaring import ObjectMeta, envelope
+from benchpool_scheduler.resources.declaring import envelope
 from benchpool_scheduler.resources.jobs import TrainingJobSpec
 from benchpool_scheduler.resources.submissions import (
     INLINE,
     as_spec,
     as_submission,
 )
-from benchpool_scheduler.store.inbound import JobGone, JobWritten, LeaseGone, Written
+from benchpool_scheduler.store.inbound import JobGone, LeaseGone, Written
 from benchpool_scheduler.store.kubernetes import inbound_jobs, informer, lease_objects, usage
 from benchpool_scheduler.store.kubernetes.cache import CachedJob, StoreCache, WriteSet
 from benchpool_scheduler.store.kubernetes.edits import EditRefused
@@ -46,19 +44,18 @@ from benchpool_scheduler.store.kubernetes.encoding import (
     is_news,
     is_plain,
     metadata_of,
-    refusal,
     wait_report_in,
     wait_report_of,
 )
 from benchpool_scheduler.store.kubernetes.fsspec_objects import FsspecObjects
 from benchpool_scheduler.store.kubernetes.inbound_jobs import (
-    NO_BUNDLE,
-    NO_USER,
     JobObject,
-    JobView,
+    KeptJob,
     OfferedJob,
 )
-from benchpool_scheduler.store.kubernetes.object_writer import JOBS, ObjectWriter
+from benchpool_scheduler.store.kubernetes.inbox import Inbox
+from benchpool_scheduler.store.kubernetes.patient_calls import PatientCalls, for_all
+from benchpool_scheduler.store.kubernetes.resource_writer import JOBS, ResourceWriter
 from benchpool_scheduler.store.kubernetes.uploads import Uploads
 from benchpool_scheduler.store.kubernetes.write_priority import AT_LEISURE, SOON
 from benchpool_scheduler.store.records import AddJob, Change, Contents, LeaseRecord, Note
@@ -96,15 +93,14 @@ class KubernetesStore:
         self._epoch = epoch
         self._lost = lost
         self._cache = StoreCache()
-        self._writer = ObjectWriter(connection, namespace, epoch, report)
-        self._reflector: Reflector[JobView] = Reflector(
+        self._calls = PatientCalls(report)
+        self.writer = ResourceWriter(connection, namespace, epoch, self._calls)
+        self._inbox = Inbox(connection, namespace, self._uploads, self._calls)
+        self._reflector: Reflector[KeptJob] = Reflector(
             connection, JOBS, namespace=namespace, as_=JobObject, keep=self._keep
         )
         self._leases: Reflector[LeaseRecord] = lease_objects.reflector(connection, namespace)
         self._opening: list[JobObject] | None = []
-        self._offers: dict[str, OfferedJob] = {}
-        self._asked: dict[str, OfferedJob] = {}
-        self._inbox: asyncio.Queue[Written] = asyncio.Queue()
         self._tasks: list[asyncio.Task[None]] = []
 
     # ------------------------------------------------------------------ life
@@ -124,7 +120,7 @@ class KubernetesStore:
         self._tasks = [
             self._begin(informer.follow(self._reflector, changes, self._take_in)),
             self._begin(informer.follow(self._leases, of_leases, self._take_in_lease)),
-            *(self._begin(self._writer.write_later(priority)) for priority in (SOON, AT_LEISURE)),
+            *(self._begin(self.writer.write_later(priority)) for priority in (SOON, AT_LEISURE)),
             self._begin(self._uploads.read_lists()),
         ]
         return contents
@@ -135,7 +131,7 @@ class KubernetesStore:
         if it is None:
             return
         if not read.accepted:
-            self._tell(inbound_jobs.hear(it, None, self._offers))
+            self._inbox.tell(inbound_jobs.hear(it, None, self._inbox.offers))
             return
         spec = msgspec.json.decode(read.spec, type=TrainingJobSpec)
         cached = inbound_jobs.found(read, it, spec)
@@ -151,8 +147,8 @@ class KubernetesStore:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         with contextlib.suppress(TimeoutError, BenchpoolError):
             async with asyncio.timeout(END_S):
-                await self._writer.finish()
-        await self._writer.close()
+                await self.writer.finish()
+        await self.writer.close()
 
     def _begin(self, work: Any) -> asyncio.Task[None]:
         task: asyncio.Task[None] = asyncio.create_task(work)
@@ -193,7 +189,7 @@ class KubernetesStore:
     async def _write(
         self, write_set: WriteSet, as_written: Callable[[str], None] | None = None
     ) -> None:
-        jobs, writer = self._cache.jobs, self._writer
+        jobs, writer = self._cache.jobs, self.writer
 
         async def settle(cached: CachedJob) -> None:
             await writer.settle(cached)
@@ -211,9 +207,9 @@ class KubernetesStore:
         freeing = [it for it in map(jobs.get, write_set.jobs) if it and not _holds(it)]
         taking = [it for it in map(jobs.get, write_set.jobs) if it and _holds(it)]
         for group in (freeing, taking):
-            await writer.all(settle, group)
+            await for_all(settle, group)
         for lease in write_set.leases:
-            await writer.patiently(
+            await self._calls.until_done(
                 partial(lease_objects.write, self._connection, self._namespace, lease)
             )
         for cached in write_set.dropped:
@@ -221,14 +217,14 @@ class KubernetesStore:
             if not cached.gone:
                 await writer.delete(JOBS, cached.name, cached.uid)
         if write_set.use is not None:
-            await writer.patiently(
+            await self._calls.until_done(
                 partial(usage.write, self._connection, write_set.use, self._epoch)
             )
 
     async def _add(self, change: AddJob) -> None:
         job = change.job
         cached = self._cache.jobs[job.id]
-        offer = self._asked.pop(job.id, None)
+        offer = self._inbox.take_asked(job.id)
         if offer is not None:
             self._take_up(cached, offer)
         else:
@@ -239,21 +235,20 @@ class KubernetesStore:
                 raise
         self._uploads.name(cached.spec_now, change.objects)
         if offer is None and not is_plain(cached.stored):
-            await self._writer.settle(cached)
+            await self.writer.settle(cached)
         else:
             # That it was accepted is known by the annotation, or is found again in the same way.
-            self._writer.later(cached, AT_LEISURE)
+            self.writer.later(cached, AT_LEISURE)
 
     def _take_up(self, cached: CachedJob, offer: OfferedJob) -> None:
         """Hold a job as it was told; what was written meanwhile is heard as if it came now."""
-        self._offers.pop(offer.id, None)
         cached.name, cached.uid, cached.version = offer.name, offer.uid, offer.version
         cached.generation, cached.spec, cached.suspend = offer.generation, offer.spec, offer.suspend
         cached.workers, cached.priority = offer.workers, offer.priority
         now = self._reflector.items.get((self._namespace, offer.name))
         if now is None or now.uid != offer.uid:
             cached.gone = True
-            self._tell([JobGone(offer.id)])
+            self._inbox.tell([JobGone(offer.id)])
         elif now.generation > offer.generation:
             self._hear(now, cached)
 
@@ -267,7 +262,7 @@ class KubernetesStore:
         cached.spec, cached.workers = msgspec.json.encode(spec), spec.workers
         cached.priority = spec.priority
         about = metadata_of(job)
-        await self._writer.create(cached, envelope(JOBS, about, spec=msgspec.Raw(cached.spec)))
+        await self.writer.create(cached, envelope(JOBS, about, spec=msgspec.Raw(cached.spec)))
 
     # ------------------------------------------------------------------ reading
 
@@ -314,7 +309,7 @@ class KubernetesStore:
                 cached.told = it
                 if news:
                     cached.revision += 1
-                    self._writer.later(cached, AT_LEISURE)
+                    self.writer.later(cached, AT_LEISURE)
 
     def announce(self, jobs: Sequence[Job]) -> None:
         """Let these jobs, as people see them, say why they wait; written later."""
@@ -322,56 +317,13 @@ class KubernetesStore:
 
     # ------------------------------------------------------------------ what others write
 
-    async def written(self) -> AsyncIterator[Written]:
+    def written(self) -> AsyncIterator[Written]:
         """Yield what others wrote, from what was there at ``open`` on."""
-        while True:
-            one = await self._inbox.get()
-            if not isinstance(one, JobWritten):
-                yield one
-                continue
-            offer = self._offers.get(one.id)
-            if offer is None:
-                continue  # answered, or gone again
-            self._asked[one.id] = offer
-            if (filled := await self._fill(offer)) is not None:
-                yield filled
-
-    async def _fill(self, offer: OfferedJob) -> JobWritten | None:
-        """Return an offer as it is told; None when it was refused because it is not complete."""
-        spec = msgspec.json.decode(offer.spec, type=TrainingJobSpec)
-        if not spec.user:
-            await self.refuse(offer.id, NO_USER)
-            return None
-        if not spec.bundle:
-            return inbound_jobs.written(offer)
-        try:
-            if not self.objects_of(spec.user, [spec.bundle]):
-                raise FileNotFoundError
-            files = await self._uploads.files(spec.bundle)
-        except (FileNotFoundError, msgspec.DecodeError):
-            await self.refuse(offer.id, NO_BUNDLE)
-            return None
-        return inbound_jobs.written(offer, files)
+        return self._inbox.written()
 
     async def refuse(self, job: str, reason: Note) -> None:
         """Say at the object why a job was not accepted. Errors: NotLeading."""
-        offer = self._asked.pop(job, None)
-        if offer is None or self._offers.get(job) is not offer:
-            return  # it was edited meanwhile, and is told again
-
-        async def once() -> None:
-            about = ObjectMeta(offer.name, resource_version=offer.version)
-            status = refusal(reason, offer.created, offer.generation)
-            body = envelope(JOBS, about, spec=msgspec.Raw(offer.spec), status=status)
-            # One that is gone needs no answer; one that was edited is told again.
-            with contextlib.suppress(KubeNotFound, KubeConflict):
-                await self._connection.replace(
-                    JOBS, offer.name, body, namespace=self._namespace, subresource="status"
-                )
-
-        await self._writer.patiently(once)
-        if self._offers.get(job) is offer:
-            del self._offers[job]
+        await self._inbox.refuse(job, reason)
 
     def put_back(self, job: str, why: str) -> None:
         """Let the object ask for the workers that the job has, and say why."""
@@ -380,7 +332,7 @@ class KubernetesStore:
             return
         cached.asked, cached.refused = ("workers",), EditRefused(why, time.time())
         cached.revision += 1
-        self._writer.later(cached, SOON)
+        self.writer.later(cached, SOON)
 
     async def restore(self, lease: str) -> None:
         """Make the object of a lease again, which somebody deleted. Errors: NotLeading."""
@@ -388,11 +340,11 @@ class KubernetesStore:
         if cached is None:
             return
         make = partial(lease_objects.write, self._connection, self._namespace, cached)
-        await self._writer.patiently(make)
+        await self._calls.until_done(make)
         if lease not in self._cache.leases:  # it was given back meanwhile
-            await self._writer.delete(lease_objects.LEASES, lease)
+            await self.writer.delete(lease_objects.LEASES, lease)
 
-    def _keep(self, read: JobObject) -> JobView | None:
+    def _keep(self, read: JobObject) -> KeptJob | None:
         if self._opening is not None:
             # Pages come in large buffers; what is kept must not keep them.
             spec = msgspec.Raw(bytes(read.spec))
@@ -402,12 +354,12 @@ class KubernetesStore:
     def _take_in_lease(self, lease: LeaseRecord, gone: bool) -> None:
         # What is given back is not held any more before its object is deleted.
         if gone and lease.id in self._cache.leases:
-            self._tell([LeaseGone(lease.id)])
+            self._inbox.tell([LeaseGone(lease.id)])
 
-    def _take_in(self, it: JobView, gone: bool) -> None:
+    def _take_in(self, it: KeptJob, gone: bool) -> None:
         cached = self._cache.jobs.get(it.id)
         if gone:
-            self._tell(inbound_jobs.forget(it, cached, self._offers))
+            self._inbox.tell(inbound_jobs.forget(it, cached, self._inbox.offers))
         elif it.epoch > self._epoch:
             raise NotLeading(
                 f"Leader {it.epoch} has written a job; this is leader {self._epoch} no more."
@@ -415,9 +367,9 @@ class KubernetesStore:
         else:
             self._hear(it, cached)
 
-    def _hear(self, it: JobView, cached: CachedJob | None) -> None:
-        news = list(inbound_jobs.hear(it, cached, self._offers))
-        self._tell(news)
+    def _hear(self, it: KeptJob, cached: CachedJob | None) -> None:
+        news = list(inbound_jobs.hear(it, cached, self._inbox.offers))
+        self._inbox.tell(news)
         if cached is None or cached.uid != it.uid:
             return
         late = it.epoch < self._epoch and it.revision > cached.written
@@ -425,11 +377,7 @@ class KubernetesStore:
             log.warning("job %s was written by the former leader %d", it.name, it.epoch)
             cached.revision = max(cached.revision, it.revision) + 1
         if late or news or cached.edited:
-            self._writer.later(cached, SOON)
-
-    def _tell(self, news: Iterable[Written]) -> None:
-        for one in news:
-            self._inbox.put_nowait(one)
+            self.writer.later(cached, SOON)
 
 
 def _holds(cached: CachedJob) -> bool:

@@ -121,8 +121,8 @@ async def test_an_edit_after_the_acceptance_and_before_the_status_is_put_back(
 ) -> None:
     told = await desk.send()
     kept: list[tuple[CachedJob, WritePriority]] = []
-    later = desk.store._writer.later
-    desk.store._writer.later = lambda *one: kept.append(one)  # type: ignore[method-assign]
+    later = desk.store.writer.later
+    desk.store.writer.later = lambda *one: kept.append(one)  # type: ignore[method-assign]
     await desk.store.commit(AddJob(record_of(told), told.submission))
     await desk.edit(gpus=4)
     await seen(desk, 2)

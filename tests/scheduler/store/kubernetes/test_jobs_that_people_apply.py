@@ -112,7 +112,7 @@ async def test_an_acceptance_that_a_crash_cut_off_is_asked_for_again(
 ) -> None:
     store = make_store()
     await store.open()
-    store._writer.later = lambda cached, priority: None  # type: ignore[method-assign]  # dies before
+    store.writer.later = lambda cached, priority: None  # type: ignore[method-assign]  # dies before
     await apply(connection, namespace, "one")
     told = await following(store.written())
     assert isinstance(told, JobWritten)

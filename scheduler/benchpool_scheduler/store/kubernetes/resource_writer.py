@@ -22,27 +22,22 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import random
 import time
-from collections.abc import Callable, Coroutine, Iterable
 from functools import partial
-from itertools import chain
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
 from msgspec import Struct
 
-from benchpool_scheduler.errors import InvalidInput, Unavailable
+from benchpool_scheduler.errors import InvalidInput
 from benchpool_scheduler.kube import (
     Connection,
     Kind,
     KubeAlreadyExists,
     KubeConflict,
-    KubeFailure,
     KubeForbidden,
     KubeInvalid,
     KubeNotFound,
-    KubeUnavailable,
     NotLeading,
     Precondition,
 )
@@ -51,6 +46,7 @@ from benchpool_scheduler.resources.jobs import TRAINING_JOBS
 from benchpool_scheduler.store.kubernetes import edits
 from benchpool_scheduler.store.kubernetes.cache import CachedJob
 from benchpool_scheduler.store.kubernetes.encoding import StoredJob, as_status, without_history
+from benchpool_scheduler.store.kubernetes.patient_calls import PatientCalls, for_all
 from benchpool_scheduler.store.kubernetes.write_priority import (
     AT_LEISURE,
     LATEST_S,
@@ -61,11 +57,7 @@ from benchpool_scheduler.store.kubernetes.write_priority import (
 
 log = logging.getLogger(__name__)
 
-T = TypeVar("T")
 JOBS = TRAINING_JOBS.kind
-LONGEST_WAIT_S = 5.0
-AT_ONCE = 16
-"""Objects that are written at the same time: half of what a connection does (``kube.wire``)."""
 
 
 class _Stamp(Struct, frozen=True):
@@ -93,12 +85,12 @@ class _Found(Struct, frozen=True):
     status: _Stamp = _Stamp()
 
 
-class ObjectWriter:
+class ResourceWriter:
     """Writes jobs and other objects.
 
     Args:
         epoch: That of this leader.
-        report: Takes a sentence while something cannot be written, None when all is well again.
+        calls: Repeats what cannot be written yet.
     """
 
     def __init__(
@@ -106,18 +98,17 @@ class ObjectWriter:
         connection: Connection,
         namespace: str,
         epoch: int,
-        report: Callable[[str | None], None],
+        calls: PatientCalls,
     ) -> None:
         self._connection = connection
         self._namespace = namespace
         self._epoch = epoch
-        self._report = report
+        self._calls = calls
         self._under_way: dict[str, asyncio.Task[None]] = {}
         self._pending = {priority: PendingWrites() for priority in (SOON, AT_LEISURE)}
         self._urgent = 0
         self._calm = asyncio.Event()
         self._calm.set()
-        self._troubled = 0
 
     # ------------------------------------------------------------------ jobs
 
@@ -144,7 +135,7 @@ class ObjectWriter:
 
     async def _alone(self, id_: str, cached: CachedJob) -> None:
         try:
-            await self.patiently(partial(self._write, cached))
+            await self._calls.until_done(partial(self._write, cached))
         finally:
             # Not in a callback: whoever asks next must not find a write that is over.
             del self._under_way[id_]
@@ -290,7 +281,7 @@ class ObjectWriter:
             cached.version = made.metadata.resource_version or ""
             cached.generation = made.metadata.generation or 0
 
-        await self.patiently(once)
+        await self._calls.until_done(once)
 
     async def delete(self, kind: Kind, name: str, uid: str | None = None) -> None:
         """Delete an object; one that is gone, or is another one now, is no error."""
@@ -306,7 +297,7 @@ class ObjectWriter:
             except (KubeNotFound, KubeConflict):
                 return
 
-        await self.patiently(once)
+        await self._calls.until_done(once)
 
     # ------------------------------------------------------------------ later
 
@@ -326,7 +317,7 @@ class ObjectWriter:
                     await self._calm.wait()
             taken, begun = pending.take(priority.at_once), time.monotonic()
             try:
-                await self.all(self._once, [cached for cached in taken if cached.behind])
+                await for_all(self._once, [cached for cached in taken if cached.behind])
             finally:  # also when the store is closed meanwhile
                 for cached in taken:
                     if cached.behind:
@@ -336,7 +327,7 @@ class ObjectWriter:
     async def finish(self) -> None:
         """Write at once what is left for later."""
         left = [cached for pending in self._pending.values() for cached in pending.take(None)]
-        await self.all(self.settle, [cached for cached in left if cached.behind])
+        await for_all(self.settle, [cached for cached in left if cached.behind])
 
     async def close(self) -> None:
         """Give up what is still under way; the next leader knows what the API server has."""
@@ -344,59 +335,3 @@ class ObjectWriter:
         for task in left:
             task.cancel()
         await asyncio.gather(*left, return_exceptions=True)
-
-    # ------------------------------------------------------------------ patience
-
-    async def all(
-        self, work: Callable[[CachedJob], Coroutine[Any, Any, None]], jobs: Iterable[CachedJob]
-    ) -> None:
-        """Do this for all, ``AT_ONCE`` at a time; the first failure is raised when all have ended.
-
-        Other calls to the API server have room beside it, however many the jobs are.
-        """
-        left = iter(jobs)
-
-        async def one_after_the_other() -> list[BaseException]:
-            failures: list[BaseException] = []
-            for cached in left:
-                try:
-                    await work(cached)
-                except Exception as failed:
-                    failures.append(failed)
-            return failures
-
-        done = await asyncio.gather(*(one_after_the_other() for _ in range(AT_ONCE)))
-        for failed in chain.from_iterable(done):
-            raise failed
-
-    async def patiently(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
-        """Do this until it is done; say so while it cannot be. Errors: NotLeading, InvalidInput."""
-        tries = 0
-        while True:
-            try:
-                done = await work()
-            except (NotLeading, InvalidInput):
-                raise
-            except (KubeUnavailable, KubeFailure) as failed:
-                tries += 1
-                if tries == 1:
-                    self._troubled += 1
-                log.warning("what was decided cannot be written yet: %s", failed)
-                self._report(_sentence(failed))
-                await asyncio.sleep(random.uniform(0.1, min(LONGEST_WAIT_S, 0.2 * 2**tries)))  # noqa: S311
-            else:
-                if tries:
-                    self._troubled -= 1
-                    if not self._troubled:
-                        self._report(None)
-                return done
-
-
-def _sentence(failed: Unavailable | KubeFailure) -> str:
-    if isinstance(failed, KubeFailure):
-        return (
-            f"What was decided cannot be written: the API server says {failed.text or failed}; "
-            "check the rights of benchpool's account and that its definitions are those of this "
-            "release."
-        )
-    return f"Nothing is accepted or started at the moment, running jobs go on: {failed}"
