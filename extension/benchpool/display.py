@@ -74,19 +74,19 @@ class Row:
         import ipywidgets as widgets
 
         self._job = job
-        self._title = widgets.Label()
-        self._reason = widgets.Label()
-        self._bar = widgets.FloatProgress(min=0.0, max=1.0)
-        self._log = widgets.Textarea(disabled=True, rows=LOG_LINES)
-        self._log.layout.width = "100%"
-        self._buttons = {
+        self.title = widgets.Label()
+        self.reason = widgets.Label()
+        self.bar = widgets.FloatProgress(min=0.0, max=1.0)
+        self.log = widgets.Textarea(disabled=True, rows=LOG_LINES)
+        self.log.layout.width = "100%"
+        self.buttons = {
             action: widgets.Button(description=action, tooltip=f"{action} this job")
             for action in ("pause", "resume", "cancel")
         }
-        for action, button in self._buttons.items():
+        for action, button in self.buttons.items():
             button.on_click(lambda _button, action=action: self._act(action))
-        head = widgets.HBox([self._title, self._bar, *self._buttons.values()])
-        self.widget = widgets.VBox([head, self._reason, self._log])
+        head = widgets.HBox([self.title, self.bar, *self.buttons.values()])
+        self.widget = widgets.VBox([head, self.reason, self.log])
         self.take(job.facts)
         if follow:
             self._start(self._follow_state)
@@ -96,27 +96,27 @@ class Row:
         """Show these facts."""
         self._job.facts = facts
         gpus = facts.gpus * facts.workers
-        self._title.value = (
+        self.title.value = (
             f"{_SHAPES[facts.state]} {facts.state}  {facts.name}  "
             f"{count(gpus, 'GPU')} · attempt {facts.attempt}"
         )
-        self._reason.value = _remark(facts)
+        self.reason.value = _remark(facts)
         fraction = facts.progress.fraction if facts.progress else None
         done = facts.state is State.SUCCEEDED
-        self._bar.value = 1.0 if done else (fraction or 0.0)
-        self._bar.description = f"{self._bar.value:.0%}"
-        for action, button in self._buttons.items():
+        self.bar.value = 1.0 if done else (fraction or 0.0)
+        self.bar.description = f"{self.bar.value:.0%}"
+        for action, button in self.buttons.items():
             button.layout.display = None if action in _ACTIONS.get(facts.state, ()) else "none"
 
     def add_log(self, text: str) -> None:
         """Show more of the log; only its end is kept."""
-        self._log.value = (self._log.value + text)[-LOG_CHARACTERS:]
+        self.log.value = (self.log.value + text)[-LOG_CHARACTERS:]
 
     def _act(self, action: str) -> None:
         try:
             getattr(self._job, action)()
         except BenchpoolError as refused:
-            self._reason.value = refused.message
+            self.reason.value = refused.message
         else:
             self.take(self._job.facts)
 
@@ -131,7 +131,7 @@ class Row:
             with Client(discover(os.environ), patience_s=60.0) as pool:
                 follow(pool)
         except BenchpoolError as lost:
-            self._reason.value = lost.message
+            self.reason.value = lost.message
 
     def _follow_state(self, pool: Client) -> None:
         for event in pool.events():

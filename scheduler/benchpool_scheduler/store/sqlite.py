@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 
+import psutil
+
 from benchpool_scheduler.errors import Unavailable
 from benchpool_scheduler.store import statements
 from benchpool_scheduler.store.lock import StoreLock
@@ -140,13 +142,10 @@ def refuse_network_file_system(folder: Path) -> None:
 def file_system_of(folder: Path) -> str:
     """Return the type of the file system that holds a folder, empty when it cannot be told."""
     try:
-        mounts = Path("/proc/self/mounts").read_text()
+        # What was mounted last at a place hides what was there.
+        mounts = [(Path(it.mountpoint), it.fstype) for it in psutil.disk_partitions(all=True)][::-1]
     except OSError:
         return ""
-    best, kind = -1, ""
-    for line in mounts.splitlines():
-        _, place, found, *_ = line.split(" ")
-        mount = Path(place.replace("\\040", " "))
-        if folder.resolve().is_relative_to(mount) and len(mount.parts) > best:
-            best, kind = len(mount.parts), found
-    return kind
+    place = folder.resolve()
+    around = [(mount, kind) for mount, kind in mounts if place.is_relative_to(mount)]
+    return max(around, key=lambda each: len(each[0].parts))[1] if around else ""

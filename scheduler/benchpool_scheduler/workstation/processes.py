@@ -5,20 +5,18 @@ from __future__ import annotations
 import os
 import select
 import signal
-from pathlib import Path
+
+import psutil
 
 from benchpool_scheduler.worker.process_identity import identity
-
-_PROC = Path("/proc")
 
 
 def command_line(pid: int) -> str:
     """Return a process's command line with blanks between the words; empty when it has ended."""
     try:
-        raw = (_PROC / str(pid) / "cmdline").read_bytes()
-    except OSError:
+        return " ".join(psutil.Process(pid).cmdline())
+    except psutil.Error:
         return ""
-    return raw.replace(b"\0", b" ").decode(errors="replace").strip()
 
 
 def end(pid: int, known: str, *, patience_s: float, kill: bool) -> bool:

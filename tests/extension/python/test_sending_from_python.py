@@ -88,18 +88,18 @@ def test_the_row_follows_state_and_log_to_the_end(susan: Path) -> None:
     done = threading.Event()
 
     def look(_change: object) -> None:
-        if "failed" in row._title.value and "first" in row._log.value:
+        if "failed" in row.title.value and "first" in row.log.value:
             done.set()
 
-    row._title.observe(look, "value")
-    row._log.observe(look, "value")
+    row.title.observe(look, "value")
+    row.log.observe(look, "value")
     look(None)
     assert done.wait(60)
-    assert row._title.value == "✖ failed  <i>row</i>  1 GPU · attempt 1"
-    assert row._log.value == "<b>first</b>\n"
-    assert row._reason.value == "ended with exit code 3"
+    assert row.title.value == "✖ failed  <i>row</i>  1 GPU · attempt 1"
+    assert row.log.value == "<b>first</b>\n"
+    assert row.reason.value == "ended with exit code 3"
     assert {type(each).__name__ for each in row.widget.children} == {"HBox", "Label", "Textarea"}
-    shown = [name for name, each in row._buttons.items() if each.layout.display != "none"]
+    shown = [name for name, each in row.buttons.items() if each.layout.display != "none"]
     assert shown == []
 
 
@@ -107,8 +107,8 @@ def test_a_button_that_is_refused_says_why(susan: Path) -> None:
     (susan / "train.py").write_text("print(1)")
     job = benchpool.submit("train.py").wait()
     row = Row(job, follow=False)
-    row._buttons["pause"].click()
-    assert "succeeded" in row._reason.value
+    row.buttons["pause"].click()
+    assert "succeeded" in row.reason.value
 
 
 def test_importing_it_is_light() -> None:

@@ -28,7 +28,7 @@ from benchpool_scheduler.store.records import (
     SavePreemption,
     WorkerRecord,
 )
-from benchpool_scheduler.store.sqlite import SqliteStore
+from benchpool_scheduler.store.sqlite import SqliteStore, file_system_of
 
 
 def job(name: str, **more: object) -> JobRecord:
@@ -204,3 +204,8 @@ def test_the_doctor_judges_the_library_by_its_version(
 ) -> None:
     verdict = sqlite_verdict(version)
     assert (verdict.ok, words in verdict.text) == (ok, True)
+
+
+@pytest.mark.parametrize(("folder", "kind"), [("/proc/self", "proc"), ("/sys/kernel", "sysfs")])
+def test_a_file_system_is_told_by_the_deepest_mount_around_a_folder(folder: str, kind: str) -> None:
+    assert file_system_of(Path(folder)) == kind

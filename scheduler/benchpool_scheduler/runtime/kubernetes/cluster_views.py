@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from benchpool_scheduler.contract import kubernetes as names
-from benchpool_scheduler.runtime.kubernetes.quantities import quantity
+from benchpool_scheduler.kube.quantities import quantity
 from benchpool_scheduler.runtime.kubernetes.raw_objects import (
     ContainerState,
     ContainerStatus,

@@ -19,7 +19,7 @@ from benchpool_scheduler.runtime import Launch
 from benchpool_scheduler.runtime.kubernetes.agent import paths
 from benchpool_scheduler.runtime.kubernetes.cluster_settings import ClusterSettings
 from benchpool_scheduler.runtime.kubernetes.cluster_views import WORKER, PodView
-from benchpool_scheduler.runtime.kubernetes.quantities import cores, gibibytes
+from benchpool_scheduler.runtime.kubernetes.written_amounts import cores, gibibytes
 
 Manifest = dict[str, Any]
 

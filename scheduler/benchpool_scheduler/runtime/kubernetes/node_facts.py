@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from benchpool_scheduler.runtime import NodeFacts
 from benchpool_scheduler.runtime.kubernetes.cluster_views import NodeView, PodUse
 from benchpool_scheduler.runtime.kubernetes.gpu_slots import SCHEDULING, why_not
-from benchpool_scheduler.runtime.kubernetes.quantities import GIB
+from benchpool_scheduler.runtime.kubernetes.written_amounts import GIB
 
 
 def node_facts(

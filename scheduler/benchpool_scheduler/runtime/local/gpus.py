@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
+import psutil
 import pynvml
 
 from benchpool_scheduler.runtime import Device, DeviceState
@@ -303,18 +304,15 @@ def started_by_us(pid: int, uuid: str) -> bool:
 
 def _initial_environment(pid: int) -> Mapping[str, str]:
     try:
-        with open(f"/proc/{pid}/environ", "rb") as file:
-            pairs = os.fsdecode(file.read()).split("\0")
-    except OSError:
+        return psutil.Process(pid).environ()
+    except psutil.Error:
         return {}
-    return dict(pair.split("=", 1) for pair in pairs if "=" in pair)
 
 
 def _parent(pid: int) -> int:
     try:
-        with open(f"/proc/{pid}/stat", "rb") as file:
-            return int(file.read().rpartition(b")")[2].split()[1])
-    except (OSError, ValueError, IndexError):
+        return psutil.Process(pid).ppid()
+    except psutil.Error:
         return 0
 
 

@@ -1,6 +1,6 @@
 """This machine as a node: its processor cores, its memory, and how its GPUs hang together.
 
-Pure but for two readers of ``/proc`` and ``/sys``; the driver is asked in ``gpus``.
+Pure but for what the system says of memory and processors; the driver is asked in ``gpus``.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ import platform
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+import psutil
 
 from benchpool_scheduler.runtime import NodeFacts
 
@@ -85,14 +87,9 @@ def socket_of(core: int | None, folder: Path = Path("/sys/devices/system/cpu")) 
         return None
 
 
-def memory_gib(file: Path = Path("/proc/meminfo")) -> float | None:
-    """Return the machine's memory, None where the system does not say."""
-    try:
-        lines = file.read_text().splitlines()
-        found = next(line for line in lines if line.startswith("MemTotal:"))
-        return int(found.split()[1]) * 1024 / GIB
-    except (OSError, ValueError, IndexError, StopIteration):
-        return None
+def memory_gib() -> float:
+    """Return the machine's memory."""
+    return psutil.virtual_memory().total / GIB
 
 
 def cores() -> int:
