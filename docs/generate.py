@@ -24,6 +24,7 @@ from benchpool_scheduler.resources import definitions, policies
 from benchpool_scheduler.resources import reference as resources
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
+import front_end_actions
 import front_end_types
 import page_api
 import pictures
@@ -123,6 +124,7 @@ def pages() -> Mapping[str, str]:
             f"../../helm/benchpool/definitions/{name}": text
             for name, text in definitions.definitions().items()
         },
+        "../../extension/src/generated/actions.ts": front_end_actions.text(),
         "../../helm/benchpool/templates/policies/accepted.yaml": policies.chart(),
         **{f"../pictures/{name}": text for name, text in pictures.pictures().items()},
         **{f"../cases/printed/{name}": text for name, text in pictures.printed().items()},

@@ -7,12 +7,17 @@ import { Dialog, Notification, showDialog, showErrorMessage } from '@jupyterlab/
 import { UUID } from '@lumino/coreutils';
 import { showChangeDialog } from './changeDialog';
 import { former, isElastic, outcome } from './changing';
+import { doneText, former as had } from './filling';
+import { showFormDialog } from './formDialog';
 import { isOnGpus, JobAction, lossOf } from './format';
+import { FILLED_ACTIONS } from './generated/actions';
 import type { JobsModel } from './model';
 import type { IJob } from './tokens';
 
 /** How long a toast stays, in milliseconds. */
 const TOAST_MS = 6000;
+
+type Act = (job: IJob) => Promise<void>;
 
 export class JobActions {
   constructor(
@@ -23,7 +28,7 @@ export class JobActions {
 
   async run(action: JobAction, job: IJob): Promise<void> {
     this._withdraw(job);
-    await orSayWhy(job, () => this._table[action](job));
+    await orSayWhy(job, () => this._table[action]?.(job) ?? this._fill(action, job));
   }
 
   /** Say that a job was sent, with the way to it and the way back. */
@@ -99,11 +104,26 @@ export class JobActions {
     if (!wanted) {
       return;
     }
-    await this._model.change(job.id, wanted);
+    await this._model.fill(job.id, 'change', wanted);
     this._say(outcome(job, wanted), job, {
       label: 'Undo',
       caption: `Change ${job.name} back`,
-      undo: () => this._model.change(job.id, former(job, wanted))
+      undo: () => this._model.fill(job.id, 'change', former(job, wanted))
+    });
+  }
+
+  /** What has no words of its own here is asked for, done and said as the table has it. */
+  private async _fill(name: JobAction, job: IJob): Promise<void> {
+    const action = FILLED_ACTIONS.find(one => one.name === name);
+    const wanted = action && (await showFormDialog(action, job));
+    if (!wanted) {
+      return;
+    }
+    const now = await this._model.fill(job.id, action.name, wanted);
+    this._say(doneText(action, now), job, {
+      label: 'Undo',
+      caption: `${action.label} ${now.name} back`,
+      undo: () => this._model.fill(job.id, action.name, had(action, job, wanted))
     });
   }
 
@@ -134,7 +154,7 @@ export class JobActions {
 
   /** The last toast about each job. */
   private readonly _toasts = new Map<string, string>();
-  private readonly _table: Readonly<Record<JobAction, (job: IJob) => Promise<void>>> = {
+  private readonly _table: Readonly<Partial<Record<JobAction, Act>>> = {
     pause: job => this._pause(job),
     resume: job => this._resume(job),
     cancel: job => this._cancel(job),

@@ -4,8 +4,8 @@
  */
 import type * as Page from './generated/page';
 import type * as Pool from './generated/pool';
+import type { FilledAction } from './generated/actions';
 import type {
-  IChangeRequest,
   IJob,
   IJobDetail,
   IPreparation,
@@ -87,8 +87,9 @@ export class Api {
     return this._post(`/jobs/{job}/${verb}`, {}, id);
   }
 
-  change(id: string, wanted: IChangeRequest): Promise<IJob> {
-    return this._post('/jobs/{job}/change', wanted, id);
+  /** Do an action whose fields were filled in. */
+  fill(id: string, action: FilledAction, filled: object): Promise<IJob> {
+    return this._post(`/jobs/{job}/${action}`, filled, id);
   }
 
   submission(id: string): Promise<ISubmission> {

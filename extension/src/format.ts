@@ -2,6 +2,7 @@
  * What the front end says of jobs, quota and sizes, in the words of `phrases.ts`; pure.
  */
 import { ago, attemptEnd, count, duration, gpuTime, startIn, STATES } from './phrases';
+import type { FilledAction } from './generated/actions';
 import type {
   IAttempt,
   IEstimatedStart,
@@ -30,8 +31,8 @@ export const ACTIONS: Readonly<Record<JobState, readonly RowAction[]>> = {
 
 export type RowAction = 'pause' | 'resume' | 'cancel' | 'again';
 
-/** The details offer one thing more. */
-export type JobAction = RowAction | 'change';
+/** The details offer those too that are filled in before. */
+export type JobAction = RowAction | FilledAction;
 
 export function isTerminal(state: JobState): boolean {
   return TERMINAL.has(state);

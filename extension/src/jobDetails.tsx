@@ -5,6 +5,7 @@ import * as React from 'react';
 import type { Api } from './api';
 import { age, endedBy, exact, isTerminal, JobAction, preemptionLine, startRange } from './format';
 import { count, duration } from './phrases';
+import { FILLED_ACTIONS } from './generated/actions';
 import { LogSection } from './logView';
 import { Prose } from './prose';
 import type { IAttempt, IJob, IJobDetail, IResult } from './tokens';
@@ -205,22 +206,22 @@ function Facts({ job, onAction }: Pick<IDetailsProps, 'job' | 'onAction'>): Reac
           </a>
         </>
       )}
-      {!isTerminal(job.state) && (
-        <>
+      {FILLED_ACTIONS.filter(one => one.ended || !isTerminal(job.state)).map(one => (
+        <React.Fragment key={one.name}>
           {' · '}
           <button
             type="button"
             className="bp-Link"
-            data-action="change"
-            aria-label={`Change ${job.name}`}
+            data-action={one.name}
+            aria-label={`${one.label} ${job.name}`}
             aria-haspopup="dialog"
-            title="Change its priority or its workers"
-            onClick={() => onAction('change', job)}
+            title={one.summary}
+            onClick={() => onAction(one.name, job)}
           >
-            Change…
+            {one.label}…
           </button>
-        </>
-      )}
+        </React.Fragment>
+      ))}
     </p>
   );
 }

@@ -7,15 +7,8 @@ import { Api, ApiError, NO_EXTENSION, Verb } from './api';
 import type { JobDeleted, PoolNow } from './generated/pool';
 import type { IServerEvent } from './stream';
 import { followWhileVisible } from './visible';
-import type {
-  IBenchpool,
-  IChangeRequest,
-  IConnection,
-  IJob,
-  IJobChange,
-  IQuota,
-  IStatus
-} from './tokens';
+import type { FilledAction } from './generated/actions';
+import type { IBenchpool, IConnection, IJob, IJobChange, IQuota, IStatus } from './tokens';
 
 /** Changes within this time reach the widgets as one. */
 const GATHER_MS = 40;
@@ -152,9 +145,9 @@ export class JobsModel implements IBenchpool {
     return this._take(id, this.api.act(id, verb));
   }
 
-  /** Give a job another priority, other workers, or both. */
-  change(id: string, wanted: IChangeRequest): Promise<IJob> {
-    return this._take(id, this.api.change(id, wanted));
+  /** Do something with a job that was filled in before. */
+  fill(id: string, action: FilledAction, filled: object): Promise<IJob> {
+    return this._take(id, this.api.fill(id, action, filled));
   }
 
   /** Send a job's submission once more. */

@@ -39,7 +39,9 @@ describe('calls', () => {
 
   it('send of a change only what is to be otherwise', async () => {
     const { api, asked } = apiWith(answer(job({ priority: 80 })));
-    await expect(api.change('abc', { priority: 80 })).resolves.toMatchObject({ priority: 80 });
+    await expect(api.fill('abc', 'change', { priority: 80 })).resolves.toMatchObject({
+      priority: 80
+    });
     const [path, init] = asked[0]!;
     expect([init!.method, path]).toEqual(['POST', 'api/v1/jobs/abc/change']);
     expect(JSON.parse(init!.body as string)).toEqual({ priority: 80 });

@@ -1,6 +1,6 @@
 import { Api, ApiError, NO_EXTENSION } from '../api';
 import { JobsModel } from '../model';
-import type { IChangeRequest, IJob } from '../tokens';
+import type { IJob } from '../tokens';
 import { at, job, quota, settle, status, Wire } from './builders';
 
 const A = 'a'.repeat(26);
@@ -20,8 +20,8 @@ class Pool {
     status: () => this._answer('status', status()),
     act: (id: string, verb: string) =>
       this._answer(`${verb} ${id}`, { ...this.jobs[0]!, state: 'pausing' as const }),
-    change: (id: string, wanted: IChangeRequest) =>
-      this._answer(`change ${id}`, { ...this.jobs[0]!, ...wanted }),
+    fill: (id: string, action: string, wanted: object) =>
+      this._answer(`${action} ${id}`, { ...this.jobs[0]!, ...wanted }),
     events: (after: string | null) => {
       this.wire = new Wire();
       return this._answer(`events ${after}`, this.wire.response);
@@ -187,9 +187,9 @@ describe('a single job', () => {
   });
 
   it('has what it was given by a change, unless an event was faster', async () => {
-    await model.change(A, { priority: 80 });
+    await model.fill(A, 'change', { priority: 80 });
     expect(model.job(A)!.priority).toBe(80);
-    const changing = model.change(A, { priority: 90 });
+    const changing = model.fill(A, 'change', { priority: 90 });
     model.accept(job({ id: A, priority: 20 }));
     await changing;
     expect(model.job(A)!.priority).toBe(20);

@@ -1,0 +1,74 @@
+"""What JupyterLab's panel asks before an action on a job, made from the table of operations."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from benchpool_scheduler.contract import ActionReason
+from benchpool_scheduler.contract.forms import Field, fields
+from benchpool_scheduler.contract.operation import Operation, declared
+from benchpool_scheduler.contract.operations import JobActions
+
+HEAD = """\
+// Made from the table of operations by docs/generate.py: do not edit.
+
+/** One input: its bounds are those of the service; null is none. */
+export interface IActionField {
+  readonly name: string;
+  readonly title: string;
+  readonly help: string;
+  readonly kind: 'text' | 'whole' | 'number';
+  readonly least: number | null;
+  readonly most: number | null;
+  readonly longest: number | null;
+}
+
+/**
+ * An action whose fields are filled in before. `done` is what is said afterwards, with `{name}` and
+ * other keys of the job; `ended`: it is there for jobs that have ended, too.
+ */
+export interface IFilledAction {
+  readonly name: string;
+  readonly label: string;
+  readonly summary: string;
+  readonly done: string;
+  readonly ended: boolean;
+  readonly fields: readonly IActionField[];
+}
+
+"""
+
+
+def text() -> str:
+    """Return the file of the front end."""
+    filled = [_action(one) for one in declared(JobActions) if _is_filled(one)]
+    names = " | ".join(f"'{one['name']}'" for one in filled)
+    values = json.dumps(filled, indent=2, ensure_ascii=False)
+    return (
+        f"{HEAD}export type FilledAction = {names};\n\n"
+        f"export const FILLED_ACTIONS: readonly (IFilledAction & {{ readonly name: FilledAction "
+        f"}})[] = {values};\n"
+    )
+
+
+def _is_filled(one: Operation[Any]) -> bool:
+    return one.form is not None and one.body not in (None, ActionReason)
+
+
+def _action(one: Operation[Any]) -> dict[str, Any]:
+    if one.form is None or one.body is None:
+        raise LookupError(f"{one.name} has no form")
+    return {
+        "name": one.name,
+        "label": one.form.label,
+        "summary": one.summary,
+        "done": one.form.done,
+        "ended": one.form.ended,
+        "fields": [_field(field) for field in fields(one.body)],
+    }
+
+
+def _field(field: Field) -> dict[str, Any]:
+    keys = ("name", "title", "help", "kind", "least", "most", "longest")
+    return {key: getattr(field, key) for key in keys}

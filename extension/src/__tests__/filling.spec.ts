@@ -1,0 +1,36 @@
+import { differing, doneText, former, present } from '../filling';
+import type { IFilledAction } from '../generated/actions';
+import { job } from './builders';
+
+const action: IFilledAction = {
+  name: 'label',
+  label: 'Label',
+  summary: 'Give a job another label',
+  done: '{name} of {project} is labelled.',
+  ended: true,
+  fields: [
+    { name: 'name', title: 'Name', help: '', kind: 'text', least: null, most: null, longest: 100 },
+    { name: 'priority', title: 'Turn', help: '', kind: 'whole', least: 0, most: 9, longest: null }
+  ]
+};
+
+describe('an action that is filled in', () => {
+  const before = job({ name: 'old', priority: 3, project: 'vision' });
+
+  it('begins with what the job has', () => {
+    expect(present(action, before)).toEqual({ name: 'old', priority: 3 });
+  });
+
+  it('asks only for what is otherwise, and for nothing where nothing is', () => {
+    expect(differing(action, before, { name: 'new', priority: 3 })).toEqual({ name: 'new' });
+    expect(differing(action, before, { name: 'old', priority: 3 })).toBeNull();
+  });
+
+  it('is taken back with what the job had', () => {
+    expect(former(action, before, { name: 'new' })).toEqual({ name: 'old' });
+  });
+
+  it('is said to be done in the words of the table', () => {
+    expect(doneText(action, before)).toBe('old of vision is labelled.');
+  });
+});

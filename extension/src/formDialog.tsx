@@ -1,0 +1,115 @@
+/**
+ * The dialog of an action that is filled in before, made from the table of operations.
+ */
+import { Dialog } from '@jupyterlab/apputils';
+import { ReactWidget } from '@jupyterlab/ui-components';
+import { MessageLoop } from '@lumino/messaging';
+import { Widget } from '@lumino/widgets';
+import * as React from 'react';
+import type { FilledAction, IActionField, IFilledAction } from './generated/actions';
+import { differing, Filled, idOf, present } from './filling';
+import { Row } from './sendFields';
+import type { IJob } from './tokens';
+
+/** Show the dialog; resolves with what is to be otherwise, or null for nothing. */
+export async function showFormDialog(
+  action: IFilledAction & { name: FilledAction },
+  job: IJob
+): Promise<Filled | null> {
+  const body = new FormBody(action, present(action, job));
+  MessageLoop.sendMessage(body, Widget.Msg.UpdateRequest);
+  await body.renderPromise; // a dialog looks once where Tab goes after its last button
+  const title = `${action.label} “${job.name}”`;
+  const dialog = new Dialog<Filled>({
+    title,
+    body,
+    buttons: [Dialog.cancelButton(), Dialog.okButton({ label: action.label })],
+    focusNodeSelector: '.bp-Change input'
+  });
+  dialog.node.setAttribute('aria-label', title);
+  const { value } = await dialog.launch();
+  return value && differing(action, job, value);
+}
+
+class FormBody extends ReactWidget implements Dialog.IBodyWidget<Filled> {
+  constructor(
+    private readonly _action: IFilledAction,
+    private _filled: Filled
+  ) {
+    super();
+    this.addClass('bp-Change');
+  }
+
+  getValue(): Filled {
+    return this._filled;
+  }
+
+  protected override render(): React.JSX.Element {
+    return (
+      <FormFields
+        action={this._action}
+        first={this._filled}
+        onChange={filled => (this._filled = filled)}
+      />
+    );
+  }
+}
+
+function FormFields(props: {
+  action: IFilledAction;
+  first: Filled;
+  onChange: (filled: Filled) => void;
+}): React.JSX.Element {
+  const { action } = props;
+  const [filled, setFilled] = React.useState(props.first);
+  const fill = (name: string, value: string | number) => {
+    const all = { ...filled, [name]: value };
+    setFilled(all);
+    props.onChange(all);
+  };
+  return (
+    <>
+      {action.fields.map(field => (
+        <FieldRow
+          key={field.name}
+          id={idOf(action, field)}
+          field={field}
+          value={filled[field.name] ?? ''}
+          onChange={value => fill(field.name, value)}
+        />
+      ))}
+    </>
+  );
+}
+
+/** A value out of bounds is invalid to the browser: the dialog then cannot be accepted. */
+function FieldRow(props: {
+  id: string;
+  field: IActionField;
+  value: string | number;
+  onChange: (value: string | number) => void;
+}): React.JSX.Element {
+  const { id, field, value } = props;
+  const isText = field.kind === 'text';
+  return (
+    <Row label={field.title} htmlFor={id}>
+      <input
+        id={id}
+        className={isText ? 'jp-mod-styled' : 'jp-mod-styled bp-Form-number'}
+        type={isText ? 'text' : 'number'}
+        min={field.least ?? undefined}
+        max={field.most ?? undefined}
+        maxLength={field.longest ?? undefined}
+        pattern={isText ? '.*\\S.*' : undefined}
+        required
+        aria-describedby={`${id}-note`}
+        value={Number.isNaN(value) ? '' : value}
+        onChange={({ target }) => props.onChange(isText ? target.value : target.valueAsNumber)}
+        onFocus={event => event.target.select()}
+      />
+      <span id={`${id}-note`} className="bp-Form-note">
+        {field.help}
+      </span>
+    </Row>
+  );
+}
