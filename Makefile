@@ -40,8 +40,8 @@ up: $(STAMPS)/install $(STAMPS)/proxy
 
 test: $(STAMPS)/install $(STAMPS)/proxy $(STAMPS)/dev $(STAMPS)/browser
 	cd extension && npm test --silent
-	$(BIN)/python -m pytest tests --ignore tests/e2e -m "not kubernetes" --reruns 1
-	$(BIN)/python -m pytest tests/e2e --reruns 1
+	$(BIN)/python -m pytest tests --ignore tests/e2e -m "not kubernetes"
+	$(BIN)/python -m pytest tests/e2e
 	@echo "Left out: the tests on a real Kubernetes cluster. They run by: make test-kubernetes"
 
 test-fast: $(STAMPS)/install $(STAMPS)/dev
@@ -51,9 +51,9 @@ test-fast: $(STAMPS)/install $(STAMPS)/dev
 # on its nodes mostly wait, so those on control planes of their own run beside them; 5 is pytest's
 # word for no tests.
 test-kubernetes: cluster-programs $(STAMPS)/wheel $(STAMPS)/browser $(STAMPS)/proxy
-	@$(BIN)/python -m pytest tests -m "kubernetes and not nodes" --reruns 1 $(ARGS) \
+	@$(BIN)/python -m pytest tests -m "kubernetes and not nodes" $(ARGS) \
 		>$(STAMPS)/control-planes.log 2>&1 & planes=$$!; trap "kill $$planes 2>/dev/null" EXIT; \
-	$(BIN)/python -m pytest tests -m nodes --reruns 1 $(ARGS); on_nodes=$$?; \
+	$(BIN)/python -m pytest tests -m nodes $(ARGS); on_nodes=$$?; \
 	wait $$planes; on_planes=$$?; trap - EXIT; cat $(STAMPS)/control-planes.log; \
 	for status in $$on_nodes $$on_planes; do \
 		[ $$status = 0 ] || [ $$status = 5 ] || exit $$status; done

@@ -145,3 +145,8 @@ def assert_only(found: Mapping[str, object], known: frozenset[str]) -> None:
     mended = sorted(known - set(found))
     assert not new, f"new: {new}"
     assert not mended, f"mended, so take it out of the set: {mended}"
+
+
+def test_no_test_is_given_a_second_try() -> None:
+    given = [checkout.ROOT / name for name in ("Makefile", "pyproject.toml", ".ci/run")]
+    assert [path.name for path in given if "rerun" in path.read_text()] == []

@@ -282,6 +282,7 @@ class Endpoint(Transport):
         self._refuse(self._as_error(failed or HTTPError(status_code)))
 
     def on_connection_close(self) -> None:
+        super().on_connection_close()  # who waits for the rest of the body is told
         self.gone.set()
         if self._sink is not None:
             self._sink.abort()

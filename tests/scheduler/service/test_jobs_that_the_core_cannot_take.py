@@ -70,6 +70,7 @@ class Failing:
 
 
 @pytest.mark.parametrize("count", [1, 2])
+@pytest.mark.expected_errors("set aside: the core cannot take it")
 async def test_the_pool_goes_on_and_says_which_job_is_set_aside(tmp_path: Path, count: int) -> None:
     async with opened(await with_poison(tmp_path, *POISONED[:count])) as pool:
         other = await pool.jobs.submit(JOE, sleeper(gpus=2))
@@ -91,6 +92,7 @@ async def test_the_pool_goes_on_and_says_which_job_is_set_aside(tmp_path: Path, 
         assert pool.views.status(ADMIN).health.ok
 
 
+@pytest.mark.expected_errors("set aside: the core cannot take it")
 async def test_the_gpus_of_a_job_that_is_set_aside_stay_its_own(tmp_path: Path) -> None:
     runtime = ScriptedRuntime(devices(9))
     async with opened(make_pool(tmp_path, runtime=runtime)) as pool:
@@ -112,6 +114,7 @@ async def test_the_gpus_of_a_job_that_is_set_aside_stay_its_own(tmp_path: Path) 
         assert pool.state_cache.quarantined == {}
 
 
+@pytest.mark.expected_errors("set aside: the core cannot take it")
 async def test_the_cause_is_found_by_halving_among_those_that_changed(tmp_path: Path) -> None:
     async with opened(make_pool(tmp_path, runtime=ScriptedRuntime(devices(9)))) as pool:
         jobs = [(await pool.jobs.submit(SUSAN, sleeper(gpus=6))).id for _ in range(40)]
@@ -130,6 +133,7 @@ async def test_the_cause_is_found_by_halving_among_those_that_changed(tmp_path: 
         assert "nobody thought of this" in shown.reason.text
 
 
+@pytest.mark.expected_errors("set aside: the core cannot take it")
 async def test_a_job_that_is_aside_is_tried_again_with_a_new_configuration(tmp_path: Path) -> None:
     async with opened(make_pool(tmp_path, runtime=ScriptedRuntime(devices(9)))) as pool:
         failing = Failing()

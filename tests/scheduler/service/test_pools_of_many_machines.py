@@ -89,11 +89,11 @@ async def nodes_of(pool: Pool, submission: JobSubmission) -> list[str]:
 
 
 async def test_a_job_runs_on_the_model_it_likes_best(pool: Pool) -> None:
-    assert await nodes_of(pool, sleeper(gpu_models=["H100", "A100"])) == ["h1"]
+    assert await nodes_of(pool, sleeper(gpu_models=("H100", "A100"))) == ["h1"]
 
 
 async def test_a_required_level_keeps_a_gang_in_one_domain(pool: Pool) -> None:
-    gang = sleeper(gpus=4, workers=2, required_level="rack", gpu_models=["A100"])
+    gang = sleeper(gpus=4, workers=2, required_level="rack", gpu_models=("A100",))
     assert set(await nodes_of(pool, gang)) == {"a1", "a2"}
 
 
@@ -102,7 +102,7 @@ async def test_spread_workers_have_machines_of_their_own(pool: Pool) -> None:
 
 
 async def test_cores_and_memory_are_counted_per_worker(pool: Pool) -> None:
-    gang = sleeper(workers=2, cpus=20, memory_gib=40, gpu_models=["A100", "H100"])
+    gang = sleeper(workers=2, cpus=20, memory_gib=40, gpu_models=("A100", "H100"))
     found = await nodes_of(pool, gang)
     assert set(found) <= {"b1", "h1"}
     job = await pool.jobs.submit(SUSAN, sleeper(cpus=60))
@@ -143,7 +143,7 @@ async def test_jobs_wait_for_a_machine_that_is_not_ready_and_start_when_it_is(
     ]
     whole, runtime.gpus = runtime.gpus, tuple(broken)
     async with opened(make_pool(tmp_path, configuration=ROOM, runtime=runtime)) as pool:
-        job = await pool.jobs.submit(SUSAN, sleeper(gpu_models=["H100"]))
+        job = await pool.jobs.submit(SUSAN, sleeper(gpu_models=("H100",)))
         waiting = await decided(pool, job.id)
         assert waiting.reason is not None
         assert waiting.reason.code == "no-node-ready"
@@ -157,7 +157,7 @@ async def test_jobs_wait_for_a_machine_that_is_not_ready_and_start_when_it_is(
 async def test_more_cores_are_seen_without_a_new_board(
     pool: Pool, runtime: ScriptedRuntime
 ) -> None:
-    filler = sleeper(cpus=60, gpu_models=["H100"])
+    filler = sleeper(cpus=60, gpu_models=("H100",))
     await nodes_of(pool, filler)
     second = await pool.jobs.submit(SUSAN, filler)
     assert (await decided(pool, second.id)).state is State.QUEUED
@@ -173,8 +173,8 @@ async def test_more_cores_are_seen_without_a_new_board(
 async def test_a_machine_that_comes_takes_waiting_jobs(
     pool: Pool, runtime: ScriptedRuntime
 ) -> None:
-    await nodes_of(pool, sleeper(gpus=4, gpu_models=["H100"]))
-    second = await pool.jobs.submit(SUSAN, sleeper(gpus=4, gpu_models=["H100"]))
+    await nodes_of(pool, sleeper(gpus=4, gpu_models=("H100",)))
+    second = await pool.jobs.submit(SUSAN, sleeper(gpus=4, gpu_models=("H100",)))
     await decided(pool, second.id)
     made = pool.state_cache.rebuilt
     runtime.gpus = (*runtime.gpus, *machine("h2", "H100"))
@@ -226,13 +226,13 @@ async def test_slices_are_gpus_of_their_own_for_those_who_name_them(
         whole = pool.jobs.detail(SUSAN, job.id).attempts[0]
         assert sorted(whole.gpus) == ["b1/0", "b1/1", "b1/2"]
         assert set(whole.nodes) == {"b1"}
-        other = await pool.jobs.submit(SUSAN, sleeper(gpus=2, gpu_models=[small]))
+        other = await pool.jobs.submit(SUSAN, sleeper(gpus=2, gpu_models=(small,)))
         await reached(pool, other.id, State.RUNNING)
         held = pool.jobs.detail(SUSAN, other.id).attempts[0]
         assert set(held.gpus) <= {slice.uuid for slice in slices}
         assert (held.nodes, len(held.gpus)) == (["b1"], 2)
         with pytest.raises(InvalidInput, match="the largest has 7"):
-            await pool.jobs.submit(SUSAN, sleeper(gpus=8, gpu_models=[small]))
+            await pool.jobs.submit(SUSAN, sleeper(gpus=8, gpu_models=(small,)))
         with pytest.raises(InvalidInput, match="4 GPUs for a worker can never run"):
             await pool.jobs.submit(SUSAN, sleeper(gpus=4, cpus=1))
 
@@ -254,11 +254,11 @@ projects:
         request = LeaseRequest("susan", "", "1", 2, gpu_models=[SMALL], resource=MIG)
         lease = await pool.benches.reserve(HUB, request)
         assert kept(pool) == ["b1/3"]
-        job = await pool.jobs.submit(SUSAN, sleeper(gpus=3, gpu_models=["A100"]))
+        job = await pool.jobs.submit(SUSAN, sleeper(gpus=3, gpu_models=("A100",)))
         await reached(pool, job.id, State.RUNNING)
         await pool.benches.release(HUB, lease.id)
         assert kept(pool) == ["b1/3"]  # the others come back when jobs leave
-        other = await pool.jobs.submit(SUSAN, sleeper(gpus=4, gpu_models=[SMALL]))
+        other = await pool.jobs.submit(SUSAN, sleeper(gpus=4, gpu_models=(SMALL,)))
         await reached(pool, other.id, State.RUNNING)
 
 
@@ -276,7 +276,7 @@ async def test_a_node_that_did_not_take_a_job_is_not_tried_again_for_a_while(
     clock = FakeClock()
     made = make_pool(tmp_path, configuration=ROOM, runtime=runtime, clock=clock)
     async with opened(made) as pool:
-        job = await pool.jobs.submit(SUSAN, sleeper(gpu_models=["H100"]))
+        job = await pool.jobs.submit(SUSAN, sleeper(gpu_models=("H100",)))
         await reached(pool, job.id, State.RUNNING)
         runtime.end(
             WorkerId(job.id, 1, 0), None, EndedBy.NOT_TAKEN, clock.now(), "h1 is out of GPUs"
@@ -295,7 +295,7 @@ async def test_a_node_that_did_not_take_a_job_is_not_tried_again_for_a_while(
 async def test_a_gang_goes_back_as_a_whole_when_one_node_does_not_take_it(
     pool: Pool, runtime: ScriptedRuntime
 ) -> None:
-    job = await pool.jobs.submit(SUSAN, sleeper(gpus=4, workers=2, gpu_models=["A100"]))
+    job = await pool.jobs.submit(SUSAN, sleeper(gpus=4, workers=2, gpu_models=("A100",)))
     await reached(pool, job.id, State.RUNNING)
     first, second = pool.jobs.detail(SUSAN, job.id).attempts[0].nodes
     now = pool.site.clock.now()
@@ -311,12 +311,12 @@ async def test_a_gang_goes_back_as_a_whole_when_one_node_does_not_take_it(
 # --------------------------------------------------------------------------- refusals
 
 NEVER: list[tuple[JobSubmission, str, str, str]] = [
-    (sleeper(gpu_models=["A1000"]), "no-such-model", "gpu_models", "did you mean `A100`?"),
-    (sleeper(gpus=4, gpu_models=["T4"]), "no-such-model", "gpu_models", "model T4"),
+    (sleeper(gpu_models=("A1000",)), "no-such-model", "gpu_models", "did you mean `A100`?"),
+    (sleeper(gpus=4, gpu_models=("T4",)), "no-such-model", "gpu_models", "model T4"),
     (sleeper(required_level="rak"), "no-such-level", "required_level", "did you mean `rack`?"),
     (sleeper(preferred_level="room"), "no-such-level", "preferred_level", "no level 'room'"),
     (sleeper(cpus=65), "larger-than-node", "cpus", "the largest has 64"),
-    (sleeper(cpus=33, gpu_models=["A100"]), "larger-than-node", "cpus", "the largest has 32"),
+    (sleeper(cpus=33, gpu_models=("A100",)), "larger-than-node", "cpus", "the largest has 32"),
     (sleeper(memory_gib=600), "larger-than-node", "memory_gib", "the largest has 512"),
     (sleeper(gpus=5), "larger-than-node", "gpus", "has 4 for training"),
     (

@@ -116,6 +116,7 @@ async def test_a_service_that_is_not_ready_says_so(
     assert "The pool is being opened: try again in a few seconds." in answer.text
 
 
+@pytest.mark.expected_errors("Uncaught exception GET")
 async def test_a_fault_of_ours_shows_no_detail(
     http: httpx.AsyncClient, staged: StagedPool, caplog: pytest.LogCaptureFixture
 ) -> None:

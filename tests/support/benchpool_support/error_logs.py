@@ -1,0 +1,74 @@
+"""A test fails on logged errors that it does not expect: what is logged so somebody must mend.
+
+A test announces them: ``@pytest.mark.expected_errors("a pass failed", ...)``, regular expressions
+that are searched for in the message. Each must be found, and each error must be announced. It
+counts what is logged in this process while the test runs, whatever thread or library says it; that
+of a task that nobody awaited is said when the task is collected, which may be in a later test.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterator, Sequence
+
+import pytest
+
+MARKER = "expected_errors"
+
+
+class ErrorLogs(logging.Handler):
+    """Keeps the errors that are logged."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.ERROR)
+        self.records: list[logging.LogRecord] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Keep a record, but not the line of an access log: an answer of 503 is no error."""
+        if record.name != "tornado.access":
+            self.records.append(record)
+
+
+def wrong(records: Sequence[logging.LogRecord], expected: Sequence[str]) -> list[str]:
+    """Return what was logged and not expected, and what was expected and not logged.
+
+    >>> record = logging.makeLogRecord({"msg": "a pass failed", "name": "pool"})
+    >>> wrong([record], ["pass"])
+    []
+    >>> wrong([record], ["gate"])
+    ['pool: a pass failed', 'expected, and not logged: gate']
+    """
+    said = [(record, record.getMessage()) for record in records]
+    new = [
+        _text(record)
+        for record, message in said
+        if not any(re.search(pattern, message) for pattern in expected)
+    ]
+    missing = [
+        f"expected, and not logged: {pattern}"
+        for pattern in expected
+        if not any(re.search(pattern, message) for _, message in said)
+    ]
+    return new + missing
+
+
+def _text(record: logging.LogRecord) -> str:
+    cause = ""
+    if record.exc_info:
+        cause = "\n" + logging.Formatter().formatException(record.exc_info)
+    return f"{record.name}: {record.getMessage()}{cause}"
+
+
+@pytest.fixture(autouse=True)
+def error_logs(request: pytest.FixtureRequest) -> Iterator[ErrorLogs]:
+    """Fail the test on errors that it did not announce."""
+    marker = request.node.get_closest_marker(MARKER)
+    found = ErrorLogs()
+    logging.getLogger().addHandler(found)
+    try:
+        yield found
+    finally:
+        logging.getLogger().removeHandler(found)
+    said = wrong(found.records, marker.args if marker else ())
+    assert not said, "errors in the log:\n" + "\n".join(said)
