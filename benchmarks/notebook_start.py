@@ -23,7 +23,7 @@ import checkout  # noqa: F401
 import httpx
 from tables import Figure, show
 
-from benchpool_scheduler.workstation import facts, proxy, state
+from benchpool_scheduler.workstation import hub_facts, proxy, state
 from benchpool_scheduler.workstation.hub_api import POLL_S
 from benchpool_support.workstation import RunningWorkstation, start
 
@@ -58,7 +58,7 @@ def plain_hub(folder: Path) -> Iterator[httpx.Client]:
     ports = state.ports(state.prepare(folder / "plain"), 0, "127.0.0.1")
     known = {
         "ports": {name: getattr(ports, name) for name in ports.__struct_fields__},
-        "proxy": facts.tied(list(found.command)),
+        "proxy": hub_facts.tie_to_parent(list(found.command)),
         "homes": str(folder / "homes"),
         "singleuser": [sys.executable, "-m", "jupyterhub.singleuser"],
         "args": ["--allow-root"] if os.geteuid() == 0 else [],
@@ -68,7 +68,7 @@ def plain_hub(folder: Path) -> Iterator[httpx.Client]:
     config.write_text(PLAIN.format(known=known))
     with (folder / "plain.log").open("w") as log:
         hub = subprocess.Popen(
-            facts.tied([sys.executable, "-m", "jupyterhub", "-f", str(config)]),
+            hub_facts.tie_to_parent([sys.executable, "-m", "jupyterhub", "-f", str(config)]),
             cwd=folder, stdout=log, stderr=log,
         )  # fmt: skip
     headers = {"Authorization": f"token {TOKEN}"}

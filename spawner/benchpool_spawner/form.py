@@ -16,7 +16,7 @@ import jinja2
 
 from benchpool_scheduler.contract import BuildQuota, GpuState, Status
 from benchpool_scheduler.phrases import count, duration, is_are
-from benchpool_spawner.leases import Advice
+from benchpool_spawner.lease_client import Advice
 from benchpool_spawner.options import ServerOptions, WhenBusy
 
 LEAST_CHOICES = 2
@@ -50,7 +50,7 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class ServerHolding:
     """A server that holds GPUs of the quota."""
 
     server: str
@@ -72,7 +72,7 @@ class Model:
     quota: int | None
     rule: str
     free: int
-    held: tuple[Held, ...]
+    held: tuple[ServerHolding, ...]
     models: tuple[tuple[str, int], ...]
     chosen_models: tuple[str, ...]
     simulated: bool
@@ -187,12 +187,12 @@ def _why_not(number: int, build: BuildQuota | None, problem: str | None) -> str:
 
 def _held(
     build: BuildQuota | None, servers: Mapping[str, Server], now: datetime
-) -> tuple[Held, ...]:
+) -> tuple[ServerHolding, ...]:
     rows = []
     for one in build.held if build else ():
         server = servers.get(one.server)
         last = server.last_activity if server else None
-        rows.append(Held(one.server, len(one.gpus), _idle(last, now)))
+        rows.append(ServerHolding(one.server, len(one.gpus), _idle(last, now)))
     return tuple(rows)
 
 

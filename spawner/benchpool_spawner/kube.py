@@ -26,12 +26,12 @@ from benchpool_scheduler.errors import BenchpoolError
 from benchpool_spawner import form, kube_pods, kube_profiles, kube_words, options, refusal
 from benchpool_spawner.kube_nodes import Nodes, check_nodes, nodes_of
 from benchpool_spawner.kube_requests import (
-    Settings,
-    Wish,
+    GpuRequest,
+    GpuSettings,
     check_pod,
     check_ways_around,
+    gpu_request_of,
     gpu_requests,
-    wish_of,
 )
 from benchpool_spawner.kube_watching import untiring
 from benchpool_spawner.mixin import QuotaMixin
@@ -90,15 +90,15 @@ class BenchpoolKubeSpawner(QuotaMixin, KubeSpawner):  # type: ignore[misc]
     def _default_scheduler_patience(self) -> float:
         return 60.0  # so long another replica of the scheduler may need to take over
 
-    _wish: Wish = Wish()
+    _gpu_request: GpuRequest = GpuRequest()
     _nodes: Nodes | None = None
     _profile_loaded: bool = False
-    _last_told: kube_words.Told | None = None
+    _last_told: kube_words.StartMessage | None = None
 
     # ------------------------------------------------------------------ asking
 
     async def _render_form(self, spawner: Any) -> str:
-        advice = await self.lease_desk.advice(self.user.name)
+        advice = await self.lease_client.advice(self.user.name)
         remembered, raw = self._remembered(), self.orm_spawner.user_options or {}
         profiles = await self._profiles()
         shown = form.model(
@@ -155,7 +155,7 @@ class BenchpoolKubeSpawner(QuotaMixin, KubeSpawner):  # type: ignore[misc]
     async def run_pre_spawn_hook(self) -> None:
         """Run the administrator's hook, see what the pod will ask for, and reserve that."""
         self._begin()
-        self._wish, self._nodes = Wish(), None
+        self._gpu_request, self._nodes = GpuRequest(), None
         self._profile_loaded, self._last_told = False, None
         raw = self._raw_options()
         asked = self._parsed(options.parse, options.ours(raw))
@@ -165,29 +165,29 @@ class BenchpoolKubeSpawner(QuotaMixin, KubeSpawner):  # type: ignore[misc]
             await self.load_user_options()
             draft = kube_pods.draft(self)
             check_ways_around(draft)
-            wish = wish_of(
+            gpus = gpu_request_of(
                 asked.gpus if options.says_gpus(raw) else None,
                 asked.gpu_models,
-                Settings(self.gpus, self.gpu_resource, tuple(self.gpu_models)),
+                GpuSettings(self.gpus, self.gpu_resource, tuple(self.gpu_models)),
                 gpu_requests(draft, self.gpu_resources),
             )
             nodes = nodes_of(draft.get("spec") or {}, leased=True)
         except BenchpoolError as error:
             raise self._refused(refusal.from_error(error)) from error
         await self._reserve_for(
-            wish.gpus,
-            wish.models,
+            gpus.gpus,
+            gpus.models,
             asked.when_busy,
-            resource=wish.resource,
+            resource=gpus.resource,
             claim=kube_pods.home_claim(self),
             namespace=self.namespace,
             **nodes.as_request(),
         )
         if self._lease_gpus:
-            self._wish, self._nodes = wish, nodes
+            self._gpu_request, self._nodes = gpus, nodes
         if not self.profile_list:
             # The admin page shows this key as the server's profile.
-            shown = options.ServerOptions(len(self._lease_gpus), wish.models)
+            shown = options.ServerOptions(len(self._lease_gpus), gpus.models)
             self.user_options = {**raw, "profile": form.profile(shown)}
 
     def _raw_options(self) -> Mapping[str, object]:
@@ -227,7 +227,7 @@ class BenchpoolKubeSpawner(QuotaMixin, KubeSpawner):  # type: ignore[misc]
     async def get_pod_manifest(self) -> Any:
         """Return the pod: KubeSpawner's, and for one with GPUs its lease and our gate."""
         pod = await super().get_pod_manifest()
-        kube_pods.lease_to(pod, self._wish, self._leased, self.user.name, self.gpu_resources)
+        kube_pods.lease_to(pod, self._gpu_request, self._leased, self.user.name, self.gpu_resources)
         return pod
 
     @property
@@ -250,7 +250,7 @@ class BenchpoolKubeSpawner(QuotaMixin, KubeSpawner):  # type: ignore[misc]
         """Create the pod, when it is still what was leased; translate what the cluster refuses."""
         as_sent = self.api.api_client.sanitize_for_serialization(pod)
         try:
-            check_pod(as_sent, self._wish, self._leased, self.gpu_resources)
+            check_pod(as_sent, self._gpu_request, self._leased, self.gpu_resources)
             if self._leased is not None and self._nodes is not None:
                 check_nodes(as_sent["spec"], self._nodes)
         except BenchpoolError as error:
@@ -313,7 +313,7 @@ class BenchpoolKubeSpawner(QuotaMixin, KubeSpawner):  # type: ignore[misc]
             self._steps.add(text.format(seconds=int(elapsed)), 50)
         return elapsed
 
-    def _tell(self, told: kube_words.Told, event: Mapping[str, Any] | None) -> None:
+    def _tell(self, told: kube_words.StartMessage, event: Mapping[str, Any] | None) -> None:
         if self._steps is None or told == self._last_told:
             return
         self._last_told = told

@@ -15,7 +15,7 @@ from benchpool_scheduler.contract.kubernetes import (
     USER,
 )
 from benchpool_spawner.kube_nodes import GPU_TOLERATION
-from benchpool_spawner.kube_requests import NOTEBOOK, Wish, is_gpu
+from benchpool_spawner.kube_requests import NOTEBOOK, GpuRequest, is_gpu
 
 
 def draft(spawner: Any) -> dict[str, Any]:
@@ -79,7 +79,9 @@ def jobs_share_home(spawner: Any) -> bool:
     return not (of_server and spawner.user.settings.get("allow_named_servers"))
 
 
-def lease_to(pod: Any, wish: Wish, lease: str | None, user: str, kinds: Sequence[str]) -> None:
+def lease_to(
+    pod: Any, asked: GpuRequest, lease: str | None, user: str, kinds: Sequence[str]
+) -> None:
     """Give the pod exactly the GPUs of its lease, our gate, and the way to GPU nodes.
 
     Without a lease it gets none.
@@ -100,7 +102,7 @@ def lease_to(pod: Any, wish: Wish, lease: str | None, user: str, kinds: Sequence
     notebook.resources = resources
     if lease is None:
         return
-    resources.limits[wish.resource] = wish.gpus
+    resources.limits[asked.resource] = asked.gpus
     pod.spec.tolerations = [*(pod.spec.tolerations or ()), V1Toleration(**GPU_TOLERATION)]
     gates = [g for g in pod.spec.scheduling_gates or () if _gate(g) != ADMISSION_GATE]
     pod.spec.scheduling_gates = [*gates, V1PodSchedulingGate(name=ADMISSION_GATE)]

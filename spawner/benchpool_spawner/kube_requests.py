@@ -30,7 +30,7 @@ _NODE_NAMES = ("nodeName", "node_name")
 
 
 @dataclass(frozen=True, slots=True)
-class GpuRequest:
+class ContainerGpus:
     """GPUs that one container asks for.
 
     Attributes:
@@ -43,7 +43,7 @@ class GpuRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class GpuRequest:
     """What a server is to lease; no lease where ``gpus`` is 0."""
 
     gpus: int = 0
@@ -52,7 +52,7 @@ class Wish:
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class GpuSettings:
     """What configuration and profile say of GPUs, beside the pod itself."""
 
     gpus: int | None = None
@@ -60,7 +60,7 @@ class Settings:
     models: tuple[str, ...] = ()
 
 
-def gpu_requests(pod: Pod, kinds: Sequence[str]) -> list[GpuRequest]:
+def gpu_requests(pod: Pod, kinds: Sequence[str]) -> list[ContainerGpus]:
     """Return all GPUs that a pod asks for.
 
     Args:
@@ -72,7 +72,7 @@ def gpu_requests(pod: Pod, kinds: Sequence[str]) -> list[GpuRequest]:
     >>> pod = {"spec": {"containers": [{"name": "notebook", "resources": {
     ...     "limits": {"nvidia.com/gpu": "2", "memory": "1Gi"}}}]}}
     >>> gpu_requests(pod, ["nvidia.com/*"])
-    [GpuRequest(container='notebook', resource='nvidia.com/gpu', count=2)]
+    [ContainerGpus(container='notebook', resource='nvidia.com/gpu', count=2)]
     """
     found = []
     for container in _containers(pod):
@@ -90,7 +90,7 @@ def gpu_requests(pod: Pod, kinds: Sequence[str]) -> list[GpuRequest]:
                         code="gpu-requests",
                     )
         found += [
-            GpuRequest(str(container.get("name", "")), name, count)
+            ContainerGpus(str(container.get("name", "")), name, count)
             for name, count in counts.items()
             if count
         ]
@@ -102,12 +102,12 @@ def is_gpu(resource: str, kinds: Sequence[str]) -> bool:
     return any(fnmatchcase(resource, kind) for kind in kinds)
 
 
-def wish_of(
+def gpu_request_of(
     chosen: int | None,
     models: tuple[str, ...],
-    settings: Settings,
-    requests: Iterable[GpuRequest],
-) -> Wish:
+    settings: GpuSettings,
+    requests: Iterable[ContainerGpus],
+) -> GpuRequest:
     """Return what a server is to lease.
 
     Args:
@@ -118,10 +118,10 @@ def wish_of(
         InvalidInput: Two parts of profile and configuration contradict each other.
         Refused: The user's choice contradicts the profile.
 
-    >>> profile = [GpuRequest("notebook", "nvidia.com/gpu", 2)]
-    >>> wish_of(None, (), Settings(), profile)
-    Wish(gpus=2, resource='nvidia.com/gpu', models=())
-    >>> wish_of(0, (), Settings(), profile).gpus
+    >>> profile = [ContainerGpus("notebook", "nvidia.com/gpu", 2)]
+    >>> gpu_request_of(None, (), GpuSettings(), profile)
+    GpuRequest(gpus=2, resource='nvidia.com/gpu', models=())
+    >>> gpu_request_of(0, (), GpuSettings(), profile).gpus
     0
     """
     asked = list(requests)
@@ -152,7 +152,7 @@ def wish_of(
             numbers={"asked": chosen, "profile": configured},
         )
     gpus = configured or 0 if chosen is None else chosen
-    return Wish(gpus, resource, _models(models, settings.models))
+    return GpuRequest(gpus, resource, _models(models, settings.models))
 
 
 def _models(chosen: tuple[str, ...], configured: tuple[str, ...]) -> tuple[str, ...]:
@@ -172,7 +172,7 @@ def _models(chosen: tuple[str, ...], configured: tuple[str, ...]) -> tuple[str, 
 # --------------------------------------------------------------------------- the finished pod
 
 
-def check_pod(pod: Pod, wish: Wish, lease: str | None, kinds: Sequence[str]) -> None:
+def check_pod(pod: Pod, asked: GpuRequest, lease: str | None, kinds: Sequence[str]) -> None:
     """Refuse a pod that is not what was leased, whoever changed it last.
 
     Args:
@@ -186,11 +186,11 @@ def check_pod(pod: Pod, wish: Wish, lease: str | None, kinds: Sequence[str]) -> 
         if request.container != NOTEBOOK:
             raise _elsewhere(request)
     has = [(request.resource, request.count) for request in requests]
-    leased = [(wish.resource, wish.gpus)] if lease is not None else []
+    leased = [(asked.resource, asked.gpus)] if lease is not None else []
     if has != leased:
         raise InvalidInput(
             f"The pod asks for {_all(requests)}, and "
-            f"{f'{wish.gpus} {wish.resource}' if lease else 'no GPU'} was reserved: something "
+            f"{f'{asked.gpus} {asked.resource}' if lease else 'no GPU'} was reserved: something "
             "changed it after that (modify_pod_hook?). Set GPUs in a profile or by gpus instead.",
             code="gpu-requests",
         )
@@ -258,7 +258,7 @@ def _count(container: Mapping[str, Any], resource: str, value: object) -> int:
     return int(text)
 
 
-def _elsewhere(request: GpuRequest) -> InvalidInput:
+def _elsewhere(request: ContainerGpus) -> InvalidInput:
     return InvalidInput(
         f"The container {request.container} asks for {_words(request)}, and only the notebook "
         "itself can have GPUs: an administrator has to take them out of it.",
@@ -270,9 +270,9 @@ def _name(variable: object) -> object:
     return variable.get("name") if isinstance(variable, Mapping) else variable
 
 
-def _words(request: GpuRequest) -> str:
+def _words(request: ContainerGpus) -> str:
     return f"{request.count} {request.resource}"
 
 
-def _all(requests: Sequence[GpuRequest]) -> str:
+def _all(requests: Sequence[ContainerGpus]) -> str:
     return " and ".join(_words(request) for request in requests) or "no GPU"

@@ -17,7 +17,7 @@ Pod = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class StartMessage:
     """A sentence, how far along the start is (0-100), and a word for programs.
 
     ``stuck`` where it does not go on by itself.
@@ -33,7 +33,7 @@ _INSUFFICIENT = re.compile(r"(\d+) Insufficient ([\w./-]*\w)")
 _NODES = re.compile(r"(\d+)/(\d+) nodes are available")
 
 
-def of_event(event: Event) -> Told:
+def of_event(event: Event) -> StartMessage:
     """Return what an event of the pod means.
 
     >>> of_event({"reason": "Pulling", "message": 'Pulling image "lab:1"'}).text
@@ -43,18 +43,18 @@ def of_event(event: Event) -> Told:
     known = _EVENTS.get(reason)
     if known is not None:
         text, percent, stuck = known
-        return Told(text.format(image=_quoted(message)), percent, reason, stuck)
+        return StartMessage(text.format(image=_quoted(message)), percent, reason, stuck)
     if reason == "Pulled":
-        return Told(_pulled(message), 80, reason)
+        return StartMessage(_pulled(message), 80, reason)
     if reason == "FailedScheduling":
         return scheduling_failed(message)
     if reason in ("Failed", "BackOff"):
         return _failed(reason, message)
     if reason in ("FailedMount", "FailedAttachVolume"):
-        return Told(
+        return StartMessage(
             f"A volume of the server is not there yet: {_short(message)}", 60, reason, stuck=True
         )
-    return Told(_short(message) or reason, 50, reason or "Event")
+    return StartMessage(_short(message) or reason, 50, reason or "Event")
 
 
 _EVENTS: Mapping[str, tuple[str, int, bool]] = {
@@ -70,7 +70,7 @@ _EVENTS: Mapping[str, tuple[str, int, bool]] = {
 }
 
 
-def scheduling_failed(message: str) -> Told:
+def scheduling_failed(message: str) -> StartMessage:
     """Return why no machine takes the pod.
 
     >>> scheduling_failed("0/5 nodes are available: 3 Insufficient nvidia.com/gpu, 2 node(s) had "
@@ -84,16 +84,18 @@ def scheduling_failed(message: str) -> Told:
     short = [f"on {n} of {total} machines too little {what} is free"
              for n, what in _INSUFFICIENT.findall(message)]  # fmt: skip
     if short:
-        return Told(f"No machine takes it now: {', '.join(short)}", 40, "Unschedulable", stuck=True)
+        return StartMessage(
+            f"No machine takes it now: {', '.join(short)}", 40, "Unschedulable", stuck=True
+        )
     if "PersistentVolume" in message or "volume" in message.lower():
-        return Told(
+        return StartMessage(
             "Its home volume is not reachable from a machine with room: an administrator has to "
             f"look at it ({_short(message)})",
             40,
             "Unschedulable",
             stuck=True,
         )
-    return Told(
+    return StartMessage(
         f"None of {total} machines fits its settings: an administrator has to look at them "
         f"({_short(message)})",
         40,
@@ -102,10 +104,12 @@ def scheduling_failed(message: str) -> Told:
     )
 
 
-_GATED = Told("Waiting for admission: the scheduler gives it its place", 35, "SchedulingGated")
+_GATED = StartMessage(
+    "Waiting for admission: the scheduler gives it its place", 35, "SchedulingGated"
+)
 
 
-def of_pod(pod: Pod) -> Iterator[Told]:
+def of_pod(pod: Pod) -> Iterator[StartMessage]:
     """Yield what the state of the pod says that no event does."""
     spec, status = pod.get("spec") or {}, pod.get("status") or {}
     gates = [gate.get("name") for gate in spec.get("schedulingGates") or ()]
@@ -113,7 +117,7 @@ def of_pod(pod: Pod) -> Iterator[Told]:
         yield _GATED
     elif gates:
         names = ", ".join(str(name) for name in gates)
-        yield Told(f"Waiting for others to let it in ({names})", 40, "SchedulingGated")
+        yield StartMessage(f"Waiting for others to let it in ({names})", 40, "SchedulingGated")
     for container in (
         *(status.get("initContainerStatuses") or ()),
         *(status.get("containerStatuses") or ()),
@@ -122,7 +126,9 @@ def of_pod(pod: Pod) -> Iterator[Told]:
         reason, message = str(waiting.get("reason") or ""), str(waiting.get("message") or "")
         if reason in _WAITING:
             text = _WAITING[reason].format(image=container.get("image", ""))
-            yield Told(f"{text}{f' ({_short(message)})' if message else ''}", 65, reason, True)
+            yield StartMessage(
+                f"{text}{f' ({_short(message)})' if message else ''}", 65, reason, True
+            )
 
 
 _WAITING: Mapping[str, str] = {
@@ -135,7 +141,7 @@ _WAITING: Mapping[str, str] = {
 }
 
 
-def not_started(seconds: float, last: Told | None) -> str:
+def not_started(seconds: float, last: StartMessage | None) -> str:
     """Return the sentence of a start that took too long: what it last waited for.
 
     >>> not_started(300, None)
@@ -194,12 +200,12 @@ def _pulled(message: str) -> str:
     return f"The image is fetched{f' ({found[1]})' if found else ''}"
 
 
-def _failed(reason: str, message: str) -> Told:
+def _failed(reason: str, message: str) -> StartMessage:
     if "image" in message.lower():
         text = f"The image could not be fetched; it is tried again ({_short(message)})"
     else:
         text = f"The container did not start; it is tried again ({_short(message)})"
-    return Told(text, 65, reason, stuck=True)
+    return StartMessage(text, 65, reason, stuck=True)
 
 
 def _quoted(message: str) -> str:

@@ -22,7 +22,7 @@ from benchpool_scheduler.client import Credentials
 from benchpool_scheduler.contract import Lease, LeaseRequest, LinePlace
 from benchpool_scheduler.errors import BenchpoolError, TooMany, Unavailable
 from benchpool_spawner import form, line, options, refusal
-from benchpool_spawner.leases import LeaseDesk
+from benchpool_spawner.lease_client import LeaseClient
 from benchpool_spawner.steps import Steps
 
 RELEASE_WAIT_S = 3.0
@@ -77,7 +77,7 @@ class QuotaMixin(LoggingConfigurable):
         """,
     ).tag(config=True)
 
-    _desks: ClassVar[dict[tuple[str, str], LeaseDesk]] = {}
+    _desks: ClassVar[dict[tuple[str, str], LeaseClient]] = {}
 
     # ``spawn`` names one start; ``lease`` is what it holds, or its place in line for that. Both
     # live from pre-spawn to post-stop and, through the state, over a restart of the Hub.
@@ -95,12 +95,12 @@ class QuotaMixin(LoggingConfigurable):
     # ------------------------------------------------------------------ asking
 
     @property
-    def lease_desk(self) -> LeaseDesk:
+    def lease_client(self) -> LeaseClient:
         """The Hub's connection to the scheduler, one for all servers."""
         key = (self.scheduler_url, self.scheduler_token)
         if key not in self._desks:
             credentials = Credentials(*key, source="hub")
-            self._desks[key] = LeaseDesk(credentials, self.scheduler_patience)
+            self._desks[key] = LeaseClient(credentials, self.scheduler_patience)
         return self._desks[key]
 
     @default("options_form")
@@ -117,7 +117,7 @@ class QuotaMixin(LoggingConfigurable):
         return lambda spawner, user_options: None
 
     async def _render_form(self, spawner: Any) -> str:
-        advice = await self.lease_desk.advice(self.user.name)
+        advice = await self.lease_client.advice(self.user.name)
         return form.render(
             form.model(
                 self.user.name,
@@ -198,8 +198,10 @@ class QuotaMixin(LoggingConfigurable):
             steps.add(text, 10, queue=line.queue(place))
 
         if busy == "wait":
-            return await self.lease_desk.wait_in_line(request, on_wait, on_place, self.longest_wait)
-        return await self.lease_desk.reserve(request, on_wait)
+            return await self.lease_client.wait_in_line(
+                request, on_wait, on_place, self.longest_wait
+            )
+        return await self.lease_client.reserve(request, on_wait)
 
     def _keep(self, lease: Lease) -> None:
         """Remember the lease at once, so that no restart of the Hub forgets it."""
@@ -253,7 +255,7 @@ class QuotaMixin(LoggingConfigurable):
         spawn, lease = self._spawn_id, self._lease_id
         self._spawn_id, self._lease_id, self._lease_gpus = None, None, ()
         if spawn is not None:
-            await self.lease_desk.release(
+            await self.lease_client.release(
                 self.user.name, spawn, lease, wait_s=RELEASE_WAIT_S, after=self._until_gone()
             )
         hook: Any = super().run_post_stop_hook()  # type: ignore[misc]

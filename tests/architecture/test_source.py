@@ -18,20 +18,12 @@ MOST_LINES_OF_A_FUNCTION = 60
 
 TWICE: frozenset[str] = frozenset(
     {
-        "Column",
         "Contents",
-        "EstimatedStart",
-        "File",
         "Job",
         "Limits",
-        "Node",
         "Reason",
-        "Running",
-        "Screen",
-        "Server",
         "Site",
         "Snapshot",
-        "Wish",
     }
 )
 """Public classes of the product that are two or more."""

@@ -12,12 +12,12 @@ from benchpool_scheduler.contract.kubernetes import ADMISSION_GATE, GPU_RESOURCE
 from benchpool_scheduler.errors import BenchpoolError, InvalidInput, Refused
 from benchpool_spawner.kube_profiles import open_to
 from benchpool_spawner.kube_requests import (
+    ContainerGpus,
     GpuRequest,
-    Settings,
-    Wish,
+    GpuSettings,
     check_pod,
+    gpu_request_of,
     gpu_requests,
-    wish_of,
 )
 
 KINDS = ["nvidia.com/*"]
@@ -79,50 +79,50 @@ def test_limit_and_request_must_be_the_same() -> None:
 @pytest.mark.parametrize(
     ("chosen", "settings", "requests", "expected"),
     [
-        (None, Settings(), [], Wish(0)),
-        (2, Settings(), [], Wish(2)),
-        (None, Settings(gpus=1, models=("A100",)), [], Wish(1, models=("A100",))),
-        (None, Settings(gpus=1, resource=MIG), [], Wish(1, MIG)),
-        (None, Settings(), [GpuRequest("notebook", MIG, 1)], Wish(1, MIG)),
-        (1, Settings(gpus=1), [GpuRequest("notebook", GPU_RESOURCE, 1)], Wish(1)),
-        (0, Settings(gpus=2), [], Wish(0)),
+        (None, GpuSettings(), [], GpuRequest(0)),
+        (2, GpuSettings(), [], GpuRequest(2)),
+        (None, GpuSettings(gpus=1, models=("A100",)), [], GpuRequest(1, models=("A100",))),
+        (None, GpuSettings(gpus=1, resource=MIG), [], GpuRequest(1, MIG)),
+        (None, GpuSettings(), [ContainerGpus("notebook", MIG, 1)], GpuRequest(1, MIG)),
+        (1, GpuSettings(gpus=1), [ContainerGpus("notebook", GPU_RESOURCE, 1)], GpuRequest(1)),
+        (0, GpuSettings(gpus=2), [], GpuRequest(0)),
     ],
 )
 def test_the_wish_follows_choice_profile_and_settings(
-    chosen: int | None, settings: Settings, requests: list[GpuRequest], expected: Wish
+    chosen: int | None, settings: GpuSettings, requests: list[ContainerGpus], expected: GpuRequest
 ) -> None:
-    assert wish_of(chosen, (), settings, requests) == expected
+    assert gpu_request_of(chosen, (), settings, requests) == expected
 
 
 @pytest.mark.parametrize(
     ("chosen", "settings", "requests", "kind"),
     [
-        (2, Settings(gpus=1), [], Refused),
-        (None, Settings(gpus=1), [GpuRequest("notebook", GPU_RESOURCE, 2)], InvalidInput),
-        (None, Settings(), [GpuRequest("side", GPU_RESOURCE, 1)], InvalidInput),
+        (2, GpuSettings(gpus=1), [], Refused),
+        (None, GpuSettings(gpus=1), [ContainerGpus("notebook", GPU_RESOURCE, 2)], InvalidInput),
+        (None, GpuSettings(), [ContainerGpus("side", GPU_RESOURCE, 1)], InvalidInput),
         (
             None,
-            Settings(),
-            [GpuRequest("notebook", GPU_RESOURCE, 1), GpuRequest("notebook", MIG, 1)],
+            GpuSettings(),
+            [ContainerGpus("notebook", GPU_RESOURCE, 1), ContainerGpus("notebook", MIG, 1)],
             InvalidInput,
         ),
     ],
 )
 def test_contradictions_are_refused_in_words(
     chosen: int | None,
-    settings: Settings,
-    requests: list[GpuRequest],
+    settings: GpuSettings,
+    requests: list[ContainerGpus],
     kind: type[BenchpoolError],
 ) -> None:
     with pytest.raises(kind):
-        wish_of(chosen, (), settings, requests)
+        gpu_request_of(chosen, (), settings, requests)
 
 
 def test_models_are_those_that_both_user_and_profile_accept() -> None:
-    profile = Settings(gpus=1, models=("A100", "H100"))
-    assert wish_of(None, ("H100",), profile, []).models == ("H100",)
+    profile = GpuSettings(gpus=1, models=("A100", "H100"))
+    assert gpu_request_of(None, ("H100",), profile, []).models == ("H100",)
     with pytest.raises(Refused, match="choose one of its models"):
-        wish_of(None, ("V100",), profile, [])
+        gpu_request_of(None, ("V100",), profile, [])
 
 
 AMOUNTS = st.dictionaries(st.sampled_from([GPU_RESOURCE, MIG, "cpu"]), st.integers(0, 3))
@@ -137,17 +137,17 @@ CONTAINERS = st.builds(
 @given(
     st.lists(CONTAINERS, min_size=1, max_size=3),
     st.lists(CONTAINERS, max_size=2),
-    st.sampled_from([(Wish(), None), (Wish(1), "l"), (Wish(2, MIG), "l")]),
+    st.sampled_from([(GpuRequest(), None), (GpuRequest(1), "l"), (GpuRequest(2, MIG), "l")]),
 )
 def test_a_pod_that_passes_has_exactly_the_gpus_of_its_lease(
     containers: list[dict[str, Any]],
     before: list[dict[str, Any]],
-    leased: tuple[Wish, str | None],
+    leased: tuple[GpuRequest, str | None],
 ) -> None:
     made = pod(*containers, initContainers=before)
-    wish, lease = leased
+    asked, lease = leased
     try:
-        check_pod(made, wish, lease, KINDS)
+        check_pod(made, asked, lease, KINDS)
     except BenchpoolError:
         return
     total = {GPU_RESOURCE: 0, MIG: 0}
@@ -155,12 +155,14 @@ def test_a_pod_that_passes_has_exactly_the_gpus_of_its_lease(
         for name in total:
             part = one["resources"]
             total[name] += max(part["limits"].get(name, 0), part["requests"].get(name, 0))
-    assert total == {GPU_RESOURCE: 0, MIG: 0} | ({wish.resource: wish.gpus} if lease else {})
+    assert total == {GPU_RESOURCE: 0, MIG: 0} | ({asked.resource: asked.gpus} if lease else {})
 
 
 def test_a_gate_of_others_may_stand_beside_ours() -> None:
     gates = [{"name": "example.com/quota"}, {"name": ADMISSION_GATE}]
-    check_pod(pod(container(limits={GPU_RESOURCE: 1}), schedulingGates=gates), Wish(1), "l", KINDS)
+    check_pod(
+        pod(container(limits={GPU_RESOURCE: 1}), schedulingGates=gates), GpuRequest(1), "l", KINDS
+    )
 
 
 def test_profiles_open_by_group_by_user_and_to_all() -> None:

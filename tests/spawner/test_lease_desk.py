@@ -15,7 +15,7 @@ from tornado.web import Application, RequestHandler
 from benchpool_scheduler.client import Credentials
 from benchpool_scheduler.contract import LeaseRequest
 from benchpool_scheduler.errors import Refused, Unavailable
-from benchpool_spawner.leases import LeaseDesk
+from benchpool_spawner.lease_client import LeaseClient
 
 LEASE = {"id": "l1", "user": "susan", "server": "", "spawn": "s1", "gpus": ["GPU-0"],
          "since": "2026-11-21T00:00:00Z"}  # fmt: skip
@@ -64,7 +64,7 @@ async def scheduler() -> AsyncIterator[Scheduler]:
 async def test_a_scheduler_that_is_away_is_asked_again(scheduler: Scheduler) -> None:
     scheduler.answers = [(503, "proxy page"), (503, "proxy page")]
     waits: list[int] = []
-    lease = await LeaseDesk(scheduler.credentials).reserve(ASK, lambda: waits.append(1))
+    lease = await LeaseClient(scheduler.credentials).reserve(ASK, lambda: waits.append(1))
     assert lease.gpus == ["GPU-0"]
     assert scheduler.asked == 3
     assert waits == [1]
@@ -78,7 +78,7 @@ async def test_a_replica_that_stands_by_is_asked_again(scheduler: Scheduler) -> 
         "numbers": {},
     }
     scheduler.answers = [(503, {"error": body})]
-    lease = await LeaseDesk(scheduler.credentials).reserve(ASK, lambda: None)
+    lease = await LeaseClient(scheduler.credentials).reserve(ASK, lambda: None)
     assert lease.gpus == ["GPU-0"]
     assert scheduler.asked == 2
 
@@ -92,7 +92,7 @@ async def test_a_refusal_is_passed_on_at_once(scheduler: Scheduler) -> None:
     }
     scheduler.answers = [(409, {"error": error})]
     with pytest.raises(Refused, match="2 of 2 held"):
-        await LeaseDesk(scheduler.credentials).reserve(ASK, lambda: None)
+        await LeaseClient(scheduler.credentials).reserve(ASK, lambda: None)
     assert scheduler.asked == 1
 
 
@@ -107,7 +107,7 @@ async def test_a_lease_that_a_killed_hub_left_to_the_same_server_is_in_nobodys_w
     }
     scheduler.answers = [(409, {"error": error})]
     scheduler.held = [{**LEASE, "spawn": "old"}, {**LEASE, "id": "l2", "server": "other"}]
-    lease = await LeaseDesk(scheduler.credentials).reserve(ASK, lambda: None)
+    lease = await LeaseClient(scheduler.credentials).reserve(ASK, lambda: None)
     assert lease.spawn == "s1"
     assert scheduler.released == ["l1"]
 
@@ -121,29 +121,29 @@ async def test_a_pool_without_room_is_not_asked_again(scheduler: Scheduler) -> N
     }
     scheduler.answers = [(503, {"error": error})]
     with pytest.raises(Unavailable, match="No GPU is free"):
-        await LeaseDesk(scheduler.credentials).reserve(ASK, lambda: None)
+        await LeaseClient(scheduler.credentials).reserve(ASK, lambda: None)
     assert scheduler.asked == 1
 
 
 async def test_patience_ends_with_a_sentence_that_offers_a_server_without_gpu() -> None:
     nobody = Credentials("http://127.0.0.1:9/services/benchpool", "t")
     with pytest.raises(Unavailable, match="start with 0 GPUs"):
-        await LeaseDesk(nobody, patience_s=0.3).reserve(ASK, lambda: None)
+        await LeaseClient(nobody, patience_s=0.3).reserve(ASK, lambda: None)
 
 
 async def test_a_lease_whose_answer_was_lost_is_found_by_its_start(scheduler: Scheduler) -> None:
     scheduler.held = [LEASE, {**LEASE, "id": "l2", "spawn": "another"}]
-    await LeaseDesk(scheduler.credentials).release("susan", "s1", None, wait_s=5)
+    await LeaseClient(scheduler.credentials).release("susan", "s1", None, wait_s=5)
     assert scheduler.released == ["l1"]
 
 
 async def test_giving_back_does_not_hold_up_the_end_of_a_server() -> None:
     nobody = Credentials("http://127.0.0.1:9/services/benchpool", "t")
     async with asyncio.timeout(2):
-        await LeaseDesk(nobody, patience_s=0.1).release("susan", "s1", "l1", wait_s=0.2)
+        await LeaseClient(nobody, patience_s=0.1).release("susan", "s1", "l1", wait_s=0.2)
 
 
 async def test_the_form_gets_a_problem_in_words_when_nothing_answers() -> None:
-    advice = await LeaseDesk(Credentials("http://127.0.0.1:9/x", "t")).advice("susan")
+    advice = await LeaseClient(Credentials("http://127.0.0.1:9/x", "t")).advice("susan")
     assert advice.quota is None
     assert "does not answer" in str(advice.problem)

@@ -17,7 +17,7 @@ from benchpool_scheduler.contract.kubernetes import ADMISSION_GATE, GPU_RESOURCE
 from benchpool_scheduler.errors import InvalidInput
 from benchpool_spawner.kube import BenchpoolKubeSpawner
 from benchpool_spawner.kube_nodes import GPU_TOLERATION, check_nodes, nodes_of
-from benchpool_spawner.kube_requests import Wish
+from benchpool_spawner.kube_requests import GpuRequest
 from benchpool_spawner.steps import Steps
 
 LEASE_ID = "a" * 26
@@ -157,7 +157,7 @@ async def test_a_server_knows_its_image_and_whether_jobs_see_its_home(
 @pytest.mark.parametrize("profile", ["small", "large"])
 @pytest.mark.parametrize("gpus", [0, 2])
 async def test_the_pod_is_kubespawners_apart_from_our_additions(profile: str, gpus: int) -> None:
-    lease = {"_lease_id": LEASE_ID, "_lease_gpus": ("n/0", "n/1"), "_wish": Wish(2)}
+    lease = {"_lease_id": LEASE_ID, "_lease_gpus": ("n/0", "n/1"), "_gpu_request": GpuRequest(2)}
     theirs = await rendered(KubeSpawner, profile)
     ours = await rendered(BenchpoolKubeSpawner, profile, **(lease if gpus else {}))
     gates = ours["spec"].get("schedulingGates")
@@ -221,7 +221,11 @@ async def test_the_lease_is_told_nodes_of_extra_pod_config_as_the_pod_will_have_
     assert more["node_selector"] == {"pool": "big"}
     assert more["node_affinity"] == [[NodeRequirement("zone", "In", ["a"])]]
     assert more["tolerations"] == [Toleration("big", "Exists"), Toleration(GPU_RESOURCE, "Exists")]
-    for name, value in {"_lease_id": LEASE_ID, "_lease_gpus": ("n/0",), "_wish": Wish(1)}.items():
+    for name, value in {
+        "_lease_id": LEASE_ID,
+        "_lease_gpus": ("n/0",),
+        "_gpu_request": GpuRequest(1),
+    }.items():
         setattr(spawner, name, value)
     sent = spawner.api.api_client.sanitize_for_serialization(await spawner.get_pod_manifest())
     told = nodes_of(sent["spec"], leased=True)

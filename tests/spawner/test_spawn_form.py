@@ -16,7 +16,7 @@ from benchpool_scheduler.contract import (
     Status,
 )
 from benchpool_spawner.form import Model, Server, model, render
-from benchpool_spawner.leases import Advice
+from benchpool_spawner.lease_client import Advice
 from benchpool_spawner.options import ServerOptions
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)

@@ -13,7 +13,7 @@ import pytest
 
 from benchpool_scheduler.errors import InvalidInput, Unavailable
 from benchpool_scheduler.worker.process_identity import identity
-from benchpool_scheduler.workstation import facts, files, login_keys, state
+from benchpool_scheduler.workstation import files, hub_facts, login_keys, state
 from benchpool_spawner.login_link import redeem
 
 
@@ -28,7 +28,7 @@ def mode(path: Path) -> int:
 
 def test_only_its_owner_can_read_it(folder: state.StateFolder) -> None:
     assert mode(folder.path) == 0o700
-    facts.secrets(folder)
+    hub_facts.secrets(folder)
     for name in ("shared-password", "admin-password", "hub/hub-token"):
         assert mode(folder.path / name) == 0o600
 
@@ -39,7 +39,7 @@ def test_jobs_of_other_accounts_get_through_to_their_folders_and_to_nothing_else
     for place in (tmp_path, *tmp_path.parents[:2]):
         place.chmod(0o755)
     folder = state.prepare(tmp_path / "state", passable=True)
-    facts.secrets(folder)
+    hub_facts.secrets(folder)
     assert (mode(folder.path), mode(folder.path / "jobs")) == (0o711, 0o711)
     assert {mode(folder.path / name) for name in ("hub", "scheduler", "objects", "homes")} == {
         0o700
@@ -57,7 +57,7 @@ def test_a_place_that_other_accounts_cannot_reach_is_refused_for_their_jobs(
 
 
 def test_secrets_stay_the_same_over_starts(folder: state.StateFolder) -> None:
-    assert facts.secrets(folder) == facts.secrets(folder)
+    assert hub_facts.secrets(folder) == hub_facts.secrets(folder)
 
 
 def test_a_folder_that_cannot_be_made_is_refused_with_its_name(tmp_path: Path) -> None:
@@ -72,7 +72,9 @@ def test_a_second_start_is_refused_with_the_address_of_the_first(
     me = identity(os.getpid()) or ""
     files.write_json(
         folder.running,
-        state.Running(os.getpid(), me, "http://127.0.0.1:1/", "h", "s", "admin-token", "one-time"),
+        state.RunningInstance(
+            os.getpid(), me, "http://127.0.0.1:1/", "h", "s", "admin-token", "one-time"
+        ),
     )
     with (
         state.alone(folder),

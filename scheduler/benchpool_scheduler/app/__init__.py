@@ -36,9 +36,9 @@ class Process(SchedulerApp):
 
             await Replica(self).run()
         else:
-            from benchpool_scheduler.app.embedded import Server
+            from benchpool_scheduler.app.embedded import EmbeddedServer
 
-            await Server(self).run()
+            await EmbeddedServer(self).run()
 
 
 def main() -> None:

@@ -24,7 +24,7 @@ log = logging.getLogger("benchpool_scheduler")
 SIMULATED_GPUS = 8
 
 
-class Server:
+class EmbeddedServer:
     """Everything that one run of the process is made of."""
 
     def __init__(self, settings: SchedulerApp) -> None:

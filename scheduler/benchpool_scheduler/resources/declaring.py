@@ -54,7 +54,7 @@ def ruled(by: Iterable[Rule]) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class PrinterColumn:
     """A column of ``kubectl get``; ``wide`` ones come with ``-o wide`` only."""
 
     name: str
@@ -82,7 +82,7 @@ class Resource:
     status: type[Struct]
     words: tuple[str, ...]
     text: str
-    columns: tuple[Column, ...] = ()
+    columns: tuple[PrinterColumn, ...] = ()
     rules: tuple[Rule, ...] = ()
     scale: tuple[str, str, str] | None = None
     singular: str = field(default="")

@@ -8,7 +8,7 @@ import yaml
 
 from benchpool_scheduler.contract.kubernetes import GROUP, VERSION
 from benchpool_scheduler.resources import schema
-from benchpool_scheduler.resources.declaring import Column, Resource, ruled
+from benchpool_scheduler.resources.declaring import PrinterColumn, Resource, ruled
 from benchpool_scheduler.resources.jobs import TRAINING_JOBS
 from benchpool_scheduler.resources.leases import BUILD_LEASES
 from benchpool_scheduler.resources.pools import NODE_POOLS, POOL_SETTINGS, PROJECTS
@@ -88,7 +88,7 @@ def _version(resource: Resource) -> dict[str, Any]:
     }
 
 
-def _column(column: Column) -> dict[str, Any]:
+def _column(column: PrinterColumn) -> dict[str, Any]:
     written: dict[str, Any] = {
         "name": column.name,
         "type": column.type,

@@ -10,7 +10,6 @@ from msgspec import Meta, Struct
 from benchpool_scheduler.contract import FilePath, Sha256, State
 from benchpool_scheduler.resources.declaring import (
     Code,
-    Column,
     Condition,
     GpuName,
     Name100,
@@ -18,6 +17,7 @@ from benchpool_scheduler.resources.declaring import (
     Numbers,
     ObjectMeta,
     Person,
+    PrinterColumn,
     Resource,
     Rule,
     Sentence,
@@ -74,7 +74,7 @@ class Topology(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tr
     preferred: Annotated[Level | None, _about("Tried first.")] = None
 
 
-class File(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+class FileSpec(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """A file of the working folder; its content is an uploaded object."""
 
     path: FilePath
@@ -185,7 +185,7 @@ class TrainingJobSpec(
     output_folder: Annotated[
         FilePath | None, _about("Absolute; gets what the job leaves in its output folder.")
     ] = None
-    files: Annotated[list[File], _about("Its files, when they are few.", max_length=256)] = []
+    files: Annotated[list[FileSpec], _about("Its files, when they are few.", max_length=256)] = []
     bundle: Annotated[
         Sha256 | None, _about("An uploaded object with the list of its files, when they are many.")
     ] = None
@@ -199,7 +199,7 @@ class TrainingJobSpec(
 # --------------------------------------------------------------------------- what became of it
 
 
-class Reason(Struct, frozen=True):
+class ReasonStatus(Struct, frozen=True):
     """Why a job waits (R22): a code of the closed list, a sentence, its numbers, the remedy."""
 
     code: Code
@@ -208,7 +208,7 @@ class Reason(Struct, frozen=True):
     remedy: Sentence = ""
 
 
-class EstimatedStart(Struct, frozen=True, omit_defaults=True):
+class EstimatedStartStatus(Struct, frozen=True, omit_defaults=True):
     """The start as a range; a bound that is not known is left out."""
 
     earliest: datetime | None = None
@@ -308,9 +308,9 @@ class TrainingJobStatus(Struct, frozen=True, rename="camel", omit_defaults=True)
     ] = None
     state: State | None = None
     reason: Annotated[
-        Reason | None, _about("Why it waits, is paused, was not accepted, or how it ended.")
+        ReasonStatus | None, _about("Why it waits, is paused, was not accepted, or how it ended.")
     ] = None
-    estimated_start: EstimatedStart | None = None
+    estimated_start: EstimatedStartStatus | None = None
     user: Person | None = None
     project: Name100 | None = None
     over_quota: bool = False
@@ -324,7 +324,7 @@ class TrainingJobStatus(Struct, frozen=True, rename="camel", omit_defaults=True)
     exit_code: int | None = None
     wish: WishStatus | None = None
     note: Annotated[
-        Reason | None, _about("What is kept of how it was paused, queued again or ended.")
+        ReasonStatus | None, _about("What is kept of how it was paused, queued again or ended.")
     ] = None
     promised: Annotated[
         tuple[PlaceStatus, ...],
@@ -363,17 +363,17 @@ TRAINING_JOBS = Resource(
     words=("tj", "tjob"),
     text="A unit of training: workers that get their GPUs together, from the pool.",
     columns=(
-        Column("Project", ".status.project"),
-        Column("User", ".status.user", wide=True),
-        Column("GPUs", ".spec.gpus", "integer", text="GPUs of each worker"),
-        Column("Workers", ".spec.workers", "integer"),
-        Column("State", ".status.state"),
-        Column("Reason", ".status.reason.code", text="Why it waits, or how it ended"),
-        Column("Attempt", ".status.attempt", "integer", wide=True),
-        Column("Starts", ".status.estimatedStart.likely", wide=True),
-        Column("Exit", ".status.exitCode", "integer", wide=True),
-        Column("Why", ".status.reason.text", wide=True),
-        Column("Age", ".metadata.creationTimestamp", "date"),
+        PrinterColumn("Project", ".status.project"),
+        PrinterColumn("User", ".status.user", wide=True),
+        PrinterColumn("GPUs", ".spec.gpus", "integer", text="GPUs of each worker"),
+        PrinterColumn("Workers", ".spec.workers", "integer"),
+        PrinterColumn("State", ".status.state"),
+        PrinterColumn("Reason", ".status.reason.code", text="Why it waits, or how it ended"),
+        PrinterColumn("Attempt", ".status.attempt", "integer", wide=True),
+        PrinterColumn("Starts", ".status.estimatedStart.likely", wide=True),
+        PrinterColumn("Exit", ".status.exitCode", "integer", wide=True),
+        PrinterColumn("Why", ".status.reason.text", wide=True),
+        PrinterColumn("Age", ".metadata.creationTimestamp", "date"),
     ),
     scale=(".spec.workers", ".status.workers", ".status.selector"),
 )

@@ -8,11 +8,11 @@ from typing import Annotated, ClassVar
 from msgspec import Meta, Struct
 
 from benchpool_scheduler.resources.declaring import (
-    Column,
     Condition,
     GpuName,
     ObjectMeta,
     Person,
+    PrinterColumn,
     Resource,
     Rule,
     kind,
@@ -58,9 +58,9 @@ BUILD_LEASES = Resource(
     words=("bl",),
     text="Build GPUs held by one notebook server; its owner is never preempted.",
     columns=(
-        Column("User", ".spec.user"),
-        Column("Server", ".spec.server"),
-        Column("GPUs", ".spec.gpus"),
-        Column("Age", ".metadata.creationTimestamp", "date"),
+        PrinterColumn("User", ".spec.user"),
+        PrinterColumn("Server", ".spec.server"),
+        PrinterColumn("GPUs", ".spec.gpus"),
+        PrinterColumn("Age", ".metadata.creationTimestamp", "date"),
     ),
 )

@@ -8,11 +8,11 @@ from typing import Annotated, ClassVar, Literal
 from msgspec import Meta, Struct
 
 from benchpool_scheduler.resources.declaring import (
-    Column,
     Condition,
     Gpus,
     Name100,
     Person,
+    PrinterColumn,
     Resource,
     Rule,
     kind,
@@ -111,15 +111,15 @@ PROJECTS = Resource(
     words=("bproj",),
     text="A queue of the pool with a guaranteed quota of GPUs.",
     columns=(
-        Column("Parent", ".spec.parent"),
-        Column("Quota", ".spec.quota"),
-        Column("Limit", ".spec.limit", "integer"),
-        Column("Share", ".status.fairShare", "integer", text="GPUs it deserves now"),
-        Column("Holds", ".status.allocated", "integer", text="GPUs its jobs hold"),
-        Column("Waiting", ".status.waiting", "integer", text="Jobs that wait"),
-        Column("Weight", ".spec.weight", "number", wide=True),
-        Column("Priority", ".spec.priority", "integer", wide=True),
-        Column("Age", ".metadata.creationTimestamp", "date"),
+        PrinterColumn("Parent", ".spec.parent"),
+        PrinterColumn("Quota", ".spec.quota"),
+        PrinterColumn("Limit", ".spec.limit", "integer"),
+        PrinterColumn("Share", ".status.fairShare", "integer", text="GPUs it deserves now"),
+        PrinterColumn("Holds", ".status.allocated", "integer", text="GPUs its jobs hold"),
+        PrinterColumn("Waiting", ".status.waiting", "integer", text="Jobs that wait"),
+        PrinterColumn("Weight", ".spec.weight", "number", wide=True),
+        PrinterColumn("Priority", ".spec.priority", "integer", wide=True),
+        PrinterColumn("Age", ".metadata.creationTimestamp", "date"),
     ),
     rules=(
         Rule(
@@ -169,11 +169,11 @@ NODE_POOLS = Resource(
     words=("bpool",),
     text="Nodes with GPUs, chosen by labels, that serve benches, training or both.",
     columns=(
-        Column("Serves", ".spec.serves"),
-        Column("Nodes", ".status.nodes", "integer"),
-        Column("GPUs", ".status.gpus", "integer"),
-        Column("Free", ".status.free", "integer"),
-        Column("Age", ".metadata.creationTimestamp", "date"),
+        PrinterColumn("Serves", ".spec.serves"),
+        PrinterColumn("Nodes", ".status.nodes", "integer"),
+        PrinterColumn("GPUs", ".status.gpus", "integer"),
+        PrinterColumn("Free", ".status.free", "integer"),
+        PrinterColumn("Age", ".metadata.creationTimestamp", "date"),
     ),
 )
 
@@ -258,9 +258,9 @@ POOL_SETTINGS = Resource(
     words=("bpset",),
     text="Build quotas and policy of the whole pool; there is one, named default.",
     columns=(
-        Column("In force", ".status.conditions[?(@.type=='InForce')].status"),
-        Column("Why", ".status.conditions[?(@.type=='InForce')].message"),
-        Column("Age", ".metadata.creationTimestamp", "date"),
+        PrinterColumn("In force", ".status.conditions[?(@.type=='InForce')].status"),
+        PrinterColumn("Why", ".status.conditions[?(@.type=='InForce')].message"),
+        PrinterColumn("Age", ".metadata.creationTimestamp", "date"),
     ),
     rules=(
         Rule(

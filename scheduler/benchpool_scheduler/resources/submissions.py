@@ -17,7 +17,7 @@ from benchpool_scheduler.contract import (
     Source,
 )
 from benchpool_scheduler.resources.jobs import (
-    File,
+    FileSpec,
     Module,
     Notebook,
     Origin,
@@ -64,7 +64,7 @@ def as_spec(
             entry["command"] = argv
         case NotebookEntry(notebook=sha256, name=file):
             entry["notebook"] = Notebook(sha256, file)
-    files = [File(it.path, it.sha256, it.size, it.executable) for it in submission.files]
+    files = [FileSpec(it.path, it.sha256, it.size, it.executable) for it in submission.files]
     same = {there: getattr(submission, here) for here, there in SAME.items()}
     return TrainingJobSpec(
         **entry,
@@ -111,7 +111,7 @@ def as_submission(spec: TrainingJobSpec, files: Sequence[SnapshotFile]) -> JobSu
     )
 
 
-def _file(it: File) -> SnapshotFile:
+def _file(it: FileSpec) -> SnapshotFile:
     return SnapshotFile(it.path, it.sha256, it.size, it.executable)
 
 

@@ -11,8 +11,8 @@ from benchpool_scheduler.errors import BenchpoolError, Refused, Unavailable
 from benchpool_scheduler.workstation import processes
 from benchpool_scheduler.workstation.hub_api import HubApi
 from benchpool_scheduler.workstation.options import DownOptions
-from benchpool_scheduler.workstation.screen import JsonScreen, Screen, TextScreen
-from benchpool_scheduler.workstation.state import Running, StateFolder, find_running
+from benchpool_scheduler.workstation.startup_screen import JsonScreen, StartupScreen, TextScreen
+from benchpool_scheduler.workstation.state import RunningInstance, StateFolder, find_running
 
 END_PATIENCE_S = 40.0
 JOBS_PATIENCE_S = 60.0
@@ -21,7 +21,7 @@ REASON = "benchpool down"
 
 def run(options: DownOptions) -> int:
     """End it and return the exit status: 0 done, 4 nothing runs there, 1 it does not end."""
-    screen: Screen = JsonScreen() if options.json else TextScreen()
+    screen: StartupScreen = JsonScreen() if options.json else TextScreen()
     folder = StateFolder(options.state.expanduser().absolute())
     try:
         running = find_running(folder)
@@ -40,7 +40,7 @@ def run(options: DownOptions) -> int:
 
 
 async def _clear(
-    folder: StateFolder, running: Running, options: DownOptions, screen: Screen
+    folder: StateFolder, running: RunningInstance, options: DownOptions, screen: StartupScreen
 ) -> None:
     """Pause or cancel the jobs and stop the notebook servers, as far as asked."""
     token = _token(folder.admin_token)

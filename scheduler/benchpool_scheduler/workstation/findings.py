@@ -23,7 +23,7 @@ from benchpool_scheduler.worker.process_identity import identity
 from benchpool_scheduler.worker.supervisor.containment import probe
 from benchpool_scheduler.workstation import files, proxy
 from benchpool_scheduler.workstation.options import DEFAULT_PORT, LOOPBACK
-from benchpool_scheduler.workstation.state import Running, StateFolder
+from benchpool_scheduler.workstation.state import RunningInstance, StateFolder
 
 Level = Literal["ok", "degraded", "broken"]
 
@@ -177,7 +177,7 @@ def _lab_extension() -> Finding:
 
 
 def _running(folder: StateFolder) -> Finding:
-    running = files.read_json(folder.running, Running)
+    running = files.read_json(folder.running, RunningInstance)
     if running is not None and identity(running.pid) == running.process:
         return Finding("Running", "ok", f"benchpool runs at {running.url} (process {running.pid}).")
     with socket.socket() as probe:

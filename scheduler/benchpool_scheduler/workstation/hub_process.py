@@ -11,7 +11,7 @@ from pathlib import Path
 
 from benchpool_scheduler.errors import Unavailable
 from benchpool_scheduler.worker.process_identity import identity
-from benchpool_scheduler.workstation import facts, processes
+from benchpool_scheduler.workstation import hub_facts, processes
 from benchpool_scheduler.workstation.state import StateFolder
 
 LOG_LIMIT = 16 * 2**20
@@ -40,8 +40,8 @@ class HubProcess:
     async def start(self) -> None:
         """Start it; what an earlier Hub left of its proxy is ended first."""
         _end_old_proxy(self._folder.hub / "proxy.pid")
-        config = facts.hub_config() / "local.py"
-        command = facts.tied([sys.executable, "-m", "jupyterhub", "-f", str(config)])
+        config = hub_facts.hub_config() / "local.py"
+        command = hub_facts.tie_to_parent([sys.executable, "-m", "jupyterhub", "-f", str(config)])
         log = _open_log(self._folder.hub_log)
         try:
             self._process = await asyncio.create_subprocess_exec(

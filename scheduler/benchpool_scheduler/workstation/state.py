@@ -31,7 +31,7 @@ POLL_S = 0.1
 FOLDERS = ("hub", "hub/login-keys", "scheduler", "objects", "jobs", "homes", "logs")
 
 
-class Running(msgspec.Struct, frozen=True):
+class RunningInstance(msgspec.Struct, frozen=True):
     """``up.json``: how to reach a running ``benchpool up``.
 
     ``process`` identifies it beyond its pid. ``token_file`` is relative to the state folder.
@@ -168,7 +168,7 @@ def alone(folder: StateFolder) -> Iterator[int]:
     with os.fdopen(descriptor) as lock:
         deadline = time.monotonic() + END_PATIENCE_S
         while not _locked(lock.fileno()):
-            other = files.read_json(folder.running, Running)
+            other = files.read_json(folder.running, RunningInstance)
             alive = other is not None and identity(other.pid) == other.process
             if alive or time.monotonic() > deadline:
                 where = f" at {other.url} (process {other.pid})" if other else ""
@@ -189,13 +189,13 @@ def _locked(descriptor: int) -> bool:
     return True
 
 
-def find_running(folder: StateFolder) -> Running:
+def find_running(folder: StateFolder) -> RunningInstance:
     """Return the ``benchpool up`` that runs from a state folder.
 
     Raises:
         Unavailable: None does.
     """
-    running = files.read_json(folder.running, Running)
+    running = files.read_json(folder.running, RunningInstance)
     if running is None or identity(running.pid) != running.process:
         raise Unavailable(
             f"No benchpool runs from {folder.path}: start it with `benchpool up`.",

@@ -22,12 +22,12 @@ from benchpool_scheduler.errors import BenchpoolError, InvalidInput
 from benchpool_scheduler.phrases import count
 from benchpool_scheduler.runtime.local import gpus
 from benchpool_scheduler.worker.process_identity import identity
-from benchpool_scheduler.workstation import facts, files, login_keys, proxy, self_test
+from benchpool_scheduler.workstation import files, hub_facts, login_keys, proxy, self_test
 from benchpool_scheduler.workstation import state as states
 from benchpool_scheduler.workstation.hub_api import HubApi, wait_until
 from benchpool_scheduler.workstation.hub_process import HubProcess
 from benchpool_scheduler.workstation.options import UpOptions, account, check
-from benchpool_scheduler.workstation.screen import JsonScreen, Screen, TextScreen
+from benchpool_scheduler.workstation.startup_screen import JsonScreen, StartupScreen, TextScreen
 
 READY_TIMEOUT_S = 90.0
 SIMULATED_GPUS = 8
@@ -38,7 +38,7 @@ LOG_LOOK_S = 60.0
 
 def run(options: UpOptions) -> int:
     """Start, serve until told to end, and return the exit status (formats, section 4)."""
-    screen: Screen = JsonScreen() if options.json else TextScreen()
+    screen: StartupScreen = JsonScreen() if options.json else TextScreen()
     try:
         check(options)
         _check_python(options)
@@ -78,7 +78,7 @@ class Workstation:
     """One run of ``benchpool up``."""
 
     def __init__(
-        self, options: UpOptions, folder: states.StateFolder, screen: Screen, lock: int
+        self, options: UpOptions, folder: states.StateFolder, screen: StartupScreen, lock: int
     ) -> None:
         self._options = options
         self._folder = folder
@@ -143,7 +143,7 @@ class Workstation:
             self._screen.note("Installing the Hub's proxy with npm, once")
             found = proxy.install(os.environ)
         ports = states.ports(self._folder, self._options.port, self._options.bind)
-        known = facts.build(self._options, self._folder, self._config_path, ports, found)
+        known = hub_facts.build(self._options, self._folder, self._config_path, ports, found)
         files.write_json(self._folder.facts, known)
         return ports
 
@@ -178,7 +178,7 @@ class Workstation:
 
     async def _admin_token(self, ports: states.Ports) -> str:
         """Return the administrator's token: that of the last start while the Hub knows it."""
-        words = facts.secrets(self._folder)
+        words = hub_facts.secrets(self._folder)
         hub = HubApi(f"http://127.0.0.1:{ports.hub}/hub/api", words.hub_token)
         path = self._folder.admin_token
         try:
@@ -217,8 +217,8 @@ class Workstation:
         extra = {"shared-password-file": str(self._folder.shared_password)} if shared else {}
         self._screen.ready(ready, extra)
 
-    def _running(self, at: Addresses) -> states.Running:
-        return states.Running(
+    def _running(self, at: Addresses) -> states.RunningInstance:
+        return states.RunningInstance(
             pid=os.getpid(),
             process=identity(os.getpid()) or "",
             url=at.url,

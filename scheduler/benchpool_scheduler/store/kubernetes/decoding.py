@@ -9,7 +9,7 @@ from benchpool_scheduler.resources.jobs import (
     AttemptStatus,
     PreemptionStatus,
     ProgressStatus,
-    Reason,
+    ReasonStatus,
     TrainingJobSpec,
     TrainingJobStatus,
     WishStatus,
@@ -77,7 +77,7 @@ def stored_job(
     )
 
 
-def _note(reason: Reason | None) -> Note | None:
+def _note(reason: ReasonStatus | None) -> Note | None:
     if reason is None:
         return None
     return Note(reason.code, reason.text, reason.remedy, reason.numbers)

@@ -20,11 +20,11 @@ from benchpool_scheduler.core.lifecycle.states import HOLDS_GPUS, JobState
 from benchpool_scheduler.resources.declaring import Condition, ObjectMeta
 from benchpool_scheduler.resources.jobs import (
     AttemptStatus,
-    EstimatedStart,
+    EstimatedStartStatus,
     PlaceStatus,
     PreemptionStatus,
     ProgressStatus,
-    Reason,
+    ReasonStatus,
     TrainingJobStatus,
     WishStatus,
     WorkerStatus,
@@ -234,16 +234,18 @@ def _clip(text: str, most: int) -> str:
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
-def _reason(note: Note | None) -> Reason | None:
+def _reason(note: Note | None) -> ReasonStatus | None:
     if note is None:
         return None
-    return Reason(note.code, _clip(note.text, TEXT), dict(note.numbers), _clip(note.remedy, TEXT))
+    return ReasonStatus(
+        note.code, _clip(note.text, TEXT), dict(note.numbers), _clip(note.remedy, TEXT)
+    )
 
 
-def _estimate(told: WaitReport) -> EstimatedStart | None:
+def _estimate(told: WaitReport) -> EstimatedStartStatus | None:
     if told.earliest is None and told.likely is None and told.latest is None:
         return None
-    return EstimatedStart(when(told.earliest), when(told.likely), when(told.latest))
+    return EstimatedStartStatus(when(told.earliest), when(told.likely), when(told.latest))
 
 
 def _wish(wish: Wish | None) -> WishStatus | None:

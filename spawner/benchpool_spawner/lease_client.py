@@ -52,7 +52,7 @@ class Advice:
     problem: str | None = None
 
 
-class LeaseDesk:
+class LeaseClient:
     """The Hub's one connection to the scheduler.
 
     Args:

@@ -19,7 +19,7 @@ Ready = Mapping[str, Any]
 _SHARED = "(all share this account's files; --auth pam keeps people apart)"
 
 
-class Screen(Protocol):
+class StartupScreen(Protocol):
     """Where progress goes."""
 
     def note(self, text: str) -> None:

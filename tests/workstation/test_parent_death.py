@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from benchpool_scheduler.worker.process_identity import identity
-from benchpool_scheduler.workstation import facts, processes
+from benchpool_scheduler.workstation import hub_facts, processes
 
 SLEEP = [sys.executable, "-I", "-S", "-c", "import os,time; print(os.getpid(), flush=True); time.sleep(99)"]  # noqa: E501  # fmt: skip
 
@@ -34,7 +34,9 @@ def first_line(process: subprocess.Popen[str]) -> str:
 def test_it_ends_when_its_parent_is_killed() -> None:
     middle = "import subprocess,sys; p=subprocess.Popen(sys.argv[1:]); p.wait()"  # dies by SIGKILL
     parent = subprocess.Popen(
-        [sys.executable, "-c", middle, *facts.tied(SLEEP)], stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", middle, *hub_facts.tie_to_parent(SLEEP)],
+        stdout=subprocess.PIPE,
+        text=True,
     )
     child = int(first_line(parent))
     parent.kill()
@@ -44,7 +46,9 @@ def test_it_ends_when_its_parent_is_killed() -> None:
 
 
 def test_one_that_is_kept_comes_back_after_kill_9_and_ends_when_asked() -> None:
-    keeper = subprocess.Popen(facts.tied(SLEEP, restart=True), stdout=subprocess.PIPE, text=True)
+    keeper = subprocess.Popen(
+        hub_facts.tie_to_parent(SLEEP, restart=True), stdout=subprocess.PIPE, text=True
+    )
     first = int(first_line(keeper))
     os.kill(first, signal.SIGKILL)
     second = int(first_line(keeper))
@@ -60,7 +64,7 @@ def test_one_that_cannot_start_is_given_up(monkeypatch: pytest.MonkeyPatch) -> N
         "import runpy,sys; m=runpy.run_path(sys.argv[1]); g=m['keep'].__globals__;"
         "g['FIRST_PAUSE_S']=g['LONGEST_PAUSE_S']=0.01; sys.exit(m['keep'](sys.argv[2:]))"
     )
-    tied = str(Path(facts.__file__).with_name("tied.py"))
+    tied = str(Path(hub_facts.__file__).with_name("parent_death.py"))
     done = subprocess.run([sys.executable, "-c", code, tied, *fails], timeout=60, check=False)
     assert done.returncode == 3
 

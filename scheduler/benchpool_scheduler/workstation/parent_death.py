@@ -1,4 +1,6 @@
-"""Run a command that never outlives its parent: ``python -I -S tied.py [--restart] COMMAND...``.
+"""Run a command that never outlives its parent.
+
+    python -I -S parent_death.py [--restart] COMMAND...
 
 Used for the Hub (tied to ``benchpool up``), and by the Hub for its proxy and the scheduler: after
 ``kill -9`` of the parent nothing is left that holds ports or the database. With ``--restart`` the

@@ -21,7 +21,7 @@ from benchpool_scheduler.workstation.proxy import Proxy
 from benchpool_scheduler.workstation.state import Ports, StateFolder
 
 HUB_TOKEN_BYTES = 32
-_TIED = Path(__file__).with_name("tied.py")
+_PARENT_DEATH = Path(__file__).with_name("parent_death.py")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +67,10 @@ def hub_config() -> Path:
     )
 
 
-def tied(command: list[str], *, restart: bool = False) -> list[str]:
+def tie_to_parent(command: list[str], *, restart: bool = False) -> list[str]:
     """Return the command line that runs ``command`` only as long as its parent lives."""
     options = ["--restart"] if restart else []
-    return [sys.executable, "-I", "-S", str(_TIED), *options, *command]
+    return [sys.executable, "-I", "-S", str(_PARENT_DEATH), *options, *command]
 
 
 def build(
@@ -78,6 +78,7 @@ def build(
 ) -> dict[str, Any]:
     """Return the facts of one start."""
     words = secrets(folder)
+    scheduler = [sys.executable, "-m", "benchpool_scheduler.app"]
     return {
         "bind": options.bind,
         "auth": options.auth,
@@ -98,9 +99,9 @@ def build(
             "jupyter_config": str(hub_config() / "jupyter"),
         },
         "path": _path(options),
-        "proxy_command": tied(list(proxy.command)),
+        "proxy_command": tie_to_parent(list(proxy.command)),
         "singleuser": [sys.executable, "-m", "jupyterhub.singleuser"],
-        "scheduler_command": tied([sys.executable, "-m", "benchpool_scheduler.app"], restart=True),
+        "scheduler_command": tie_to_parent(scheduler, restart=True),
         "scheduler_environment": _scheduler(options, folder, config),
     }
 
