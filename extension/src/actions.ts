@@ -6,7 +6,7 @@
 import { Dialog, Notification, showDialog, showErrorMessage } from '@jupyterlab/apputils';
 import { UUID } from '@lumino/coreutils';
 import { showChangeDialog } from './changeDialog';
-import { former, isElastic, outcome } from './changing';
+import { former, outcome } from './changing';
 import { doneText, former as had } from './filling';
 import { showFormDialog } from './formDialog';
 import { isOnGpus, JobAction, lossOf } from './format';
@@ -99,8 +99,8 @@ export class JobActions {
   }
 
   private async _change(job: IJob): Promise<void> {
-    const elastic = await isElastic(job, () => this._model.api.submission(job.id));
-    const wanted = await showChangeDialog(job, elastic);
+    const { fixed } = await this._model.api.job(job.id);
+    const wanted = await showChangeDialog(job, fixed.includes('workers'));
     if (!wanted) {
       return;
     }

@@ -15,9 +15,9 @@ import type { IChangeRequest, IJob } from './tokens';
 /** Show the dialog; resolves with what is to change, or null for nothing. */
 export async function showChangeDialog(
   job: IJob,
-  elastic: boolean
+  workersFixed: boolean
 ): Promise<IChangeRequest | null> {
-  const body = new ChangeBody(begin(job), workersRule(job, elastic));
+  const body = new ChangeBody(begin(job), workersRule(job, workersFixed));
   MessageLoop.sendMessage(body, Widget.Msg.UpdateRequest);
   await body.renderPromise; // a dialog looks once where Tab goes after its last button
   const title = `Change “${job.name}”`;

@@ -5,7 +5,7 @@
 import { isWhole, MAX_PRIORITY, MAX_WORKERS } from './draft';
 import { isOnGpus } from './format';
 import { count } from './phrases';
-import type { IChangeRequest, IJob, ISubmission } from './tokens';
+import type { IChangeRequest, IJob } from './tokens';
 
 /** The answers of the dialog; a field that holds no number is NaN. */
 export type Answers = Required<IChangeRequest>;
@@ -20,34 +20,21 @@ export function begin(job: IJob): Answers {
   return { priority: job.priority, workers: job.workers };
 }
 
-/**
- * Whether workers of a job may come and go while it runs: it was sent with a minimum of them.
- * Only where it runs with its minimum the job does not tell, so what it was sent with is asked.
- */
-export async function isElastic(job: IJob, ask: () => Promise<ISubmission>): Promise<boolean> {
-  if (job.min_workers < job.workers) {
-    return true;
+/** What the dialog says of the workers; `fixed` is the scheduler's word that they cannot change. */
+export function workersRule(job: IJob, fixed: boolean): IWorkersRule {
+  if (fixed) {
+    const why =
+      job.state === 'pausing'
+        ? 'It leaves its GPUs now; change its workers when it waits.'
+        : `${rigid(job.workers)}; pause it first.`;
+    return { fixed, note: why };
   }
-  return holdsItsWorkers(job) && (await ask()).min_workers !== null;
-}
-
-function holdsItsWorkers(job: IJob): boolean {
-  return job.state === 'starting' || job.state === 'running';
-}
-
-export function workersRule(job: IJob, elastic: boolean): IWorkersRule {
-  if (!isOnGpus(job.state)) {
-    return {
-      fixed: false,
-      note: `Processes that train together, each with ${count(job.gpus, 'GPU')}.`
-    };
-  }
-  if (!holdsItsWorkers(job)) {
-    return { fixed: true, note: 'It leaves its GPUs now; change its workers when it waits.' };
-  }
-  return elastic
-    ? { fixed: false, note: 'More come when there is room; the last ones go at once.' }
-    : { fixed: true, note: `${rigid(job.workers)}; pause it first.` };
+  return {
+    fixed,
+    note: isOnGpus(job.state)
+      ? 'More come when there is room; the last ones go at once.'
+      : `Processes that train together, each with ${count(job.gpus, 'GPU')}.`
+  };
 }
 
 function rigid(workers: number): string {

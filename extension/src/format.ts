@@ -17,22 +17,19 @@ import type {
 const TERMINAL: ReadonlySet<JobState> = new Set(['succeeded', 'failed', 'cancelled']);
 const ON_GPUS: ReadonlySet<JobState> = new Set(['starting', 'running', 'pausing']);
 
-/** What a user may do with a job from its row in each state; the scheduler checks it again. */
-export const ACTIONS: Readonly<Record<JobState, readonly RowAction[]>> = {
-  queued: ['pause', 'cancel'],
-  starting: ['pause', 'cancel'],
-  running: ['pause', 'cancel'],
-  pausing: ['cancel'],
-  paused: ['resume', 'cancel'],
-  succeeded: ['again'],
-  failed: ['again'],
-  cancelled: ['again']
-};
-
 export type RowAction = 'pause' | 'resume' | 'cancel' | 'again';
 
 /** The details offer those too that are filled in before. */
 export type JobAction = RowAction | FilledAction;
+
+const ROW_ACTIONS: readonly RowAction[] = ['pause', 'resume', 'cancel'];
+
+/** The buttons of a job's row: what the scheduler says may be done; who has ended can go again. */
+export function rowActions(job: IJob): readonly RowAction[] {
+  return isTerminal(job.state)
+    ? ['again']
+    : ROW_ACTIONS.filter(action => job.actions.includes(action));
+}
 
 export function isTerminal(state: JobState): boolean {
   return TERMINAL.has(state);

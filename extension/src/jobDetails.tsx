@@ -206,7 +206,7 @@ function Facts({ job, onAction }: Pick<IDetailsProps, 'job' | 'onAction'>): Reac
           </a>
         </>
       )}
-      {FILLED_ACTIONS.filter(one => one.ended || !isTerminal(job.state)).map(one => (
+      {FILLED_ACTIONS.filter(one => job.actions.includes(one.name)).map(one => (
         <React.Fragment key={one.name}>
           {' · '}
           <button

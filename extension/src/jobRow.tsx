@@ -2,7 +2,7 @@
  * One job of the list: its line, its actions, and what opens below it.
  */
 import * as React from 'react';
-import { ACTIONS, exact, isTerminal, percent, RowAction, timing } from './format';
+import { exact, isTerminal, percent, RowAction, rowActions, timing } from './format';
 import { gpusOfJob } from './phrases';
 import { IDetailsProps, JobDetails } from './jobDetails';
 import { ProgressBar, StateMark } from './stateMark';
@@ -50,7 +50,7 @@ function JobRowView(props: IRowProps): React.JSX.Element {
           <Summary {...props} />
         </button>
         <span className="bp-Row-actions">
-          {ACTIONS[job.state].map(action => (
+          {rowActions(job).map(action => (
             <ActionButton key={action} action={action} job={job} onAction={props.onAction} />
           ))}
         </span>

@@ -29,6 +29,7 @@ export function job(change: Partial<IJob> = {}): IJob {
     estimated_start: null,
     preemptions: [],
     url: '/services/benchpool/jobs/a',
+    actions: ['pause', 'cancel', 'change'],
     ...change
   };
 }

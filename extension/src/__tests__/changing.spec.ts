@@ -1,4 +1,4 @@
-import { begin, differing, faults, former, isElastic, outcome, workersRule } from '../changing';
+import { begin, differing, faults, former, outcome, workersRule } from '../changing';
 import { job } from './builders';
 
 const gang = job({ state: 'running', workers: 4, min_workers: 4, gpus: 2 });
@@ -12,28 +12,25 @@ describe('the workers of a job', () => {
   });
 
   it.each(['starting', 'running'] as const)('stay while a gang is %s, and why is said', state => {
-    expect(workersRule({ ...gang, state }, false)).toEqual({
+    expect(workersRule({ ...gang, state }, true)).toEqual({
       fixed: true,
       note: 'It runs with all of its 4 workers or none; pause it first.'
     });
-    expect(workersRule(job({ state }), false).note).toBe(
+    expect(workersRule(job({ state }), true).note).toBe(
       'It runs with its one worker; pause it first.'
     );
   });
 
-  it('come and go while an elastic job runs, but not while it is pausing', () => {
-    expect(workersRule(gang, true).fixed).toBe(false);
-    expect(workersRule({ ...gang, state: 'pausing' }, true).fixed).toBe(true);
+  it('stay while a gang leaves its GPUs, and why is said', () => {
+    expect(workersRule({ ...gang, state: 'pausing' }, true).note).toBe(
+      'It leaves its GPUs now; change its workers when it waits.'
+    );
   });
 
-  it('are elastic where it was sent with a minimum, which is asked for only in doubt', async () => {
-    const sent = jest.fn().mockResolvedValueOnce({ min_workers: null });
-    sent.mockResolvedValueOnce({ min_workers: 4 });
-    expect(await isElastic({ ...gang, min_workers: 2 }, sent)).toBe(true);
-    expect(await isElastic({ ...gang, state: 'queued' }, sent)).toBe(false);
-    expect(sent).not.toHaveBeenCalled();
-    expect(await isElastic(gang, sent)).toBe(false);
-    expect(await isElastic(gang, sent)).toBe(true);
+  it('come and go while an elastic job runs', () => {
+    expect(workersRule(gang, false).note).toBe(
+      'More come when there is room; the last ones go at once.'
+    );
   });
 });
 

@@ -1,5 +1,4 @@
 import * as format from '../format';
-import type { JobState } from '../tokens';
 import { at, job, NOW, quota } from './builders';
 
 describe('ages', () => {
@@ -55,11 +54,11 @@ describe('numbers', () => {
 });
 
 describe('words about a job', () => {
-  it('every state has its actions, and none can be cancelled once it has ended', () => {
-    for (const state of Object.keys(format.ACTIONS) as JobState[]) {
-      expect(format.ACTIONS[state].length).toBeGreaterThan(0);
-      expect(format.ACTIONS[state].includes('cancel')).toBe(!format.isTerminal(state));
-    }
+  it('a row offers what the scheduler says, and to send again what has ended', () => {
+    const open = job({ state: 'pausing', actions: ['resume', 'cancel', 'change'] });
+    expect(format.rowActions(open)).toEqual(['resume', 'cancel']);
+    expect(format.rowActions(job({ actions: [] }))).toEqual([]);
+    expect(format.rowActions(job({ state: 'failed', actions: ['rename'] }))).toEqual(['again']);
   });
 
   it('a confirmation says how long the job ran and on how many GPUs', () => {

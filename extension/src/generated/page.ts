@@ -135,8 +135,12 @@ export interface components {
         /**
          * Job
          * @description A job as every verb prints it (formats, section 5): exactly these keys.
+         *
+         *         ``actions`` names the operations that would change something about it now.
          */
         Job: {
+            /** @default [] */
+            actions: string[];
             attempt: number;
             ended: string | null;
             estimated_start: components["schemas"]["EstimatedStart"] | null;

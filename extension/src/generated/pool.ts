@@ -616,8 +616,12 @@ export interface components {
         /**
          * Job
          * @description A job as every verb prints it (formats, section 5): exactly these keys.
+         *
+         *         ``actions`` names the operations that would change something about it now.
          */
         Job: {
+            /** @default [] */
+            actions: string[];
             attempt: number;
             ended: string | null;
             estimated_start: components["schemas"]["EstimatedStart"] | null;
@@ -664,11 +668,15 @@ export interface components {
         /**
          * JobDetail
          * @description Answer of ``show``: the job and its attempts; ``container`` is null on a workstation.
+         *
+         *         ``fixed`` names what ``change`` would be refused now, of what it can change at all.
          */
         JobDetail: {
             attempts: components["schemas"]["Attempt"][];
             /** @default null */
             container: components["schemas"]["Container"] | null;
+            /** @default [] */
+            fixed: string[];
             job: components["schemas"]["Job"];
         };
         /**

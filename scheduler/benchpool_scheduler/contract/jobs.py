@@ -64,7 +64,10 @@ class Preemption(Struct, frozen=True, rename={"for_": "for"}):
 
 
 class Job(Struct, frozen=True):
-    """A job as every verb prints it (formats, section 5): exactly these keys."""
+    """A job as every verb prints it (formats, section 5): exactly these keys.
+
+    ``actions`` names the operations that would change something about it now.
+    """
 
     id: str
     name: str
@@ -87,6 +90,7 @@ class Job(Struct, frozen=True):
     estimated_start: EstimatedStart | None
     preemptions: list[Preemption]
     url: str
+    actions: list[str] = []
 
 
 class Attempt(Struct, frozen=True):
@@ -116,11 +120,15 @@ class Container(Struct, frozen=True):
 
 
 class JobDetail(Struct, frozen=True):
-    """Answer of ``show``: the job and its attempts; ``container`` is null on a workstation."""
+    """Answer of ``show``: the job and its attempts; ``container`` is null on a workstation.
+
+    ``fixed`` names what ``change`` would be refused now, of what it can change at all.
+    """
 
     job: Job
     attempts: list[Attempt]
     container: Container | None = None
+    fixed: list[str] = []
 
     @property
     def most_workers(self) -> int:

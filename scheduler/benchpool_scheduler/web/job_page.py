@@ -12,7 +12,7 @@ from benchpool_scheduler.web.job_rows import Reader
 from benchpool_scheduler.web.job_view import job_view
 from benchpool_scheduler.web.log_text import tail
 from benchpool_scheduler.web.pages import PageHandler
-from benchpool_scheduler.web.words import ACTIVE_STATES, optional_moment
+from benchpool_scheduler.web.words import optional_moment
 
 TAIL_BYTES = 64 * 1024
 MOST_ATTEMPTS = 10
@@ -65,19 +65,11 @@ class JobHandler(PageHandler):
                 pool.views.status(caller).gpus,
                 reader,
                 now,
-                elastic=self._elastic(caller, detail),
             ),
             would_start_with=pool.jobs.why(caller, detail.job.id).would_start_with,
             progress_at=None if progress is None else optional_moment(progress.updated, now),
             log=await self._tail(caller, detail),
         )
-
-    def _elastic(self, caller: Caller, detail: JobDetail) -> bool:
-        """Tell whether a running job's workers may come and go: it was sent with a minimum."""
-        job = detail.job
-        if job.min_workers < job.workers or job.state not in ACTIVE_STATES:
-            return True
-        return self.site.pool.jobs.submission(caller, job.id).min_workers is not None
 
     async def _tail(self, caller: Caller, detail: JobDetail) -> LogView | None:
         newest = max((attempt.attempt for attempt in detail.attempts), default=0)

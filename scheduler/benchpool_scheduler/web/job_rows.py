@@ -6,7 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from benchpool_scheduler.contract import Attempt, Gpu, Job, State
+from benchpool_scheduler.contract import ActionReason, Attempt, Gpu, Job, State
+from benchpool_scheduler.contract.operation import declared
+from benchpool_scheduler.contract.operations import JobActions
 from benchpool_scheduler.phrases import count, duration, gpus_of_job, ordinal, start_range
 from benchpool_scheduler.web.pool_view import gpu_places
 from benchpool_scheduler.web.words import (
@@ -19,6 +21,10 @@ from benchpool_scheduler.web.words import (
 
 ENDED_SHOWN = 10
 SHOWN = 200
+
+
+_BUTTONS = tuple(one for one in declared(JobActions) if one.body is ActionReason)
+"""Operations that need no more than a reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,20 +176,17 @@ def run_time(attempts: Sequence[Attempt], now: datetime) -> str:
 
 
 def actions(job: Job, reader: Reader, ran: str) -> tuple[Action, ...]:
-    """Return what the reader can ask of a job; who may see a job may also stop it.
+    """Return the buttons of a job, by what its ``actions`` say.
 
     ``ran`` is how long it has run. An intervention on somebody else's job asks for a short reason,
     which its owner sees.
     """
-    if job.state in ENDED_STATES:
-        return ()
     foreign = job.user != reader.name
-    cancel = Action("cancel", "Cancel", foreign, _loss(job, ran))
-    if job.state is State.PAUSED:
-        return (Action("resume", "Resume", foreign, ""), cancel)
-    if job.state is State.PAUSING:
-        return (cancel,)
-    return (Action("pause", "Pause", foreign, ""), cancel)
+    return tuple(
+        Action(one.name, one.form.label, foreign, _loss(job, ran) if one.name == "cancel" else "")
+        for one in _BUTTONS
+        if one.form is not None and one.name in job.actions
+    )
 
 
 def _loss(job: Job, ran: str) -> str:

@@ -21,8 +21,6 @@ from benchpool_scheduler.web.actions import FORMS
 from benchpool_scheduler.web.job_rows import JobRow, Reader, job_row
 from benchpool_scheduler.web.pool_view import gpu_places
 from benchpool_scheduler.web.words import (
-    ACTIVE_STATES,
-    ENDED_STATES,
     Moment,
     moment,
     optional_moment,
@@ -101,10 +99,8 @@ _REASON_NAMES = {
 }
 
 
-def job_view(
-    detail: JobDetail, gpus: Sequence[Gpu], reader: Reader, now: datetime, *, elastic: bool = False
-) -> JobView:
-    """Return the page of one job; ``elastic``: its workers may come and go while it runs."""
+def job_view(detail: JobDetail, gpus: Sequence[Gpu], reader: Reader, now: datetime) -> JobView:
+    """Return the page of one job."""
     job = detail.job
     return JobView(
         row=job_row(job, detail.attempts, gpus, reader, now),
@@ -113,37 +109,36 @@ def job_view(
         attempts=tuple(_attempt(attempt, gpus, now) for attempt in reversed(detail.attempts)),
         pauses=tuple(_pause(pause, now) for pause in reversed(job.preemptions)),
         terminal=_terminal(job),
-        forms=_forms(job, elastic),
+        forms=_forms(detail),
     )
 
 
-def _forms(job: Job, elastic: bool) -> tuple[JobForm, ...]:
-    """Return what may be filled in for a job; who may see a job may also change it."""
+def _forms(detail: JobDetail) -> tuple[JobForm, ...]:
+    """Return what may be filled in for a job now."""
     return tuple(
         JobForm(
             verb,
             one.form.label,
-            tuple(_form_field(job, field, elastic) for field in fields(one.body)),
+            tuple(_form_field(detail, field) for field in fields(one.body)),
         )
         for verb, one in FORMS.items()
         if one.form is not None and one.body not in (None, ActionReason)
-        if one.form.ended or job.state not in ENDED_STATES
+        if verb in detail.job.actions
     )
 
 
-def _form_field(job: Job, field: Field, elastic: bool) -> FormField:
-    fixed = _fixed_workers(job, elastic) if field.name == "workers" else ""
+def _form_field(detail: JobDetail, field: Field) -> FormField:
+    fixed = _fixed(detail.job) if field.name in detail.fixed else ""
     note = fixed or field.help.removesuffix(".")
     label = f"{field.title}: {note[:1].lower() if not fixed else note[:1]}{note[1:]}"
-    return FormField(field, label, str(getattr(job, field.name)), fixed)
+    return FormField(field, label, str(getattr(detail.job, field.name)), fixed)
 
 
-def _fixed_workers(job: Job, elastic: bool) -> str:
+def _fixed(job: Job) -> str:
+    """Return why the workers of a job cannot be others now, where they cannot."""
     if job.state is State.PAUSING:
         return "It leaves its GPUs now; change them when it waits."
-    if job.state in ACTIVE_STATES and not elastic:
-        return "It runs with all of its workers or none; pause it first."
-    return ""
+    return "It runs with all of its workers or none; pause it first."
 
 
 def _facts(detail: JobDetail, now: datetime) -> tuple[Fact, ...]:

@@ -98,3 +98,30 @@ def test_resume_during_a_pause_lets_the_job_queue_again_by_itself() -> None:
     state = machine.apply(JobState.PAUSING, states.ResumeAsked())
     intent = machine.intend(Intent.PAUSE, states.ResumeAsked())
     assert machine.apply(state, machine.all_gone(intent, Outcome.FAILED)) is JobState.QUEUED
+
+
+def ends(state: JobState, intent: Intent | None) -> list[JobState]:
+    """Return what a job comes to, by how its workers end; the state itself where it has none."""
+    if state not in HOLDS_GPUS:
+        return [state]
+    return [machine.apply(state, machine.all_gone(intent, outcome)) for outcome in Outcome]
+
+
+@pytest.mark.parametrize(
+    ("state", "intent"),
+    [
+        *((state, None) for state in JobState if state is not JobState.PAUSING),
+        *((state, Intent.CANCEL) for state in HOLDS_GPUS),
+        (JobState.PAUSING, Intent.PREEMPT),
+        (JobState.PAUSING, Intent.PAUSE),
+    ],
+)
+def test_a_wish_is_open_exactly_where_the_job_comes_to_something_else_by_it(
+    state: JobState, intent: Intent | None
+) -> None:
+    for name, event in machine.WISHES.items():
+        changes = False
+        if machine.can(state, event):
+            after, wished = machine.apply(state, event()), machine.intend(intent, event())
+            changes = ends(state, intent) != ends(after, wished)
+        assert (name in machine.open_wishes(state, intent)) == changes

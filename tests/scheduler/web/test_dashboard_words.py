@@ -130,7 +130,7 @@ def test_a_waiting_job_shows_its_reason_and_what_would_help() -> None:
         (State.QUEUED, ["pause", "cancel"]),
         (State.STARTING, ["pause", "cancel"]),
         (State.RUNNING, ["pause", "cancel"]),
-        (State.PAUSING, ["cancel"]),
+        (State.PAUSING, ["pause", "cancel"]),
         (State.PAUSED, ["resume", "cancel"]),
         (State.SUCCEEDED, []),
         (State.FAILED, []),

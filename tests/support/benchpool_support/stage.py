@@ -21,9 +21,12 @@ from tornado.web import Application, RequestHandler
 from benchpool_scheduler import contract
 from benchpool_scheduler.api import Api
 from benchpool_scheduler.contract import GpuState, State
+from benchpool_scheduler.core.lifecycle.states import Intent, JobState
 from benchpool_scheduler.errors import BenchpoolError, Forbidden, NotFound, Refused
 from benchpool_scheduler.runtime import LogChunk, WorkerId
 from benchpool_scheduler.service import Caller, FeedEvent, Pool
+from benchpool_scheduler.service.lifecycle.job_actions import actions_of, workers_are_fixed
+from benchpool_scheduler.store.records import JobRecord, Wish
 from benchpool_scheduler.web import routes
 
 PREFIX = "/services/benchpool/"
@@ -55,8 +58,19 @@ def job(name: str, state: State = State.QUEUED, **facts: Any) -> contract.Job:
         "estimated_start": None,
         "preemptions": [],
         "url": "",
+        "actions": _actions(state),
     }
     return contract.Job(**(own | facts))
+
+
+def _actions(state: State) -> list[str]:
+    """Return what the scheduler would say may be done; what pauses, pauses for others."""
+    return actions_of(_record(state))
+
+
+def _record(state: State) -> JobRecord:
+    preempted = Wish(Intent.PREEMPT, 0.0, 30.0) if state is State.PAUSING else None
+    return JobRecord("", "", "susan", "susan", JobState(state.value), 0.0, 0.0, wish=preempted)
 
 
 def reason(text: str, remedy: str = "", code: str = "pool-full") -> contract.Reason:
@@ -114,6 +128,8 @@ class StagedPool:
 
     async def becomes(self, job_id: str, **facts: Any) -> None:
         """Change a job and tell the readers of events."""
+        if "state" in facts:
+            facts = {"actions": _actions(facts["state"]), **facts}
         self.held_jobs[job_id] = msgspec.structs.replace(self.held_jobs[job_id], **facts)
         async with self.changed:
             self.changes += 1
@@ -149,7 +165,10 @@ class StagedPool:
         """Return a job by id or prefix."""
         for one in self.held_jobs.values():
             if one.id.startswith(job) and self._sees(caller, one):
-                return contract.JobDetail(one, self.starts.get(one.id, []))
+                least = one.min_workers if one.min_workers < one.workers else None
+                fixed = workers_are_fixed(_record(one.state), self.least.get(one.id, least))
+                starts = self.starts.get(one.id, [])
+                return contract.JobDetail(one, starts, fixed=["workers"] if fixed else [])
         raise NotFound(f"There is no job {job} that you may see: benchpool jobs lists yours.")
 
     def attempts(self, caller: Caller, job: str) -> list[contract.Attempt]:

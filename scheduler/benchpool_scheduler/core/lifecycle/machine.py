@@ -11,18 +11,28 @@ benchpool_scheduler.core.lifecycle.machine.IllegalTransition: a paused job canno
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 
 from benchpool_scheduler.core.lifecycle.states import (
     ENDS,
+    HOLDS_GPUS,
     INTENTS,
     TERMINAL,
     TRANSITIONS,
+    CancelAsked,
     Event,
     Intent,
     JobState,
     Outcome,
+    PauseAsked,
+    ResumeAsked,
 )
+
+WISHES: Mapping[str, type[Event]] = MappingProxyType(
+    {"pause": PauseAsked, "resume": ResumeAsked, "cancel": CancelAsked}
+)
+"""What people may want of a job, by the name that the API gives it."""
 
 
 class IllegalTransition(Exception):
@@ -54,11 +64,28 @@ def apply(state: JobState, event: Event) -> JobState:
 def can(state: JobState, event: type[Event]) -> bool:
     """Tell whether the event is legal now; for buttons and refusals.
 
-    >>> from benchpool_scheduler.core.lifecycle.states import ResumeAsked
     >>> can(JobState.PAUSED, ResumeAsked), can(JobState.RUNNING, ResumeAsked)
     (True, False)
     """
     return event in TRANSITIONS[state]
+
+
+def open_wishes(state: JobState, intent: Intent | None) -> frozenset[str]:
+    """Return the wishes that would change something about a job now; for buttons and menus.
+
+    >>> sorted(open_wishes(JobState.RUNNING, None)), sorted(open_wishes(JobState.PAUSED, None))
+    (['cancel', 'pause'], ['cancel', 'resume'])
+    >>> sorted(open_wishes(JobState.PAUSING, Intent.PAUSE))
+    ['cancel', 'resume']
+    >>> open_wishes(JobState.RUNNING, Intent.CANCEL)
+    frozenset()
+    """
+    return frozenset(
+        name
+        for name, event in WISHES.items()
+        if can(state, event)
+        and (state not in HOLDS_GPUS or INTENTS[event].get(intent, intent) is not intent)
+    )
 
 
 def intend(intent: Intent | None, event: Event) -> Intent | None:

@@ -17,6 +17,7 @@ from benchpool_scheduler.errors import Refused
 from benchpool_scheduler.runtime import EndedBy, Notice, WorkerEnded, WorkerId, WorkerStarted
 from benchpool_scheduler.service.ledger.ledger import UnitOfWork
 from benchpool_scheduler.service.lifecycle import endings
+from benchpool_scheduler.service.lifecycle.job_actions import workers_are_fixed
 from benchpool_scheduler.service.lifecycle.job_reasons import StateReason
 from benchpool_scheduler.store.records import (
     AttemptRecord,
@@ -102,7 +103,7 @@ def scale(work: UnitOfWork, job_id: str, workers: int, wish: Wish) -> None:
         return
     _require(job, states.CancelAsked, "scaled")
     asked = work.ledger.submission(job_id).min_workers
-    if asked is None and job.state in states.HOLDS_GPUS:
+    if workers_are_fixed(job, asked):
         whole = f"all of its {job.workers} workers or none" if job.workers > 1 else "its one worker"
         raise Refused(
             f"Job {job.id[:8]} ({job.name}) runs with {whole}; "

@@ -11,7 +11,7 @@ from benchpool_scheduler.core.lifecycle.states import HOLDS_GPUS, JobState
 from benchpool_scheduler.core.model import JobId
 from benchpool_scheduler.service.execution import containers
 from benchpool_scheduler.service.ledger.ledger import Ledger
-from benchpool_scheduler.service.lifecycle import job_reasons
+from benchpool_scheduler.service.lifecycle import job_actions, job_reasons
 from benchpool_scheduler.service.observed.latest_pass import LatestPass
 from benchpool_scheduler.service.observed.site import Site
 from benchpool_scheduler.service.process.clock import moment
@@ -63,6 +63,7 @@ class JobViews:
             estimated_start=self._estimates.of(record),
             preemptions=[_preemption(it) for it in self._ledger.preemptions(record.id)],
             url=f"{self._site.base_url.rstrip('/')}/jobs/{record.id}",
+            actions=job_actions.actions_of(record),
         )
 
     def detail(self, record: JobRecord) -> contract.JobDetail:
@@ -71,11 +72,18 @@ class JobViews:
             job=self.job(record),
             attempts=self.attempts(record),
             container=self._container(record),
+            fixed=self._fixed(record),
         )
 
     def attempts(self, record: JobRecord) -> list[contract.Attempt]:
         """Return the starts of a job, oldest first."""
         return [_attempt(attempt) for attempt in self._ledger.attempts(record.id)]
+
+    def _fixed(self, record: JobRecord) -> list[str]:
+        if record.state not in HOLDS_GPUS:
+            return []
+        asked = self._ledger.submission(record.id).min_workers
+        return ["workers"] if job_actions.workers_are_fixed(record, asked) else []
 
     def _container(self, record: JobRecord) -> contract.Container | None:
         if self._site.containers is None:

@@ -1,0 +1,44 @@
+"""What may be done to a job now: the answer that travels with it on the wire.
+
+It depends on the job alone, not on who asks: whoever may see a job may do all of it
+(``access.rights.may_use``). Pages, panels and menus offer what stands here.
+"""
+
+from __future__ import annotations
+
+from benchpool_scheduler.contract.operation import declared
+from benchpool_scheduler.contract.operations import JobActions
+from benchpool_scheduler.core.lifecycle import machine, states
+from benchpool_scheduler.core.lifecycle.states import Intent
+from benchpool_scheduler.store.records import JobRecord
+
+_OPERATIONS = declared(JobActions)
+
+
+def actions_of(job: JobRecord) -> list[str]:
+    """Return the operations that would change something about a job, in the order of the table.
+
+    Those that are no wish of the state machine are offered as long as the job is to go on, and
+    longer where their form says so.
+    """
+    intent = None if job.wish is None else job.wish.kind
+    wishes = machine.open_wishes(job.state, intent)
+    goes_on = not machine.is_over(job.state) and intent is not Intent.CANCEL
+    return [
+        one.name
+        for one in _OPERATIONS
+        if (
+            one.name in wishes
+            if one.name in machine.WISHES
+            else goes_on or (one.form is not None and one.form.ended)
+        )
+    ]
+
+
+def workers_are_fixed(job: JobRecord, asked_least: int | None) -> bool:
+    """Tell whether a job runs with all of its workers or none, so that they cannot be others now.
+
+    Args:
+        asked_least: The ``min_workers`` that it was sent with, if any.
+    """
+    return asked_least is None and job.state in states.HOLDS_GPUS

@@ -1,0 +1,40 @@
+"""What may be done to a job travels with it: the pool keeps its word about it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from benchpool_scheduler.contract import ActionReason, JobChange, State
+from benchpool_scheduler.errors import Refused
+from benchpool_support.pools import SUSAN, make_pool, opened, reached, sleeper
+
+
+async def test_actions_follow_the_job_through_its_life(tmp_path: Path) -> None:
+    async with opened(make_pool(tmp_path)) as pool:
+        job = await pool.jobs.submit(SUSAN, sleeper())
+        running = await reached(pool, job.id, State.RUNNING)
+        assert running.actions == ["pause", "cancel", "change"]
+        await pool.jobs.act(SUSAN, job.id, "pause", ActionReason())
+        paused = await reached(pool, job.id, State.PAUSED)
+        assert paused.actions == ["resume", "cancel", "change"]
+        await pool.jobs.act(SUSAN, job.id, "cancel", ActionReason())
+        ended = await reached(pool, job.id, State.CANCELLED)
+        assert ended.actions == []
+
+
+async def test_what_is_said_to_be_fixed_is_refused_and_the_rest_is_not(tmp_path: Path) -> None:
+    async with opened(make_pool(tmp_path)) as pool:
+        rigid = await pool.jobs.submit(SUSAN, sleeper(workers=2))
+        elastic = await pool.jobs.submit(SUSAN, sleeper(workers=2, min_workers=2))
+        for job in (rigid, elastic):
+            await reached(pool, job.id, State.RUNNING)
+        assert pool.jobs.detail(SUSAN, rigid.id).fixed == ["workers"]
+        with pytest.raises(Refused):
+            await pool.jobs.act(SUSAN, rigid.id, "change", JobChange(workers=1))
+        assert pool.jobs.detail(SUSAN, elastic.id).fixed == []
+        await pool.jobs.act(SUSAN, elastic.id, "change", JobChange(workers=3))
+        await pool.jobs.act(SUSAN, rigid.id, "pause", ActionReason())
+        await reached(pool, rigid.id, State.PAUSED)
+        assert pool.jobs.detail(SUSAN, rigid.id).fixed == []
