@@ -5,6 +5,7 @@
 import type * as Page from './generated/page';
 import type * as Pool from './generated/pool';
 import type { FilledAction } from './generated/actions';
+import { httpFailure, NO_POOL, NO_SERVER } from './outages';
 import type {
   IJob,
   IJobDetail,
@@ -64,13 +65,6 @@ export class ApiError extends Error {
 
 /** Code of the error where the notebook server lacks the server extension. */
 export const NO_EXTENSION = 'no-extension';
-
-const NOT_REACHED =
-  'The notebook server does not answer. Jobs go on running; check the network, the page tries again by itself.';
-const POOL_SILENT =
-  'The training pool does not answer. Jobs go on running; the page asks again by itself.';
-const NO_EXTENSION_TEXT =
-  'This notebook server has no benchpool extension: ask for an image with benchpool, or run “pip install benchpool” and restart the server.';
 
 export class Api {
   constructor(private readonly _transport: Transport) {}
@@ -185,7 +179,7 @@ export class Api {
       if (init?.signal?.aborted) {
         throw error;
       }
-      throw new ApiError(0, 'unreachable', NOT_REACHED);
+      throw new ApiError(0, 'unreachable', NO_SERVER);
     }
   }
 }
@@ -227,7 +221,7 @@ async function errorOf(response: Response): Promise<ApiError> {
   const body = (await response.json().catch(() => null)) as unknown;
   const known = errorObject(body);
   if (known?.code === 'not-reachable') {
-    return new ApiError(response.status, known.code, POOL_SILENT); // its own words are a terminal's
+    return new ApiError(response.status, known.code, NO_POOL); // its own words are a terminal's
   }
   if (known) {
     return new ApiError(
@@ -239,7 +233,7 @@ async function errorOf(response: Response): Promise<ApiError> {
     );
   }
   const code = response.status === 404 ? NO_EXTENSION : `http-${response.status}`;
-  return new ApiError(response.status, code, sentence(response.status));
+  return new ApiError(response.status, code, httpFailure(response.status));
 }
 
 /** An error whose field and numbers a server in between may have left out. */
@@ -250,17 +244,4 @@ function errorObject(body: unknown): SomeError | null {
   return typeof shape?.message === 'string' && typeof shape.code === 'string'
     ? (shape as SomeError)
     : null;
-}
-
-function sentence(status: number): string {
-  if (status === 404) {
-    return NO_EXTENSION_TEXT;
-  }
-  if (status === 401 || status === 403) {
-    return `The notebook server refused the request (HTTP ${status}): log in again in another tab, then try again here.`;
-  }
-  if (status === 500) {
-    return 'The notebook server failed at this request (HTTP 500). Its log has the reason: try again, or show it to an administrator.';
-  }
-  return `The training pool does not answer (HTTP ${status}). Jobs go on running; the page tries again by itself.`;
 }

@@ -7,7 +7,7 @@ import { MessageLoop } from '@lumino/messaging';
 import { Widget } from '@lumino/widgets';
 import * as React from 'react';
 import { Answers, begin, differing, faults, IWorkersRule, workersRule } from './changing';
-import { MAX_PRIORITY, MAX_WORKERS } from './draft';
+import { BOUNDS } from './bounds';
 import { Row } from './sendFields';
 import { Fault } from './sendMore';
 import type { IChangeRequest, IJob } from './tokens';
@@ -75,8 +75,7 @@ function ChangeFields(props: {
         id="benchpool-change-priority"
         label="Priority"
         note="Its turn inside the project; higher first."
-        least={0}
-        most={MAX_PRIORITY}
+        bounds={BOUNDS.priority}
         value={answers.priority}
         fault={fault.priority}
         onChange={priority => answer({ priority })}
@@ -86,8 +85,7 @@ function ChangeFields(props: {
         label="Workers"
         note={rule.note}
         disabled={rule.fixed}
-        least={1}
-        most={MAX_WORKERS}
+        bounds={BOUNDS.workers}
         value={answers.workers}
         fault={fault.workers}
         onChange={workers => answer({ workers })}
@@ -102,8 +100,7 @@ function NumberRow(props: {
   label: string;
   note: string;
   disabled?: boolean;
-  least: number;
-  most: number;
+  bounds: Readonly<{ least: number; most: number }>;
   value: number;
   fault: string | undefined;
   onChange: (value: number) => void;
@@ -115,8 +112,8 @@ function NumberRow(props: {
         id={id}
         className="jp-mod-styled bp-Form-number"
         type="number"
-        min={props.least}
-        max={props.most}
+        min={props.bounds.least}
+        max={props.bounds.most}
         step={1}
         required
         disabled={props.disabled}

@@ -2,7 +2,7 @@
  * What a job that is there may still have otherwise: its priority and its workers. Pure; the
  * dialog draws it, `actions.ts` carries it out.
  */
-import { isWhole, MAX_PRIORITY, MAX_WORKERS } from './draft';
+import { outOfBounds } from './bounds';
 import { isOnGpus } from './format';
 import { count } from './phrases';
 import type { IChangeRequest, IJob } from './tokens';
@@ -44,15 +44,15 @@ function rigid(workers: number): string {
 }
 
 /** Faults of the answers themselves, by field; each a sentence. */
-export function faults({ priority, workers }: Answers): Partial<Record<keyof Answers, string>> {
-  return {
-    ...(isWhole(priority, 0, MAX_PRIORITY)
-      ? {}
-      : { priority: `Priority: a whole number from 0 to ${MAX_PRIORITY}.` }),
-    ...(isWhole(workers, 1, MAX_WORKERS)
-      ? {}
-      : { workers: `Workers: a whole number from 1 to ${MAX_WORKERS}.` })
-  };
+export function faults(answers: Answers): Partial<Record<keyof Answers, string>> {
+  const found: Partial<Record<keyof Answers, string>> = {};
+  for (const field of ['priority', 'workers'] as const) {
+    const fault = outOfBounds(field, answers[field]);
+    if (fault !== null) {
+      found[field] = `${fault}.`;
+    }
+  }
+  return found;
 }
 
 /** The answers that differ from what the job has; null where none does. */

@@ -2,6 +2,7 @@
  * What a user is about to send: the answers of the dialog as plain data, and how they become a
  * request. Pure; the dialog draws it, `sending.ts` carries it out.
  */
+import { Bounded, BOUNDS, MAX_TIME_S, outOfBounds } from './bounds';
 import { ranges } from './format';
 import type { ILiveCell, IPreparation, IProblem, ISendRequest, IStatus, SendKind } from './tokens';
 
@@ -43,17 +44,13 @@ export interface IMemory {
   spread?: boolean;
 }
 
-export const MAX_GPUS = 1024;
-export const MAX_WORKERS = 4096;
-export const MAX_PRIORITY = 1000;
-
 /** A draft from what was answered last time; anything unusable in it is ignored. */
 export function begin(kind: SendKind, memory: unknown): IDraft {
   const known = (memory && typeof memory === 'object' ? memory : {}) as Record<string, unknown>;
   return {
     kind,
-    gpus: whole(known.gpus, 1, MAX_GPUS),
-    workers: whole(known.workers, 1, MAX_WORKERS),
+    gpus: within('gpus', known.gpus),
+    workers: within('workers', known.workers),
     project: typeof known.project === 'string' ? known.project : null,
     name: '',
     args: text(known.args),
@@ -79,9 +76,9 @@ export function remember(draft: IDraft): IMemory {
   };
 }
 
-function whole(value: unknown, least: number, most: number): number {
+function within(field: Bounded, value: unknown): number {
   const n = Number(value);
-  return Number.isInteger(n) && n >= least && n <= most ? n : least;
+  return outOfBounds(field, n) === null ? n : BOUNDS[field].least;
 }
 
 function text(value: unknown): string {
@@ -93,11 +90,11 @@ export type Field = 'gpus' | 'workers' | 'args' | 'timeLimit' | 'priority' | 'gp
 /** Faults of the answers themselves, by field; each a sentence. */
 export function faults(draft: IDraft): Partial<Record<Field, string>> {
   const found: Partial<Record<Field, string>> = {};
-  if (!isWhole(draft.gpus, 1, MAX_GPUS)) {
-    found.gpus = `GPUs: a whole number from 1 to ${MAX_GPUS}.`;
-  }
-  if (!isWhole(draft.workers, 1, MAX_WORKERS)) {
-    found.workers = `Workers: a whole number from 1 to ${MAX_WORKERS}.`;
+  for (const field of ['gpus', 'workers'] as const) {
+    const fault = outOfBounds(field, draft[field]);
+    if (fault !== null) {
+      found[field] = `${fault}.`;
+    }
   }
   if (draft.kind === 'script' && splitArguments(draft.args) === null) {
     found.args = 'Arguments: a quote is not closed.';
@@ -105,14 +102,11 @@ export function faults(draft: IDraft): Partial<Record<Field, string>> {
   if (parseDuration(draft.timeLimit) === undefined) {
     found.timeLimit = 'Time limit: give it as “90 min”, “2 h”, “1 d 12 h” or leave it empty.';
   }
-  if (draft.priority !== '' && !isWhole(Number(draft.priority), 0, MAX_PRIORITY)) {
-    found.priority = `Priority: a whole number from 0 to ${MAX_PRIORITY}, or empty for the usual 50.`;
+  const priority = draft.priority === '' ? null : outOfBounds('priority', Number(draft.priority));
+  if (priority !== null) {
+    found.priority = `${priority}, or empty for the usual 50.`;
   }
   return found;
-}
-
-export function isWhole(n: number, least: number, most: number): boolean {
-  return Number.isInteger(n) && n >= least && n <= most;
 }
 
 /** The request of a draft without faults. */
@@ -201,7 +195,6 @@ export function splitArguments(line: string): string[] | null {
 }
 
 const UNIT_S: Readonly<Record<string, number>> = { s: 1, m: 60, min: 60, h: 3600, d: 86_400 };
-const MAX_TIME_S = 366 * 86_400;
 
 /** Seconds of a time limit; null for none, undefined for text that is no duration. */
 export function parseDuration(input: string): number | null | undefined {

@@ -5,6 +5,7 @@ import { ISignal, Signal } from '@lumino/signaling';
 import { Api, ApiError, ILogPlace } from './api';
 import type { LogText as LogPiece } from './generated/pool';
 import { LogText } from './logText';
+import { LOG_CUT } from './outages';
 import type { IServerEvent } from './stream';
 import { followWhileVisible } from './visible';
 
@@ -78,13 +79,7 @@ export class LogFollower {
   /** A log that is not there yet (404 before the start) is asked for again like any outage. */
   private _onFailure(error: Error): void {
     const isEarly = error instanceof ApiError && error.status === 404;
-    this._say(
-      isEarly
-        ? ''
-        : error instanceof ApiError
-          ? error.message
-          : 'The log was interrupted; trying again.'
-    );
+    this._say(isEarly ? '' : error instanceof ApiError ? error.message : LOG_CUT);
   }
 
   private _say(trouble: string): void {

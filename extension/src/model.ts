@@ -5,6 +5,7 @@
 import { ISignal, Signal } from '@lumino/signaling';
 import { Api, ApiError, NO_EXTENSION, Verb } from './api';
 import type { JobDeleted, PoolNow } from './generated/pool';
+import { STREAM_CUT } from './outages';
 import type { IServerEvent } from './stream';
 import { followWhileVisible } from './visible';
 import type { FilledAction } from './generated/actions';
@@ -270,10 +271,7 @@ export class JobsModel implements IBenchpool {
   }
 
   private _degrade(error: Error): void {
-    const text =
-      error instanceof ApiError
-        ? error.message
-        : 'The stream of changes was interrupted. Jobs go on running; the page tries again by itself.';
+    const text = error instanceof ApiError ? error.message : STREAM_CUT;
     this._connect({ state: 'degraded', text });
   }
 

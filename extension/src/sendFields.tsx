@@ -2,8 +2,10 @@
  * The rows of the send dialog: what runs, how big, for which project, when it would start.
  */
 import * as React from 'react';
-import { cellsLine, faults, Field, IListedCell, listCells, MAX_GPUS } from './draft';
+import { BOUNDS } from './bounds';
+import { cellsLine, faults, Field, IListedCell, listCells } from './draft';
 import { quotaLine, startRange, startText } from './format';
+import { NO_PREVIEW } from './outages';
 import { count } from './phrases';
 import { Prose } from './prose';
 import type { Sending } from './sending';
@@ -130,7 +132,7 @@ export function SizeRow({ sending, projects }: IFieldsProps): React.JSX.Element 
         <Stepper
           id="benchpool-gpus"
           value={draft.gpus}
-          most={MAX_GPUS}
+          most={BOUNDS.gpus.most}
           invalid={Boolean(fault)}
           onChange={gpus => sending.update({ gpus })}
         />
@@ -232,9 +234,7 @@ function askingLine(sending: Sending): string {
   if (sending.preparation?.refusal || sending.error) {
     return 'It cannot be sent like this.';
   }
-  return sending.preparing
-    ? 'Asking the pool…'
-    : 'The pool does not answer now, so the start is not known yet. Send tries again.';
+  return sending.preparing ? 'Asking the pool…' : NO_PREVIEW;
 }
 
 function PreviewText({ preview }: { preview: IPreview }): React.JSX.Element {

@@ -2,7 +2,8 @@
  * The fold of the send dialog: name, workers, limits, and what the job will find.
  */
 import * as React from 'react';
-import { hasNodes, MAX_WORKERS, modelChoices } from './draft';
+import { BOUNDS } from './bounds';
+import { hasNodes, modelChoices } from './draft';
 import { size } from './format';
 import { count } from './phrases';
 import { faultOf, Row, TextRow } from './sendFields';
@@ -35,8 +36,8 @@ export function MoreFold({ sending, status }: IMoreProps): React.JSX.Element {
           data-testid="benchpool-workers"
           className="jp-mod-styled bp-Form-number"
           type="number"
-          min={1}
-          max={MAX_WORKERS}
+          min={BOUNDS.workers.least}
+          max={BOUNDS.workers.most}
           value={Number.isNaN(draft.workers) ? '' : draft.workers}
           aria-invalid={Boolean(fault)}
           onChange={event => sending.update({ workers: event.target.valueAsNumber })}

@@ -4,6 +4,7 @@
 import { ISignal, Signal } from '@lumino/signaling';
 import { Api, ApiError } from './api';
 import { begin, faults, IDraft, ISubject, toRequest } from './draft';
+import { unreadable } from './outages';
 import type { IJob, IPreparation, ISendRequest, SendKind } from './tokens';
 
 /** Answers are prepared when they have rested for this long. */
@@ -133,10 +134,7 @@ export class Sending {
     if (signal?.aborted) {
       return;
     }
-    this._error =
-      error instanceof ApiError
-        ? error
-        : new ApiError(0, 'answer', `The answer is unreadable: ${String(error)}`);
+    this._error = error instanceof ApiError ? error : new ApiError(0, 'answer', unreadable(error));
   }
 
   /**

@@ -5,6 +5,7 @@ import { TextItem } from '@jupyterlab/statusbar';
 import { ReactWidget } from '@jupyterlab/ui-components';
 import * as React from 'react';
 import { statusLine } from './format';
+import { NO_POOL_SHORT } from './outages';
 import { useChanged } from './hooks';
 import type { JobsModel } from './model';
 
@@ -28,7 +29,7 @@ function StatusText(props: { model: JobsModel; onOpen: () => void }): React.JSX.
   useChanged(model);
   const isDown = model.connection.state === 'degraded';
   const text = isDown
-    ? 'train: pool not reached'
+    ? NO_POOL_SHORT
     : model.loaded
       ? statusLine(model.quota, model.mine)
       : 'train: …';
