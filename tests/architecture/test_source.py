@@ -47,7 +47,6 @@ LONG: frozenset[str] = frozenset(
 LONG_FUNCTIONS: frozenset[str] = frozenset(
     {
         "benchpool.handles.submit",
-        "benchpool_scheduler.runtime.kubernetes.informers.__init__",
     }
 )
 """Functions that are too long."""

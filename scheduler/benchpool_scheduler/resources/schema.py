@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
-import msgspec
 from msgspec import NODEFAULT, UNSET, Struct
 from msgspec import inspect as types
 
@@ -115,8 +114,3 @@ def _words(kind: types.LiteralType | types.EnumType) -> list[str]:
 def _bounds(kind: types.Type, **names: str) -> Schema:
     found = {word: getattr(kind, name) for name, word in names.items()}
     return {word: value for word, value in found.items() if value is not None}
-
-
-def prune(value: Any) -> Any:
-    """Return plain data for YAML: lists for tuples, no Structs."""
-    return msgspec.to_builtins(value)

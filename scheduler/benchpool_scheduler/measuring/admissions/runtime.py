@@ -6,20 +6,10 @@ Like Kueue's test it keeps no progress: a job that was evicted starts again from
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 
-from benchpool_scheduler.runtime import (
-    Device,
-    EndedBy,
-    Launch,
-    LogChunk,
-    NodeFacts,
-    Notice,
-    WorkerEnded,
-    WorkerEvent,
-    WorkerId,
-    WorkerStarted,
-)
+from benchpool_scheduler.runtime import Device, EndedBy, Launch, Notice, WorkerId
+from benchpool_scheduler.runtime.simulated import SimulatedRuntime, simulated_devices
 from benchpool_scheduler.service import Clock
 
 NODE = "pool"
@@ -27,13 +17,11 @@ TERMINATED = 143
 
 
 def units(count: int) -> tuple[Device, ...]:
-    """Return so many GPUs of one node."""
-    return tuple(
-        Device(f"GPU-{index}", index, "unit", NODE, None, simulated=True) for index in range(count)
-    )
+    """Return this number of GPUs of one node."""
+    return simulated_devices(count, "unit", NODE, None)
 
 
-class TimedRuntime:
+class TimedRuntime(SimulatedRuntime):
     """Starts and ends workers by timers of the loop.
 
     Attributes:
@@ -43,49 +31,27 @@ class TimedRuntime:
     """
 
     def __init__(self, gpus: Sequence[Device], clock: Clock) -> None:
-        self._gpus = tuple(gpus)
+        super().__init__(gpus)
         self._clock = clock
-        self._inbox: asyncio.Queue[WorkerEvent | None] = asyncio.Queue()
         self._timers: dict[WorkerId, asyncio.TimerHandle] = {}
-        self._known: set[WorkerId] = set()
         self.admitted: dict[str, float] = {}
         self.starts = 0
         self.evictions = 0
         self.finished = 0
         self.last_end = 0.0
 
-    # ------------------------------------------------------------------ the port
-
-    async def open(self, expected: Sequence[WorkerId]) -> None:
-        """Begin with nothing."""
-
     async def close(self) -> None:
         """End the stream of events; nothing runs on."""
         for timer in self._timers.values():
             timer.cancel()
-        self._inbox.put_nowait(None)
+        await super().close()
 
-    async def devices(self) -> tuple[Device, ...]:
-        """Return the units."""
-        return self._gpus
-
-    async def nodes(self) -> tuple[NodeFacts, ...]:
-        """Return nothing: nodes are counts of units here."""
-        return ()
-
-    def nodes_for_claim(self, claim: str) -> frozenset[str] | None:
-        """Return that any node will do."""
-        return None
-
-    async def start(self, launch: Launch) -> None:
+    async def run_worker(self, launch: Launch) -> None:
         """Run a job for the time that its command names."""
         worker, now = launch.worker, self._clock.now()
-        if worker in self._known:
-            return
-        self._known.add(worker)
         self.starts += 1
         self.admitted[worker.job] = now
-        self._inbox.put_nowait(WorkerStarted(worker, now))
+        self.begin(worker, now)
         loop = asyncio.get_running_loop()
         self._timers[worker] = loop.call_later(float(launch.argv[1]), self._finish, worker)
 
@@ -96,33 +62,10 @@ class TimedRuntime:
             return
         timer.cancel()
         self.evictions += 1
-        now = self._clock.now()
-        self._inbox.put_nowait(WorkerEnded(worker, now, TERMINATED, EndedBy.NOTICE))
-
-    async def events(self) -> AsyncIterator[WorkerEvent]:
-        """Yield what happens."""
-        while (event := await self._inbox.get()) is not None:
-            yield event
-
-    async def read_log(self, worker: WorkerId, offset: int, limit: int) -> LogChunk:
-        """Return an empty log."""
-        return LogChunk(offset, b"", ended=worker not in self._timers)
-
-    async def find_log_offset(self, worker: WorkerId, since: float | None) -> int:
-        """Return the beginning."""
-        return 0
-
-    async def wait_log(self, worker: WorkerId, offset: int, timeout_s: float) -> bool:
-        """Return at once: nothing is ever written."""
-        return False
-
-    async def forget(self, job: str) -> None:
-        """Do nothing: there are no files."""
-
-    # ------------------------------------------------------------------ inside
+        self.end(worker, TERMINATED, EndedBy.NOTICE, self._clock.now())
 
     def _finish(self, worker: WorkerId) -> None:
         del self._timers[worker]
         self.finished += 1
         self.last_end = self._clock.now()
-        self._inbox.put_nowait(WorkerEnded(worker, self.last_end, 0, EndedBy.ITSELF))
+        self.end(worker, 0, EndedBy.ITSELF, self.last_end)

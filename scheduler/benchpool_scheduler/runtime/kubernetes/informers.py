@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass, fields
 from itertools import chain
 from typing import Any
 
@@ -20,15 +21,75 @@ from benchpool_scheduler.kube import (
     kinds,
 )
 from benchpool_scheduler.runtime import Pinned
-from benchpool_scheduler.runtime.kubernetes import (
-    cluster_views,
-    device_claims,
-    images,
-    raw_objects,
-    volumes,
-)
+from benchpool_scheduler.runtime.kubernetes import cluster_views as views
+from benchpool_scheduler.runtime.kubernetes import device_claims, images, raw_objects, volumes
 
 log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class _Reflectors:
+    """One cache for each kind of object that the runtime reads.
+
+    Attributes:
+        ours: Pods of ours. ``others``: what other pods take of their nodes.
+        notebooks: The images that running notebooks have.
+        device_claims: GPUs that others hold by device claims.
+    """
+
+    ours: Reflector[views.PodView]
+    others: Reflector[views.PodUse]
+    nodes: Reflector[views.NodeView]
+    claims: Reflector[volumes.ClaimView]
+    volumes: Reflector[volumes.VolumeView]
+    notebooks: Reflector[images.ImageView]
+    device_claims: Reflector[views.PodUse]
+
+    @property
+    def every(self) -> tuple[Reflector[Any], ...]:
+        """All of them."""
+        return tuple(getattr(self, one.name) for one in fields(self))
+
+
+def _reflectors(connection: Connection, namespace: str) -> _Reflectors:
+    """Return the caches, empty; ``namespace`` is where notebooks are."""
+    return _Reflectors(
+        ours=Reflector(
+            connection,
+            kinds.PODS,
+            labels=f"{names.ROLE} in ({names.ROLE_WORKER},{names.ROLE_NOTEBOOK})",
+            as_=raw_objects.RawPod,
+            keep=views.keep_pod,
+        ),
+        others=Reflector(
+            connection,
+            kinds.PODS,
+            labels=f"!{names.ROLE}",
+            fields="spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed",
+            as_=raw_objects.RawPod,
+            keep=views.keep_use,
+        ),
+        nodes=Reflector(connection, kinds.NODES, as_=raw_objects.RawNode, keep=views.keep_node),
+        claims=Reflector(connection, kinds.CLAIMS, as_=volumes.RawClaim, keep=volumes.keep_claim),
+        volumes=Reflector(
+            connection, kinds.VOLUMES, as_=volumes.RawVolume, keep=volumes.keep_volume
+        ),
+        notebooks=Reflector(
+            connection,
+            kinds.PODS,
+            namespace=namespace,
+            labels=volumes.WHOSE,
+            fields="status.phase=Running",
+            as_=images.RawNotebookPod,
+            keep=images.keep_image,
+        ),
+        device_claims=Reflector(
+            connection,
+            kinds.DEVICE_CLAIMS,
+            as_=device_claims.RawDeviceClaim,
+            keep=device_claims.keep_claim,
+        ),
+    )
 
 
 class Informers:
@@ -46,61 +107,14 @@ class Informers:
     def __init__(
         self,
         connection: Connection,
-        pod_changed: Callable[[cluster_views.PodView, bool], None],
+        pod_changed: Callable[[views.PodView, bool], None],
         changed: Callable[[], None],
         namespace: str,
     ) -> None:
         self._pod_changed = pod_changed
         self._changed = changed
-        self._ours: Reflector[cluster_views.PodView] = Reflector(
-            connection,
-            kinds.PODS,
-            labels=f"{names.ROLE} in ({names.ROLE_WORKER},{names.ROLE_NOTEBOOK})",
-            as_=raw_objects.RawPod,
-            keep=cluster_views.keep_pod,
-        )
-        self._others: Reflector[cluster_views.PodUse] = Reflector(
-            connection,
-            kinds.PODS,
-            labels=f"!{names.ROLE}",
-            fields="spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed",
-            as_=raw_objects.RawPod,
-            keep=cluster_views.keep_use,
-        )
-        self._nodes: Reflector[cluster_views.NodeView] = Reflector(
-            connection, kinds.NODES, as_=raw_objects.RawNode, keep=cluster_views.keep_node
-        )
-        self._claims: Reflector[volumes.ClaimView] = Reflector(
-            connection, kinds.CLAIMS, as_=volumes.RawClaim, keep=volumes.keep_claim
-        )
-        self._volumes: Reflector[volumes.VolumeView] = Reflector(
-            connection, kinds.VOLUMES, as_=volumes.RawVolume, keep=volumes.keep_volume
-        )
-        self._notebooks: Reflector[images.ImageView] = Reflector(
-            connection,
-            kinds.PODS,
-            namespace=namespace,
-            labels=volumes.WHOSE,
-            fields="status.phase=Running",
-            as_=images.RawNotebookPod,
-            keep=images.keep_image,
-        )
-        self._device_claims: Reflector[cluster_views.PodUse] = Reflector(
-            connection,
-            kinds.DEVICE_CLAIMS,
-            as_=device_claims.RawDeviceClaim,
-            keep=device_claims.keep_claim,
-        )
-        self._every: tuple[Reflector[Any], ...] = (
-            self._ours,
-            self._others,
-            self._nodes,
-            self._claims,
-            self._volumes,
-            self._notebooks,
-            self._device_claims,
-        )
-        self._missing = len(self._every)
+        self._caches = _reflectors(connection, namespace)
+        self._missing = len(self._caches.every)
         self.news = asyncio.Event()
         self._listed = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
@@ -108,7 +122,7 @@ class Informers:
     async def start(self) -> None:
         """Begin, and wait until everything is known once."""
         if not self._tasks:
-            self._tasks = [asyncio.create_task(self._follow(one)) for one in self._every]
+            self._tasks = [asyncio.create_task(self._follow(one)) for one in self._caches.every]
         listed = asyncio.create_task(self._listed.wait())
         try:
             done, _ = await asyncio.wait(
@@ -126,50 +140,50 @@ class Informers:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     @property
-    def pods(self) -> Iterable[cluster_views.PodView]:
+    def pods(self) -> Iterable[views.PodView]:
         """Pods of ours."""
-        return self._ours.items.values()
+        return self._caches.ours.items.values()
 
     @property
-    def others(self) -> Iterable[cluster_views.PodUse]:
+    def others(self) -> Iterable[views.PodUse]:
         """What other pods take."""
-        return chain(self._others.items.values(), self._device_claims.items.values())
+        return chain(self._caches.others.items.values(), self._caches.device_claims.items.values())
 
     @property
-    def nodes(self) -> Iterable[cluster_views.NodeView]:
+    def nodes(self) -> Iterable[views.NodeView]:
         """All nodes."""
-        return self._nodes.items.values()
+        return self._caches.nodes.items.values()
 
-    def node(self, name: str) -> cluster_views.NodeView | None:
+    def node(self, name: str) -> views.NodeView | None:
         """One node."""
-        return self._nodes.items.get(("", name))
+        return self._caches.nodes.items.get(("", name))
 
     def nodes_for_claim(self, namespace: str, claim: str) -> frozenset[str] | None:
         """Return where a claim can be used, None for everywhere or not known yet."""
-        found = self._claims.items.get((namespace, claim))
+        found = self._caches.claims.items.get((namespace, claim))
         if found is None or not found.volume:
             return None
-        volume = self._volumes.items.get(("", found.volume))
+        volume = self._caches.volumes.items.get(("", found.volume))
         return None if volume is None else volumes.nodes_for(volume, self.nodes)
 
     def home_of(self, namespace: str, user: str) -> str | None:
         """Return the claim of a user's home that many pods may mount, None for none or several."""
         found = [
             name
-            for (space, name), claim in self._claims.items.items()
+            for (space, name), claim in self._caches.claims.items.items()
             if space == namespace and claim.user == user and claim.for_many
         ]
         return found[0] if len(found) == 1 else None
 
     def pinned(self, user: str, image: str) -> Pinned:
         """Return an image by the digest that a notebook of the user runs it with."""
-        return images.pin(image, user, self._notebooks.items.values())
+        return images.pin(image, user, self._caches.notebooks.items.values())
 
     async def _follow(self, reflector: Reflector[Any]) -> None:
         try:
             await self._listen(reflector)
         except (KubeNotFound, KubeForbidden) as failed:
-            if reflector is not self._device_claims:
+            if reflector is not self._caches.device_claims:
                 raise
             # Before Kubernetes 1.34 there is no such kind, or it may be switched off.
             log.info("GPUs that pods hold by device claims are not counted: %s", failed)
@@ -191,9 +205,9 @@ class Informers:
                 continue
             if isinstance(change, Changed) and change.item == change.before:
                 continue
-            if reflector is self._ours:
+            if reflector is self._caches.ours:
                 self._pod_changed(change.item, isinstance(change, Vanished))
-            if reflector is not self._notebooks:
+            if reflector is not self._caches.notebooks:
                 self._changed()
-            if reflector is self._nodes or reflector is self._others:
+            if reflector is self._caches.nodes or reflector is self._caches.others:
                 self.news.set()

@@ -1,0 +1,125 @@
+"""The runtime port without processes: workers begin and end when a subclass says so."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+
+from benchpool_scheduler.runtime import (
+    Device,
+    EndedBy,
+    Launch,
+    LogChunk,
+    NodeFacts,
+    Notice,
+    WorkerEnded,
+    WorkerEvent,
+    WorkerId,
+    WorkerStarted,
+)
+
+
+def simulated_devices(
+    count: int, model: str = "A100", node: str = "localhost", memory_mib: int | None = 81920
+) -> tuple[Device, ...]:
+    """Return simulated GPUs named ``GPU-0``, ``GPU-1``, ... on one node."""
+    return tuple(
+        Device(f"GPU-{index}", index, model, node, memory_mib, simulated=True)
+        for index in range(count)
+    )
+
+
+class SimulatedRuntime:
+    """Keeps which workers are alive, and tells the service of their starts and ends.
+
+    Attributes:
+        alive: Workers that were started and have not ended.
+    """
+
+    def __init__(self, gpus: Sequence[Device]) -> None:
+        self.gpus = tuple(gpus)
+        self.alive: set[WorkerId] = set()
+        self._known: set[WorkerId] = set()
+        self._events: asyncio.Queue[WorkerEvent | None] = asyncio.Queue()
+
+    # ------------------------------------------------------------------ what becomes of workers
+
+    def say(self, event: WorkerEvent) -> None:
+        """Tell the service an event as it is."""
+        self._events.put_nowait(event)
+
+    def begin(self, worker: WorkerId, at: float = 0.0) -> None:
+        """Let a worker run."""
+        self.say(WorkerStarted(worker, at))
+
+    def end(
+        self,
+        worker: WorkerId,
+        exit_code: int | None = 0,
+        by: EndedBy = EndedBy.ITSELF,
+        at: float = 0.0,
+        text: str | None = None,
+    ) -> None:
+        """Let a worker end."""
+        self.alive.discard(worker)
+        self.say(WorkerEnded(worker, at, exit_code, by, text))
+
+    # ------------------------------------------------------------------ the port
+
+    async def open(self, expected: Sequence[WorkerId]) -> None:
+        """Tell of each expected worker whether it runs or is lost."""
+        for worker in expected:
+            if worker in self.alive:
+                self.begin(worker)
+            else:
+                self.end(worker, None, EndedBy.LOST, text="nobody knows it")
+
+    async def close(self) -> None:
+        """End the stream of events."""
+        self._events.put_nowait(None)
+
+    async def devices(self) -> tuple[Device, ...]:
+        """Return the GPUs."""
+        return self.gpus
+
+    async def nodes(self) -> tuple[NodeFacts, ...]:
+        """Return nothing: nodes are counts of GPUs."""
+        return ()
+
+    def nodes_for_claim(self, claim: str) -> frozenset[str] | None:
+        """Return that any node will do."""
+        return None
+
+    async def start(self, launch: Launch) -> None:
+        """Start a worker, once."""
+        if launch.worker in self._known:
+            return
+        self._known.add(launch.worker)
+        self.alive.add(launch.worker)
+        await self.run_worker(launch)
+
+    async def run_worker(self, launch: Launch) -> None:
+        """Do what becomes of a worker that is started for the first time: nothing by itself."""
+
+    async def stop(self, worker: WorkerId, notice: Notice) -> None:
+        """Give a notice, to which nobody listens."""
+
+    async def events(self) -> AsyncIterator[WorkerEvent]:
+        """Yield what happens, in order, until ``close``."""
+        while (event := await self._events.get()) is not None:
+            yield event
+
+    async def read_log(self, worker: WorkerId, offset: int, limit: int) -> LogChunk:
+        """Return an empty log."""
+        return LogChunk(offset, b"", ended=worker not in self.alive)
+
+    async def find_log_offset(self, worker: WorkerId, since: float | None) -> int:
+        """Return the beginning."""
+        return 0
+
+    async def wait_log(self, worker: WorkerId, offset: int, timeout_s: float) -> bool:
+        """Return at once whether the log has ended: nothing is ever written."""
+        return worker not in self.alive
+
+    async def forget(self, job: str) -> None:
+        """Do nothing: there are no files."""
