@@ -17,15 +17,6 @@ from benchpool_scheduler.phrases import count, failed_with
 LOG_LINES = 12
 LOG_CHARACTERS = 20_000
 
-_ACTIONS: dict[State, tuple[str, ...]] = {
-    State.QUEUED: ("pause", "cancel"),
-    State.STARTING: ("pause", "cancel"),
-    State.RUNNING: ("pause", "cancel"),
-    State.PAUSING: ("cancel",),
-    State.PAUSED: ("resume", "cancel"),
-}
-"""What a job in this state may be asked to do; nothing once it has ended."""
-
 _SHAPES: dict[State, str] = {
     State.QUEUED: "◔",
     State.STARTING: "◑",
@@ -106,7 +97,7 @@ class Row:
         self.bar.value = 1.0 if done else (fraction or 0.0)
         self.bar.description = f"{self.bar.value:.0%}"
         for action, button in self.buttons.items():
-            button.layout.display = None if action in _ACTIONS.get(facts.state, ()) else "none"
+            button.layout.display = None if action in facts.actions else "none"
 
     def add_log(self, text: str) -> None:
         """Show more of the log; only its end is kept."""
