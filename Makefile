@@ -1,10 +1,16 @@
-# The verbs of this project. `make up` and `make test` need nothing but Python 3.11; Node is taken
-# from the machine, else from the wheel that ships it.
+# The verbs of this project. `make up` and `make test` need nothing but Python 3.11 or later; Node is
+# taken from the machine, else from the wheel that ships it.
 
-PYTHON ?= python3
-VENV := $(CURDIR)/.venv
+# A Python that is asked for (`make test PYTHON=python3.13`) has an environment of its own.
+ifeq ($(origin PYTHON), undefined)
+PYTHON := python3
+KIND :=
+else
+KIND := -$(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+endif
+VENV := $(CURDIR)/.venv$(KIND)
 BIN := $(VENV)/bin
-STAMPS := .stamps
+STAMPS := .stamps$(KIND)
 NODE_HOME := $(CURDIR)/.node
 LABEXTENSION := extension/benchpool/labextension
 FRONT_END := $(shell find extension/src extension/style extension/schema -type f 2>/dev/null) \
@@ -104,7 +110,7 @@ format: $(STAMPS)/dev
 	cd extension && npm run --silent lint
 
 clean:
-	rm -rf $(VENV) $(NODE_HOME) $(STAMPS) dist docs/_build $(LABEXTENSION) extension/lib \
+	rm -rf .venv .venv-* .stamps .stamps-* $(NODE_HOME) dist docs/_build $(LABEXTENSION) extension/lib \
 		extension/node_modules extension/tsconfig.tsbuildinfo .mypy_cache .ruff_cache .pytest_cache \
 		.import_linter_cache .hypothesis
 
