@@ -39,6 +39,15 @@ def client() -> Client:
         return _client
 
 
+def disconnect() -> None:
+    """Close this process's connection to the pool, if it has one; the next use makes another."""
+    global _client
+    with _lock:
+        if _client is not None:
+            _client.close()
+        _client = None
+
+
 class JobHandle:
     """A job of the pool. In a notebook it shows itself live; elsewhere as a line of text.
 

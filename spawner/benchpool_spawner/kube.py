@@ -261,8 +261,8 @@ class BenchpoolKubeSpawner(QuotaMixin, KubeSpawner):  # type: ignore[misc]
             if failed.status not in (400, 403, 422):
                 raise
             raise self._refused(_refused_by_cluster(failed)) from failed
-        if created and self._steps is not None:
-            self._steps.add("The pod is made", 32)
+        if created and self.steps is not None:
+            self.steps.add("The pod is made", 32)
         return created
 
     # ------------------------------------------------------------------ starting
@@ -291,9 +291,9 @@ class BenchpoolKubeSpawner(QuotaMixin, KubeSpawner):  # type: ignore[misc]
         begun, patient = time.monotonic(), 0.0
         while True:
             await asyncio.sleep(EVENTS_S)
-            if self._steps is None or self.pod_reflector is None:
+            if self.steps is None or self.pod_reflector is None:
                 continue
-            patient = self._ask_for_patience(time.monotonic() - begun, patient)
+            patient = self.ask_for_patience(time.monotonic() - begun, patient)
             for event in self.events:
                 uid = f"{event['metadata']['uid']} {event['metadata'].get('resourceVersion')}"
                 if uid not in seen:
@@ -303,24 +303,24 @@ class BenchpoolKubeSpawner(QuotaMixin, KubeSpawner):  # type: ignore[misc]
             for told in kube_words.of_pod(pod or {}):
                 self._tell(told, None)
 
-    def _ask_for_patience(self, elapsed: float, last: float) -> float:
+    def ask_for_patience(self, elapsed: float, last: float) -> float:
         """Say KubeSpawner's own message now and then in a slow start; return when it was last."""
         threshold = getattr(self, "slow_spawn_message_threshold", 0)  # since KubeSpawner 7.1
         if not threshold or elapsed < max(threshold, last + self.slow_spawn_message_frequency):
             return last
-        if self._steps is not None:
+        if self.steps is not None:
             text = textwrap.dedent(self.slow_spawn_message).strip()
-            self._steps.add(text.format(seconds=int(elapsed)), 50)
+            self.steps.add(text.format(seconds=int(elapsed)), 50)
         return elapsed
 
     def _tell(self, told: kube_words.StartMessage, event: Mapping[str, Any] | None) -> None:
-        if self._steps is None or told == self._last_told:
+        if self.steps is None or told == self._last_told:
             return
         self._last_told = told
         more: dict[str, object] = {"state": {"code": told.code, "stuck": told.stuck}}
         if event is not None:
             more["raw_event"] = event
-        self._steps.add(told.text, told.percent, **more)
+        self.steps.add(told.text, told.percent, **more)
 
     # ------------------------------------------------------------------ watching
 

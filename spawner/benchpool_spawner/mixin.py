@@ -84,7 +84,8 @@ class QuotaMixin(LoggingConfigurable):
     _spawn_id: str | None = None
     _lease_id: str | None = None
     _lease_gpus: tuple[str, ...] = ()
-    _steps: Steps | None = None
+    steps: Steps | None = None
+    """What is told of the start under way, or of the last."""
 
     # What the spawner class below provides.
     user: Any
@@ -144,9 +145,9 @@ class QuotaMixin(LoggingConfigurable):
 
     def _begin(self) -> Steps:
         """Forget the start before this one."""
-        self._steps = Steps()
+        self.steps = Steps()
         self._spawn_id, self._lease_id, self._lease_gpus = None, None, ()
-        return self._steps
+        return self.steps
 
     async def _reserve_for(
         self,
@@ -160,7 +161,7 @@ class QuotaMixin(LoggingConfigurable):
         Raises:
             StartRefused: The scheduler's own sentence, or that it does not answer.
         """
-        steps = self._steps = self._steps or Steps()
+        steps = self.steps = self.steps or Steps()
         if not gpus:
             steps.add("No GPU asked for", 20)
             return
@@ -229,8 +230,8 @@ class QuotaMixin(LoggingConfigurable):
     async def start(self) -> Any:
         """Start the server with its GPUs."""
         where = await super().start()  # type: ignore[misc]
-        if self._steps is not None:
-            self._steps.add("Started the notebook server, waiting for its first answer", 60)
+        if self.steps is not None:
+            self.steps.add("Started the notebook server, waiting for its first answer", 60)
         return where
 
     def get_env(self) -> dict[str, str]:
@@ -244,7 +245,7 @@ class QuotaMixin(LoggingConfigurable):
 
     async def progress(self) -> AsyncIterator[dict[str, Any]]:
         """Yield the steps of this start as they happen, for the page that waits for it."""
-        steps = self._steps = self._steps or Steps()
+        steps = self.steps = self.steps or Steps()
         async for step in steps.follow():
             yield step.event()
 

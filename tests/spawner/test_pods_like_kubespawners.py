@@ -275,11 +275,11 @@ async def test_kubespawners_message_of_a_slow_start_is_told_when_it_says() -> No
     spawner = BenchpoolKubeSpawner(
         _mock=True, slow_spawn_message_threshold=10, slow_spawn_message="still {seconds} s"
     )
-    spawner._steps = Steps()
+    spawner.steps = Steps()
     last = 0.0
     for elapsed in (5.0, 11.0, 12.0, 17.0):
-        last = spawner._ask_for_patience(elapsed, last)
-    follow = spawner._steps.follow()
+        last = spawner.ask_for_patience(elapsed, last)
+    follow = spawner.steps.follow()
     assert [(await anext(follow)).text for _ in range(2)] == ["still 11 s", "still 17 s"]
 
 
@@ -294,9 +294,9 @@ async def test_form_and_address_carry_profile_and_gpus_to_the_same_options() -> 
         "_xsrf": ["x"],
     }
     expected = {"profile": "large", "image": "a", "gpus": 2, "when_busy": "refuse"}
-    assert spawner._read_form(data) == expected
+    assert spawner.options_from_form(data) == expected
     assert spawner.options_from_query(data) == expected
-    assert spawner._read_form({"profile": ["large"], "gpus": [""]}) == {"profile": "large"}
+    assert spawner.options_from_form({"profile": ["large"], "gpus": [""]}) == {"profile": "large"}
 
 
 @pytest.mark.usefixtures("kubeconfig")
@@ -315,7 +315,7 @@ async def test_the_form_shows_the_profiles_that_are_open_and_the_quota() -> None
     spawner.user_options = {}
     spawner.user.orm_user = SimpleNamespace(orm_spawners={})
     spawner.orm_spawner = SimpleNamespace(user_options={}, server=None)
-    html = await spawner._render_form(spawner)
+    html = await spawner.options_form(spawner)
     assert "Large" in html
     assert "Only staff" not in html
     assert "as the profile above says" in html

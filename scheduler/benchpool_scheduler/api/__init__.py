@@ -64,6 +64,11 @@ class Api:
         ]
         return [*rules, url(f"{prefix}api/.*", Endpoint, {"routes": {}, **shared})]
 
+    @property
+    def open_streams(self) -> int:
+        """How many event streams and followed logs are open."""
+        return len(self._service.open_streams)
+
     def end_streams(self) -> None:
         """End all event streams, so that the process can stop; readers connect again."""
         for gone in tuple(self._service.open_streams):

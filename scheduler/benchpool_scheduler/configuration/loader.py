@@ -20,13 +20,15 @@ from benchpool_scheduler.core.model import Bound, Policy, Project, ProjectName
 from benchpool_scheduler.errors import InvalidInput
 
 VERSION = 1
-_SECTIONS = ("version", "build", "projects", "pools", "topology", "policy")
-_BUILD = ("default", "groups", "users", "reserve", "oversubscribe", "lend_idle")
-_PROJECT = (
+SECTIONS = ("version", "build", "projects", "pools", "topology", "policy")
+BUILD = ("default", "groups", "users", "reserve", "oversubscribe", "lend_idle")
+PROJECT = (
     *("name", "parent", "quota", "limit", "weight", "priority", "cpus", "memory_gib"),
     *("min_runtime_s", "used_gpu_s", "members", "leads"),
 )
-_POLICY = tuple(field.name for field in fields(Policy))
+POLICY = tuple(field.name for field in fields(Policy))
+KEYS = frozenset((*SECTIONS, *BUILD, *PROJECT, *POLICY))
+"""Every key that a configuration may have, but those of lists below them."""
 MOST_GPUS = 1_000_000
 MOST_LEVELS = 8
 
@@ -53,7 +55,7 @@ key; did you mean `default`?
         raise InvalidInput(
             f"{source} is empty; it must begin with `version: {VERSION}`.", code="configuration"
         )
-    top = document.entries(_SECTIONS)
+    top = document.entries(SECTIONS)
     _check_version(document, top)
     projects = _projects(top["projects"]) if _given(top, "projects") else ()
     build = _build(top["build"]) if _given(top, "build") else Build()
@@ -79,7 +81,7 @@ def _check_version(document: Item, top: Mapping[str, Item]) -> None:
 
 
 def _build(item: Item) -> Build:
-    keys = item.entries(_BUILD)
+    keys = item.entries(BUILD)
     build = Build(groups=_quotas(keys, "groups"), users=_quotas(keys, "users"))
     if _given(keys, "default"):
         build = replace(build, default=keys["default"].whole(most=MOST_GPUS))
@@ -115,7 +117,7 @@ def _projects(item: Item) -> tuple[ProjectSettings, ...]:
 
 
 def _project(item: Item) -> ProjectSettings:
-    keys = item.entries(_PROJECT)
+    keys = item.entries(PROJECT)
     if not _given(keys, "name"):
         item.wrong("has no `name`.")
     project = Project(
@@ -223,7 +225,7 @@ def _topology(item: Item) -> tuple[Level, ...]:
 
 
 def _policy(item: Item) -> Policy:
-    keys = item.entries(_POLICY)
+    keys = item.entries(POLICY)
 
     def number(key: str, default: float, least: float = 0, most: float = 1e9) -> float:
         return keys[key].number(least, most) if _given(keys, key) else default

@@ -155,6 +155,10 @@ class Reflector(Generic[T]):
         """Whether everything was listed at least once and nothing since says: list again."""
         return self._version is not None
 
+    def list_again(self) -> None:
+        """List everything anew next, as when an outage was too long to go on from a version."""
+        self._version = None
+
     async def changes(self) -> AsyncIterator[Change[T]]:
         """Yield what changes, from everything on; see the module."""
         failures = 0
@@ -169,7 +173,7 @@ class Reflector(Generic[T]):
                 failures = 0
             except KubeGone:
                 log.info("the versions of %s are too old; listing again", self._kind.plural)
-                self._version = None
+                self.list_again()
                 failures += 1
             except KubeUnavailable as away:
                 failures += 1

@@ -90,7 +90,7 @@ class Wire:
                 async with self._turns:
                     if self.guard is not None and method != "GET":
                         self.guard()
-                    status, answer, asked = await self._once(method, path, data, form, params)
+                    status, answer, asked = await self.exchange(method, path, data, form, params)
             except (aiohttp.ClientError, TimeoutError, OSError) as failed:
                 word = f"{type(failed).__name__}: {failed}".rstrip(": ")
             else:
@@ -112,9 +112,10 @@ class Wire:
                 )
             await asyncio.sleep(wait)
 
-    async def _once(
+    async def exchange(
         self, method: str, path: str, data: bytes | None, form: str, params: Params | None
     ) -> tuple[int, bytes, float | None]:
+        """Send a request once; return status, answer and the seconds to wait that it names."""
         headers = await self._headers(form if data is not None else None)
         body: bytes | AsyncIterator[bytes] | None = data
         if data is not None and self.guard is not None:

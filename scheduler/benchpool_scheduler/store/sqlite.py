@@ -30,7 +30,7 @@ class SqliteStore:
     def __init__(self, folder: Path) -> None:
         self._path = folder / "pool.sqlite"
         self._lock = StoreLock(folder / "pool.lock")
-        self._writer = Writer(self._path)
+        self.writer = Writer(self._path)
         self._reader: sqlite3.Connection | None = None
 
     async def open(self) -> Contents:
@@ -39,7 +39,7 @@ class SqliteStore:
         refuse_network_file_system(self._path.parent)
         await self._take_lock()
         try:
-            await self._writer.open()
+            await self.writer.open()
             self._reader = _open_reader(self._path)
             return await asyncio.to_thread(statements.read, self._reader)
         except BaseException:
@@ -60,14 +60,14 @@ class SqliteStore:
         if self._reader is not None:
             self._reader.close()
             self._reader = None
-        await self._writer.close()
+        await self.writer.close()
         self._lock.release()
 
     async def commit(
         self, *changes: Change, as_written: Callable[[str], None] | None = None
     ) -> None:
         """Make all changes or none, durably, at one instant. Errors: Unavailable."""
-        await self._writer.commit(changes)
+        await self.writer.commit(changes)
 
     def submission(self, job: str) -> bytes | None:
         """Return the submission of a job as JSON, None when there is no such job."""
@@ -95,7 +95,7 @@ class SqliteStore:
     async def forget_objects(self, hashes: Iterable[str]) -> None:
         """Remove these objects from the list."""
         rows = [(sha256,) for sha256 in hashes]
-        await self._writer.run(
+        await self.writer.run(
             lambda db: db.executemany("DELETE FROM objects WHERE sha256 = ?", rows).close()
         )
 

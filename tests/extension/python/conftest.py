@@ -25,7 +25,6 @@ def susan(pool: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iter
     monkeypatch.setenv("BENCHPOOL_URL", pool.url)
     monkeypatch.setenv("BENCHPOOL_TOKEN", "susan")
     monkeypatch.chdir(folder)
-    monkeypatch.setattr(handles, "_client", None)
+    handles.disconnect()
     yield folder
-    if handles._client is not None:
-        handles._client.close()
+    handles.disconnect()

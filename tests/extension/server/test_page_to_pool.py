@@ -335,7 +335,7 @@ def test_a_page_that_goes_closes_its_stream_at_the_pool(
     server: NotebookServer, pool: Served
 ) -> None:
     def open_streams() -> int:
-        return len(pool.api._service.open_streams)
+        return pool.api.open_streams
 
     def all_closed() -> bool:
         until = time.monotonic() + 30

@@ -270,7 +270,7 @@ class Plain:
         return self.count == 1 and plain and mixed and not self.releasing
 
     def spoilt(self, node: NodeCapacity) -> int:
-        loss = self.capacity._usual.loss(state_of(node), self.info.requirements)
+        loss = self.capacity.usual.loss(state_of(node), self.info.requirements)
         assert loss is not None
         return loss
 

@@ -111,7 +111,7 @@ async def test_an_object_of_the_same_name_is_another_object(
             break
     await connection.delete(CONFIG_MAPS, "one", namespace=namespace)
     await connection.create(CONFIG_MAPS, a_map("one", a="1"), namespace=namespace)
-    reflector._version = None  # as after an outage in which versions grew too old
+    reflector.list_again()  # as after an outage in which versions grew too old
     seen = []
     async for change in reflector.changes():
         seen.append(change)
@@ -168,6 +168,11 @@ class Wire:
     async def open(self, port: int = 0) -> int:
         self._server = await asyncio.start_server(self._serve, "127.0.0.1", port)
         return int(self._server.sockets[0].getsockname()[1])
+
+    def takes_no_more(self) -> None:
+        """Take no new connection; those that stand stay."""
+        if self._server is not None:
+            self._server.close()
 
     async def cut(self) -> None:
         """Refuse everybody from now on."""
@@ -244,7 +249,7 @@ async def test_a_watch_that_falls_silent_is_opened_again(
             await asyncio.sleep(0.5)
             # Connections from now on are well; the silent ones stay silent.
             fresh = Wire(access)
-            wire._server.close()  # type: ignore[union-attr]
+            wire.takes_no_more()
             await fresh.open(port)
             await until(lambda: Appeared((namespace, "late"), {"a": "1"}) in seen)
             await fresh.cut()

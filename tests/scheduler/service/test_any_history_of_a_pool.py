@@ -133,13 +133,13 @@ class PoolHistory(RuleBasedStateMachine):
         engine = self.pool
         for _ in range(20):
             await asyncio.sleep(0)
-            while not engine.watcher._inbox.empty() or engine.actions.busy:
+            while not engine.watcher.idle or engine.actions.busy:
                 await asyncio.sleep(0)
             before = [(job.id, job.state, job.wish) for job in engine.ledger.live()]
             await engine.passes.make()
             await engine.actions.finish()
             after = [(job.id, job.state, job.wish) for job in engine.ledger.live()]
-            if before == after and engine.watcher._inbox.empty():
+            if before == after and engine.watcher.idle:
                 return
         raise AssertionError("passes do not come to rest")
 

@@ -100,7 +100,7 @@ async def test_the_gpus_of_a_job_that_is_set_aside_stay_its_own(tmp_path: Path) 
         good = await pool.jobs.submit(JOE, sleeper(gpus=2))
         for job in (bad, good):
             await reached(pool, job.id, State.RUNNING)
-        pool.state_cache._decide = Failing(bad.id)
+        pool.state_cache.decider = Failing(bad.id)
         third = await pool.jobs.submit(JOE, sleeper(gpus=2))
         await reached(pool, third.id, State.RUNNING)
         held = [gpu for launch in runtime.launched.values() for gpu in launch.gpus]
@@ -120,7 +120,7 @@ async def test_the_cause_is_found_by_halving_among_those_that_changed(tmp_path: 
         jobs = [(await pool.jobs.submit(SUSAN, sleeper(gpus=6))).id for _ in range(40)]
         await decided(pool, jobs[-1])
         failing = Failing()
-        pool.state_cache._decide = failing
+        pool.state_cache.decider = failing
         new = [(await pool.jobs.submit(JOE, sleeper(gpus=6))).id for _ in range(3)]
         failing.jobs = {JobId(new[1])}
         failing.tried = 0
@@ -137,7 +137,7 @@ async def test_the_cause_is_found_by_halving_among_those_that_changed(tmp_path: 
 async def test_a_job_that_is_aside_is_tried_again_with_a_new_configuration(tmp_path: Path) -> None:
     async with opened(make_pool(tmp_path, runtime=ScriptedRuntime(devices(9)))) as pool:
         failing = Failing()
-        pool.state_cache._decide = failing
+        pool.state_cache.decider = failing
         async with pool.ledger.lock:
             job = await pool.jobs.submit(SUSAN, sleeper(gpus=2))
             failing.jobs = {JobId(job.id)}
@@ -155,11 +155,11 @@ async def test_a_fault_that_is_no_jobs_sets_none_aside_and_is_reported(tmp_path:
 
     async with opened(make_pool(tmp_path, runtime=ScriptedRuntime(devices(9)))) as pool:
         await pool.jobs.submit(SUSAN, sleeper(gpus=1))
-        pool.state_cache._decide = broken
+        pool.state_cache.decider = broken
         with pytest.raises(InvalidInput, match="upside down"):
             await pool.passes.make()
         assert pool.state_cache.quarantined == {}
-        pool.state_cache._decide = decide_on
+        pool.state_cache.decider = decide_on
         await pool.passes.make()
         assert pool.views.status(ADMIN).health.ok
 

@@ -189,7 +189,7 @@ async def test_looks_that_see_nothing_new_cause_no_pass(pool: Pool) -> None:
         while not pool.latest_pass.passes:
             await asyncio.sleep(0)
     await pool.housekeeping.look()
-    inventory, wanted = pool.site.inventory, pool.passes._wanted
+    inventory, wanted = pool.site.inventory, pool.passes.wanted
     wanted.clear()
     await pool.housekeeping.look()
     assert pool.site.inventory is inventory

@@ -139,12 +139,12 @@ async def test_a_full_disk_refuses_in_words_and_heals_by_itself(store: SqliteSto
         return lambda db: db.execute(f"PRAGMA max_page_count = {pages}").close()
 
     # A transaction cannot change the bound, so it is set on the writer's connection around one.
-    await store._writer.run(limit(1))
+    await store.writer.run(limit(1))
     with pytest.raises(Unavailable, match=r"is full: nothing can be accepted") as caught:
         await store.commit(AddJob(job("two"), b"x" * 1_000_000))
     assert caught.value.code == "store-full"
     assert store.submission(job("one").id) == b"{}"
-    await store._writer.run(limit(100_000))
+    await store.writer.run(limit(100_000))
     await store.commit(AddJob(job("two"), b"x" * 1_000_000))
 
 
@@ -171,7 +171,7 @@ async def test_the_file_is_set_up_for_durable_commits(store: SqliteStore, tmp_pa
         for name in ("journal_mode", "synchronous", "foreign_keys", "trusted_schema"):
             found[name] = db.execute(f"PRAGMA {name}").fetchone()[0]
 
-    await store._writer.run(look)
+    await store.writer.run(look)
     assert found == {
         "journal_mode": "wal",
         "synchronous": 2,

@@ -62,7 +62,7 @@ class FreeCapacity:
         self._shared = any(n.node.shared for n in self.nodes)
         self._lends = any(n.node.lent for n in self.nodes)
         self._mixed = self._shared or self._cpus_bound or self._memory_bound
-        self._usual = UsualWorkers()
+        self.usual = UsualWorkers()
 
     def _buckets(self, most: int) -> Buckets:
         orders: list[list[int]] = [[] for _ in range(most + 1)]
@@ -99,7 +99,7 @@ class FreeCapacity:
 
     def _note(self, requirements: Requirements, workers: int) -> None:
         if self._mixed:
-            self._usual.note(requirements, workers)
+            self.usual.note(requirements, workers)
 
     def let_go(self, info: JobInfo, worker: Worker) -> None:
         """A seated worker is leaving: its GPUs are releasing."""
@@ -126,8 +126,8 @@ class FreeCapacity:
         for node in places:
             rest = None
             if requirements.part:
-                self._usual.version()
-                rest = self._usual.rest(state_of(node), requirements)
+                self.usual.version()
+                rest = self.usual.rest(state_of(node), requirements)
             worker = node.choose(requirements, rest)
             after.update(dict.fromkeys(node.give(info.requirements, worker)))
             self._changed(node)
@@ -288,7 +288,7 @@ class FreeCapacity:
         """
         if not self._mixed:
             return nodes
-        usual, indexes = self._usual, self._indexes
+        usual, indexes = self.usual, self._indexes
 
         def loss(node: NodeCapacity) -> int | None:
             return usual.loss(state_of(node), requirements)

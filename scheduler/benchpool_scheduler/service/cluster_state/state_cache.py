@@ -94,6 +94,7 @@ class StateCache:
 
     Attributes:
         aside: Jobs that are kept off the board, by id.
+        decider: The core's decision.
         rebuilt: How often a board was made from nothing; ``rehoused``: only its nodes.
     """
 
@@ -102,7 +103,7 @@ class StateCache:
     ) -> None:
         self._ledger = ledger
         self._site = site
-        self._decide = decide
+        self.decider = decide
         self._touched: dict[str, None] = {}
         self._state: ClusterState | None = None
         self._spec: ClusterSpec | None = None
@@ -154,7 +155,7 @@ class StateCache:
         """
         for _ in range(MOST_QUARANTINED):
             try:
-                return self._decide(self._followed(given), given.now)
+                return self.decider(self._followed(given), given.now)
             except Exception as error:
                 self._state = self._spec = None
                 culprit = self._culprit(given)
@@ -368,7 +369,7 @@ class StateCache:
     def _fails(self, given: PassInput, names: Sequence[str]) -> bool:
         try:
             jobs = [job for name in names for job in self._seen(name, given)]
-            self._decide(self._made(given.spec, jobs), given.now)
+            self.decider(self._made(given.spec, jobs), given.now)
         except Exception:
             return True
         return False

@@ -94,13 +94,13 @@ class Passes:
         self._state_cache = state_cache
         self._before = before
         self.made: Topic[PassNews] = Topic()
-        self._wanted = asyncio.Event()
+        self.wanted = asyncio.Event()
         self._wake: float | None = None
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="benchpool-pass")
 
     def want(self) -> None:
         """Ask for a pass soon; asking again before it begins changes nothing."""
-        self._wanted.set()
+        self.wanted.set()
 
     def close(self) -> None:
         """End the thread; no pass may be under way."""
@@ -111,9 +111,9 @@ class Passes:
         while True:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(self._patience_s()):
-                    await self._wanted.wait()
+                    await self.wanted.wait()
             await asyncio.sleep(DEBOUNCE_S)
-            self._wanted.clear()
+            self.wanted.clear()
             await self._guarded_pass()
             await asyncio.sleep(min(MOST_REST_S, REST * self._latest_pass.last_pass_s))
 
@@ -134,7 +134,7 @@ class Passes:
             await self.make()
         except Unavailable as error:
             self._site.problems.report("pass", str(error))
-            self._wanted.set()
+            self.wanted.set()
             await asyncio.sleep(RETRY_S)
         except Exception as error:
             # A pass that fails must not end the service: running jobs stay supervised.

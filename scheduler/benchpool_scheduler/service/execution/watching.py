@@ -53,6 +53,11 @@ class Watcher:
         async for event in self._runtime.events():
             self._inbox.put_nowait(event)
 
+    @property
+    def idle(self) -> bool:
+        """Whether no event waits to be taken."""
+        return self._inbox.empty()
+
     async def run(self) -> None:
         """Take events into the ledger, for ever. A full disk delays and loses none."""
         while True:

@@ -96,7 +96,7 @@ class KubernetesStore:
         self._calls = PatientCalls(report)
         self.writer = ResourceWriter(connection, namespace, epoch, self._calls)
         self._inbox = Inbox(connection, namespace, self._uploads, self._calls)
-        self._reflector: Reflector[KeptJob] = Reflector(
+        self.reflector: Reflector[KeptJob] = Reflector(
             connection, JOBS, namespace=namespace, as_=JobObject, keep=self._keep
         )
         self._leases: Reflector[LeaseRecord] = lease_objects.reflector(connection, namespace)
@@ -105,10 +105,15 @@ class KubernetesStore:
 
     # ------------------------------------------------------------------ life
 
+    @property
+    def listening(self) -> asyncio.Task[None]:
+        """The task by which an open store hears what others write into jobs."""
+        return self._tasks[0]
+
     async def open(self) -> Contents:
         """Read everything. Errors: Unavailable when the API server or the objects are away."""
         await self._uploads.load()
-        changes, of_leases = self._reflector.changes(), self._leases.changes()
+        changes, of_leases = self.reflector.changes(), self._leases.changes()
         await informer.wait_until_listed("jobs", changes, self._namespace)
         await informer.wait_until_listed("build leases", of_leases, self._namespace)
         found, self._opening = self._opening or [], None
@@ -118,7 +123,7 @@ class KubernetesStore:
             self._cache.add_lease(lease)
         contents = self._cache.contents(await usage.read(self._connection))
         self._tasks = [
-            self._begin(informer.follow(self._reflector, changes, self._take_in)),
+            self._begin(informer.follow(self.reflector, changes, self._take_in)),
             self._begin(informer.follow(self._leases, of_leases, self._take_in_lease)),
             *(self._begin(self.writer.write_later(priority)) for priority in (SOON, AT_LEISURE)),
             self._begin(self._uploads.read_lists()),
@@ -245,7 +250,7 @@ class KubernetesStore:
         cached.name, cached.uid, cached.version = offer.name, offer.uid, offer.version
         cached.generation, cached.spec, cached.suspend = offer.generation, offer.spec, offer.suspend
         cached.workers, cached.priority = offer.workers, offer.priority
-        now = self._reflector.items.get((self._namespace, offer.name))
+        now = self.reflector.items.get((self._namespace, offer.name))
         if now is None or now.uid != offer.uid:
             cached.gone = True
             self._inbox.tell([JobGone(offer.id)])

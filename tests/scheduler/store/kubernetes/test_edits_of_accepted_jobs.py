@@ -100,7 +100,7 @@ def refusal(job: dict[str, Any]) -> str | None:
 async def seen(desk: Desk, generation: int) -> None:
     """Wait until the store has heard of an edit."""
     async with asyncio.timeout(10):
-        items = desk.store._reflector.items
+        items = desk.store.reflector.items
         while items[desk.namespace, "one"].generation < generation:
             await asyncio.sleep(0.01)
 
@@ -138,7 +138,7 @@ async def test_an_edit_after_the_acceptance_and_before_the_status_is_put_back(
 
 async def test_an_edit_that_nobody_has_heard_of_yet_is_put_back(desk: Desk) -> None:
     told = await desk.send()
-    desk.store._tasks[0].cancel()  # the one that listens
+    desk.store.listening.cancel()  # the one that listens
     record = record_of(told)
     await desk.edit(gpus=4, suspend=False)
     await desk.store.commit(AddJob(record, told.submission))
@@ -168,7 +168,7 @@ async def test_a_job_that_was_deleted_before_its_acceptance_is_not_made_again(de
     told = await desk.send()
     await desk.connection.delete(JOBS, "one", namespace=desk.namespace)
     async with asyncio.timeout(10):
-        while (desk.namespace, "one") in desk.store._reflector.items:
+        while (desk.namespace, "one") in desk.store.reflector.items:
             await asyncio.sleep(0.01)
     await desk.store.commit(AddJob(record_of(told), told.submission))
     assert await desk.told() == JobGone(told.id)
@@ -209,7 +209,7 @@ async def test_what_was_changed_elsewhere_is_asked_for_in_the_object(
 
 async def test_a_newer_wish_at_the_object_is_not_written_over(desk: Desk) -> None:
     record = await asked(desk)
-    listening = desk.store._tasks[0]
+    listening = desk.store.listening
     listening.cancel()  # it has not heard yet of what somebody writes now
     await desk.edit(priority=20)
     changed = replace(record, priority=80)

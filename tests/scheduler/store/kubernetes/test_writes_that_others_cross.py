@@ -58,17 +58,17 @@ async def test_a_write_whose_answer_was_lost_is_recognised(
 ) -> None:
     store = make_store(epoch=1)
     await store.open()
-    once = connection._once
+    exchange = connection.exchange
     dropped: list[tuple[str, str]] = []
 
     async def drop_first_answer(method: str, path: str, *more: Any) -> Any:
-        answer = await once(method, path, *more)
+        answer = await exchange(method, path, *more)
         if method in ("POST", "PUT") and (method, path) not in dropped:
             dropped.append((method, path))
             raise ConnectionResetError("the answer was lost")
         return answer
 
-    monkeypatch.setattr(connection, "_once", drop_first_answer)
+    monkeypatch.setattr(connection, "exchange", drop_first_answer)
     record = job()
     await store.commit(add(record))
     record, run = started(record, "node-a/0")
