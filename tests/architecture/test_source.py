@@ -33,7 +33,6 @@ LONG: frozenset[str] = frozenset(
         "scheduler/benchpool_scheduler/core/cluster/cluster_state.py",
         "scheduler/benchpool_scheduler/runtime/local/runtime.py",
         "scheduler/benchpool_scheduler/service/cluster_state/snapshots.py",
-        "tests/extension/cells/test_cell_selection.py",
         "tests/extension/server/test_page_to_pool.py",
         "tests/helm/test_rendered_chart.py",
         "tests/helm/test_side_doors_to_gpus.py",

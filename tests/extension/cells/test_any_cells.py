@@ -1,0 +1,152 @@
+"""Whatever stands in the cells: a job computes what the notebook would, soon and without alarm."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from benchpool.cells import NotebookCell, choose
+from benchpool_support.cells import chosen, included
+
+NAMES = ["a", "b", "c", "d"]
+STATEMENTS = st.one_of(
+    st.builds("{} = []".format, st.sampled_from(NAMES)),
+    st.builds("{} = list({})".format, st.sampled_from(NAMES), st.sampled_from(NAMES)),
+    st.builds("{} = {}".format, st.sampled_from(NAMES), st.sampled_from(NAMES)),
+    st.builds("{}.append({})".format, st.sampled_from(NAMES), st.integers(0, 9)),
+    st.builds("{} += [{}]".format, st.sampled_from(NAMES), st.integers(0, 9)),
+    st.builds("for i in [*{}, 1]: {} = [i]".format, st.sampled_from(NAMES), st.sampled_from(NAMES)),
+    st.builds("if len({}) > 1: {} = [7]".format, st.sampled_from(NAMES), st.sampled_from(NAMES)),
+    st.builds("push({}, {})".format, st.sampled_from(NAMES), st.integers(0, 9)),
+    st.builds("grow({})".format, st.integers(0, 9)),
+    st.builds("twice({})".format, st.integers(0, 9)),
+    st.builds("{} = Box({}).inner".format, st.sampled_from(NAMES), st.sampled_from(NAMES)),
+    st.builds("Box({}).put({})".format, st.sampled_from(NAMES), st.integers(0, 9)),
+    st.builds("hold = [grow, {}]\nhold[0](1)".format, st.sampled_from(NAMES)),
+    st.builds(
+        "{0} = [len({1}), *{2}]".format,
+        st.sampled_from(NAMES),
+        st.sampled_from(NAMES),
+        st.sampled_from(NAMES),
+    ),
+)
+PREPARED = [
+    "a = [0]\nb = [0]\nc = [0]\nd = [0]",
+    "def push(target, value):\n    inner = target\n    inner.append(value)",
+    "def grow(value):\n    push(a, value)\n    b.append(len(c))",
+    "def twice(value):\n    global d\n    grow(value)\n    d = [value]",
+    "class Box:\n    def __init__(self, inner):\n        self.inner = inner\n"
+    "    def put(self, value):\n        self.inner.append(value)",
+]
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    cells=st.lists(st.lists(STATEMENTS, min_size=1, max_size=3), min_size=1, max_size=10),
+    watched=st.sampled_from(NAMES),
+)
+def test_the_chosen_cells_compute_what_the_whole_notebook_does(
+    cells: list[list[str]], watched: str
+) -> None:
+    sources = [*PREPARED, *["\n".join(each) for each in cells], f"result = {watched}"]
+    answer = chosen(*sources)
+    whole: dict[str, object] = {}
+    exec("\n".join(sources), whole)  # noqa: S102
+    part: dict[str, object] = {}
+    exec("\n".join(each.run for each in answer.cells if each.included), part)  # noqa: S102
+    assert part["result"] == whole["result"]
+
+
+PIECES = st.sampled_from(
+    [
+        *(
+            "%%time",
+            "%%",
+            "!ls $x {y}",
+            "x = !ls",
+            "%cd ..",
+            "?x",
+            "x?",
+            "\\",
+            "'''",
+            '"',
+            "(",
+            ")",
+        ),
+        *("x = 1", "    ", "\t", "def f(", "lambda: x", "await y", "async for a in b: pass", "\0"),
+        *(
+            "match x:",
+            "    case {'a': b, **c}: pass",
+            "del x",
+            "x: int",
+            "@a",
+            "*x, y = z",
+            "\ud800",
+        ),
+        *("%pip install \\", "%run a.py", "%time x = y", "f'{x!r:{w}}'", "é = 1", "\u2028", "\r"),
+    ]
+)
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.lists(st.tuples(st.lists(PIECES | st.text(max_size=12), max_size=5), st.booleans())))
+def test_no_text_can_break_the_analysis(cells: list[tuple[list[str], bool]]) -> None:
+    asked = [NotebookCell(str(n), "\n".join(text), yes) for n, (text, yes) in enumerate(cells)]
+    answer = choose(asked)
+    assert len(answer.cells) == len(asked)
+    assert all(each.included for each in answer.cells if each.selected)
+    for before, after in zip(asked, answer.cells, strict=True):
+        assert before.source.count("\n") == after.run.count("\n")
+
+
+REAL_CODE = [
+    *("argparse", "ast", "calendar", "collections", "dataclasses", "enum", "fractions", "heapq"),
+    *("json.decoder", "mimetypes", "pkgutil", "random", "sched", "statistics", "textwrap"),
+    *("threading", "traceback", "turtle", "typing", "zipfile"),
+]
+
+
+@pytest.mark.parametrize("module", REAL_CODE)
+def test_real_code_gives_no_false_alarm(module: str) -> None:
+    """Each top-level statement of a module of Python as a cell: nothing in it is missing."""
+    path = importlib.import_module(module).__file__
+    assert path is not None
+    text = Path(path).read_text("utf-8")
+    lines, sources = text.split("\n"), []
+    for statement in ast.parse(text).body:
+        decorators = getattr(statement, "decorator_list", [])
+        first = min([statement.lineno, *[each.lineno for each in decorators]])
+        sources.append("\n".join(lines[first - 1 : statement.end_lineno]))
+    answer = chosen(*sources, select=tuple(range(len(sources))))
+    assert [each for each in answer.problems if each.level == "error"] == []
+
+
+def test_five_hundred_cells_take_less_than_a_fifth_of_a_second() -> None:
+    cells = [
+        NotebookCell("i", "import numpy as np\ndef step(m, d):\n    m['w'] += d\n    return m")
+    ]
+    for n in range(498):
+        before = f"m{n - 1}" if n else "{'w': 1}"
+        text = (
+            f"m{n} = dict({before})\nfor i in range(3):\n    step(m{n}, i)\n"
+            f"if m{n}['w'] > 3:\n    print(f'{{i}} of {n}', np.mean([1, 2]))\nv{n} = m{n}['w'] ** 2"
+        )
+        cells.append(NotebookCell(f"c{n}", text))
+    cells.append(NotebookCell("last", "print(v497, m490)", selected=True))
+    choose(cells[:10])
+    taken = []
+    for again in range(5):
+        fresh = [
+            NotebookCell(each.id, f"{each.source}\n# {again}", each.selected) for each in cells
+        ]
+        began = time.process_time()
+        answer = choose(fresh)
+        taken.append(time.process_time() - began)
+    assert len(included(answer)) > 400
+    assert min(taken) < 0.2

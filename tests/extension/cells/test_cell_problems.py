@@ -1,0 +1,118 @@
+"""What would fail in a job is said before, with cell and line."""
+
+from __future__ import annotations
+
+import pytest
+
+from benchpool.cells import NotebookCell, choose
+from benchpool_support.cells import chosen
+
+PROBLEMS: dict[str, tuple[list[str], str, str, str, int | None]] = {
+    "a name defined nowhere": (
+        ["model = 1", "print(1)\nprint(modle)"],
+        "error",
+        "`modle` is defined in no cell of this notebook; did you mean `model`?",
+        "c1",
+        2,
+    ),
+    "a name in a called function": (
+        ["def f():\n    return missing", "f()"],
+        "error",
+        "`missing` is defined in no cell of this notebook",
+        "c0",
+        2,
+    ),
+    "a name in a function that nobody calls": (
+        ["def f():\n    return missing\nx = 1", "print(x)"],
+        "warning",
+        "`missing` is defined in no cell of this notebook",
+        "c0",
+        2,
+    ),
+    "a star import may define it": (
+        ["from m import *", "print(thing)"],
+        "warning",
+        "`thing` is defined in no cell; it must come from `from m import *`",
+        "c1",
+        1,
+    ),
+    "text that is not Python": (
+        ["x = = 1"],
+        "error",
+        "this is not Python: invalid syntax",
+        "c0",
+        1,
+    ),
+    "an install": (
+        ["%pip install -q einops\nimport einops"],
+        "warning",
+        "the install of einops is left out: the job runs in this notebook's environment and finds "
+        "what is installed there",
+        "c0",
+        1,
+    ),
+    "a shell cell": (
+        ["%%bash\nls"],
+        "warning",
+        "%%bash runs again in the job, with this machine's tools",
+        "c0",
+        1,
+    ),
+    "our own magic": (
+        ["%%train --gpus 2\nx = 1"],
+        "error",
+        "this cell sends itself with %%train: take that line away, or run the cell instead",
+        "c0",
+        1,
+    ),
+    "input": (
+        ["x = input()"],
+        "error",
+        "asks for input, and nobody answers in a job: give the value in the code",
+        "c0",
+        1,
+    ),
+    "an earlier output": (
+        ["3", "print(_1)"],
+        "warning",
+        "`_1` is what an earlier cell printed; in a job it may be another",
+        "c1",
+        1,
+    ),
+    "nothing selected that runs": (
+        ["x = 1", "  "],
+        "error",
+        "no cell with code is selected: select what the job shall run",
+        "",
+        None,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_a_problem_is_said_with_cell_and_line(name: str) -> None:
+    sources, level, text, cell, line = PROBLEMS[name]
+    (problem,) = chosen(*sources).problems
+    assert (problem.level, problem.text, problem.cell or "", problem.line) == (
+        level,
+        text,
+        cell,
+        line,
+    )
+
+
+def test_a_name_defined_below_the_selection_is_named_so() -> None:
+    (problem,) = chosen("print(x)", "x = 1", select=0).problems
+    assert problem.text == (
+        "`x` is used before the cell that defines it, which stands below the selection"
+    )
+
+
+def test_another_order_than_shown_is_said_once() -> None:
+    cells = [
+        NotebookCell("a", "x = 1", execution_count=7),
+        NotebookCell("b", "x", True, execution_count=3),
+    ]
+    (problem,) = choose(cells).problems
+    assert "ran in another order" in problem.text
+    assert problem.level == "warning"
