@@ -31,7 +31,6 @@ TWICE: frozenset[str] = frozenset(
 LONG: frozenset[str] = frozenset(
     {
         "scheduler/benchpool_scheduler/core/cluster/cluster_state.py",
-        "scheduler/benchpool_scheduler/runtime/local/runtime.py",
         "scheduler/benchpool_scheduler/service/cluster_state/snapshots.py",
         "tests/extension/server/test_page_to_pool.py",
         "tests/helm/test_rendered_chart.py",

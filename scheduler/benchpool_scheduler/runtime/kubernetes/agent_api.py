@@ -7,6 +7,7 @@ that a notice arrives within milliseconds. What it keeps in memory is only who a
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -82,9 +83,11 @@ class AgentApi:
         self._sessions.pop(worker, None)
         self.grew(worker)
 
-    def grown(self, worker: WorkerId) -> asyncio.Event:
-        """Return what is set when the worker's log grows next, or ends."""
-        return self._grown.setdefault(worker, asyncio.Event())
+    async def wait_for_growth(self, worker: WorkerId, timeout_s: float) -> None:
+        """Wait until the worker's log grows or ends, at most ``timeout_s``."""
+        grown = self._grown.setdefault(worker, asyncio.Event())
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(grown.wait(), timeout_s)
 
     # ------------------------------------------------------------------ for agents
 

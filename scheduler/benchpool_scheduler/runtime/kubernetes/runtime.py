@@ -47,7 +47,7 @@ from benchpool_scheduler.runtime.kubernetes.job_writer import JobWriter
 from benchpool_scheduler.runtime.kubernetes.pod_monitor import PodMonitor
 from benchpool_scheduler.runtime.kubernetes.pod_status import TEXT_LIMIT, Trouble, WorkerEnd
 from benchpool_scheduler.runtime.kubernetes.work_queue import WorkQueue
-from benchpool_scheduler.runtime.kubernetes.worker_logs import WorkerLogs
+from benchpool_scheduler.runtime.worker_logs import WorkerLogs
 from benchpool_scheduler.worker.folders import Folders
 
 log = logging.getLogger(__name__)
@@ -88,7 +88,7 @@ class KubernetesRuntime:
         self._informers = Informers(
             connection, self._pod_changed, self._capacity.changed, settings.namespace
         )
-        self._logs = WorkerLogs(self._folders, self.agent_api, self._log_ended)
+        self._logs = WorkerLogs(self._folders, self._log_ended, self.agent_api.wait_for_growth)
         self._queue = WorkQueue()
         self._monitor = PodMonitor(
             connection,

@@ -29,7 +29,8 @@ from benchpool_scheduler.runtime import (
     WorkerProgress,
     WorkerStarted,
 )
-from benchpool_scheduler.worker import log_reader, process_identity, records
+from benchpool_scheduler.runtime.worker_logs import WorkerLogs
+from benchpool_scheduler.worker import process_identity, records
 from benchpool_scheduler.worker.folders import Folders
 from benchpool_scheduler.worker.log_files import BOUND
 from benchpool_scheduler.worker.progress import (
@@ -43,12 +44,13 @@ from benchpool_scheduler.worker.supervisor_process import is_locked, take_lock
 
 from . import supervisors
 from .gpus import DeviceSource
-from .machine import GpuLinks, facts
+from .observed_machine import ObservedMachine
 
 PROGRESS_S = 1.0
 LOG_S = 0.05
+SWEEP_S = 0.02
 INTRODUCTION_S = 10.0
-"""Seconds between looks at progress, at logs; for a supervisor to introduce itself."""
+"""Seconds between looks at progress, at logs, for processes; for a supervisor to say who it is."""
 
 UNEXPECTED = Notice("cancel", 5.0, "", "the service does not know this job any more")
 LOST_TEXT = "its machine was restarted, or the process that watched over it was killed"
@@ -92,18 +94,13 @@ class LocalRuntime:
         driver_s: float = 3.0,
     ) -> None:
         self._folders = Folders(state.absolute())
-        self._source = devices
         self._log_bytes = log_bytes
-        self._devices_s = devices_s
-        self._driver_s = driver_s
+        self._machine = ObservedMachine(devices, devices_s, driver_s)
         self._running: dict[WorkerId, RunningWorker] = {}
         self._events: asyncio.Queue[WorkerEvent | None] = asyncio.Queue()
-        self._devices: tuple[float, tuple[Device, ...] | None] = (0.0, None)
-        self._asking: asyncio.Task[None] | None = None
-        self._links: tuple[frozenset[str], GpuLinks] = (frozenset(), GpuLinks())
-        self._nodes: tuple[NodeFacts, ...] = ()
         self._tasks: set[asyncio.Task[None]] = set()
         self._ticker: asyncio.Task[None] | None = None
+        self._logs = WorkerLogs(self._folders, self._log_ended, _pause)
 
     @property
     def state(self) -> Path:
@@ -145,31 +142,11 @@ class LocalRuntime:
 
     async def devices(self) -> tuple[Device, ...]:
         """Return the GPUs as they are now; what was last seen while the driver hangs."""
-        at, known = self._devices
-        if known is not None and time.monotonic() - at <= self._devices_s:
-            return known
-        if self._asking is None or self._asking.done():
-            self._asking = asyncio.create_task(self._ask_for_devices())
-        await asyncio.wait({self._asking}, timeout=self._driver_s if known is not None else None)
-        return self._devices[1] or ()
-
-    async def _ask_for_devices(self) -> None:
-        found = await asyncio.to_thread(self._source.devices)
-        there = frozenset(device.uuid for device in found)
-        if there != self._links[0]:
-            # How they hang together does not change while the machine runs.
-            self._links = there, await asyncio.to_thread(self._source.links)
-        self._devices = (time.monotonic(), found)
+        return await self._machine.devices()
 
     async def nodes(self) -> tuple[NodeFacts, ...]:
         """Return this machine."""
-        devices = await self.devices()
-        names = dict.fromkeys(device.node for device in devices)
-        there = [device.uuid for device in devices]
-        found = tuple(facts(name, self._links[1], there) for name in names)
-        if found != self._nodes:
-            self._nodes = found
-        return self._nodes
+        return await self._machine.nodes()
 
     def nodes_for_claim(self, claim: str) -> frozenset[str] | None:
         """Return that any node will do: there is one."""
@@ -236,30 +213,15 @@ class LocalRuntime:
 
     async def read_log(self, worker: WorkerId, offset: int, limit: int) -> LogChunk:
         """Return at most ``limit`` bytes from ``offset``, or from where the log goes on."""
-        folder = self._folders.worker(worker)
-        ended = self._log_ended(worker)  # asked first: later bytes cannot be missed
-        start, data = await asyncio.to_thread(log_reader.read, folder, offset, limit)
-        if data:
-            ended = ended and start + len(data) >= log_reader.size(folder)
-        return LogChunk(start, data, ended, skipped=start - offset)
+        return await self._logs.read(worker, offset, limit)
 
     async def find_log_offset(self, worker: WorkerId, since: float | None) -> int:
         """Return the first offset written at ``since`` or later; None: the present end."""
-        folder = self._folders.worker(worker)
-        if since is None:
-            return log_reader.size(folder)
-        return await asyncio.to_thread(log_reader.offset_at, folder, since)
+        return await self._logs.offset_at(worker, since)
 
     async def wait_log(self, worker: WorkerId, offset: int, timeout_s: float) -> bool:
         """Wait until there are bytes after ``offset`` or the log ended; false on time-out."""
-        folder = self._folders.worker(worker)
-        deadline = time.monotonic() + timeout_s
-        while not self._log_ended(worker) and log_reader.size(folder) <= offset:
-            left = deadline - time.monotonic()
-            if left <= 0:
-                return False
-            await asyncio.sleep(min(LOG_S, left))
-        return True
+        return await self._logs.wait(worker, offset, timeout_s)
 
     def _log_ended(self, worker: WorkerId) -> bool:
         return worker not in self._running and self._folders.worker(worker).exists()
@@ -394,12 +356,13 @@ class LocalRuntime:
             )
 
 
+async def _pause(_: WorkerId, most_s: float) -> None:
+    """Supervisors write logs without telling: look again soon."""
+    await asyncio.sleep(min(LOG_S, most_s))
+
+
 def _sweep(tag: str, group: str | None) -> None:
-    """Kill until nothing was found twice."""
-    clean = 0
-    while clean < 2:
-        clean = clean + 1 if containment.sweep(tag, group) else 0
-        time.sleep(0.02)
+    containment.sweep_until_clean(tag, group, SWEEP_S)
     if group is not None:
         containment.remove_group(group)
 

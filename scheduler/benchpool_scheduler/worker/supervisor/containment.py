@@ -11,6 +11,7 @@ import contextlib
 import ctypes
 import os
 import signal
+import time
 
 from .. import process_identity
 
@@ -92,6 +93,19 @@ def sweep(tag: str, group: str | None) -> bool:
     found = tagged(tag)
     send(found, signal.SIGKILL)
     return not found
+
+
+def sweep_until_clean(tag: str, group: str | None, pause_s: float) -> None:
+    """Kill what carries the tag or is in the cgroup until nothing was found twice.
+
+    Args:
+        pause_s: Seconds between two rounds.
+    """
+    clean = 0
+    while clean < 2:
+        clean = clean + 1 if sweep(tag, group) else 0
+        if clean < 2:
+            time.sleep(pause_s)
 
 
 # ------------------------------------------------------------------------------- cgroups

@@ -185,7 +185,8 @@ class Supervisor:
             self._look_for_stop(now)
             if self._children:
                 self._step(now)
-        self._sweep()
+        # What escaped the tree.
+        containment.sweep_until_clean(self._config.tag, self._group, KILL_PAUSE_S[0])
         while self._pump():
             pass
 
@@ -322,14 +323,6 @@ class Supervisor:
             self._kill()
             time.sleep(self._kill_pause)
             self._reap()
-
-    def _sweep(self) -> None:
-        """Kill what escaped the tree, until nothing was found twice."""
-        clean = 0
-        while clean < 2:
-            clean = clean + 1 if containment.sweep(self._config.tag, self._group) else 0
-            if clean < 2:
-                time.sleep(KILL_PAUSE_S[0])
 
     # --------------------------------------------------------------------------- end
 

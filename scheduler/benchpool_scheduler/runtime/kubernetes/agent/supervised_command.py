@@ -89,8 +89,7 @@ class SupervisedCommand:
         found = records.read(paths.WORKER, records.EXIT)
         if found is not None:
             return found
-        while not containment.sweep(tag(), None):
-            time.sleep(0.02)
+        containment.sweep_until_clean(tag(), None, 0.02)
         return {
             "exit_code": None,
             "by": "lost",

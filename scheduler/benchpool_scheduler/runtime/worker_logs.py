@@ -1,14 +1,12 @@
-"""The logs of workers for their readers: what agents have sent so far."""
+"""The logs of workers for their readers, from the files in the state folder."""
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 from benchpool_scheduler.runtime import LogChunk, WorkerId
-from benchpool_scheduler.runtime.kubernetes.agent_api import AgentApi
 from benchpool_scheduler.worker import log_reader
 from benchpool_scheduler.worker.folders import Folders
 
@@ -18,14 +16,18 @@ class WorkerLogs:
 
     Args:
         ended: Tells whether nothing more will come of a worker.
+        pause: Waits until a worker's log may have grown, at most this number of seconds.
     """
 
     def __init__(
-        self, folders: Folders, agent_api: AgentApi, ended: Callable[[WorkerId], bool]
+        self,
+        folders: Folders,
+        ended: Callable[[WorkerId], bool],
+        pause: Callable[[WorkerId, float], Awaitable[object]],
     ) -> None:
         self._folders = folders
-        self._agent_api = agent_api
         self._ended = ended
+        self._pause = pause
 
     async def read(self, worker: WorkerId, offset: int, limit: int) -> LogChunk:
         """Return at most ``limit`` bytes from ``offset``, or from where the log goes on."""
@@ -47,13 +49,10 @@ class WorkerLogs:
         """Wait until there are bytes after ``offset`` or the log ended; false on time-out."""
         folder = self._folders.worker(worker)
         deadline = time.monotonic() + timeout_s
-        while not self._ended(worker):
-            grown = self._agent_api.grown(worker)
-            if log_reader.size(folder) > offset:
-                return True
+        while not self._ended(worker) and log_reader.size(folder) <= offset:
             left = deadline - time.monotonic()
             if left <= 0:
                 return False
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(grown.wait(), left)
+            # Begun in the same step as the look above, so that no growth between is missed.
+            await self._pause(worker, left)
         return True
