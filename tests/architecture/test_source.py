@@ -22,7 +22,6 @@ TWICE: frozenset[str] = frozenset(
         "Job",
         "Limits",
         "Reason",
-        "Site",
         "Snapshot",
     }
 )

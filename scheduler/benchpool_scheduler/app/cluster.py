@@ -183,7 +183,7 @@ class Replica:
 
         def report(sentence: str | None) -> None:
             for pool in reports:
-                pool.problems.report("api-server", sentence)
+                pool.observed.report("api-server", sentence)
 
         store = KubernetesStore(
             connection,
@@ -233,7 +233,7 @@ def _tell_end(pool: Pool, task: asyncio.Task[None]) -> None:
     failed = None if task.cancelled() else task.exception()
     if failed is not None:
         log.error("the settings of the cluster are followed no more", exc_info=failed)
-        pool.problems.report(
+        pool.observed.report(
             "configuration",
             f"The settings of the cluster are followed no more ({failed}); correct that and "
             "restart the scheduler. Those in force stay.",

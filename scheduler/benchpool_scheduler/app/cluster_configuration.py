@@ -263,14 +263,14 @@ class ClusterConfiguration:
             change = await pool.configuration.use(document.text, SOURCE)
         except InvalidInput as error:
             fault = document.fault(error)
-            pool.problems.report(
+            pool.observed.report(
                 "configuration", f"The settings of the cluster are wrong: {fault[1]}"
             )
         except BenchpoolError as error:
-            pool.problems.report("configuration", error.message)
+            pool.observed.report("configuration", error.message)
             return
         else:
-            pool.problems.report("configuration", None)
+            pool.observed.report("configuration", None)
             self._keep_good(document.text)
             for line in (*change.warnings, *change.changes):
                 log.info("configuration: %s", line)

@@ -3,7 +3,7 @@
 from benchpool_scheduler.service.access.caller import Caller
 from benchpool_scheduler.service.execution.launching import allowed_environment
 from benchpool_scheduler.service.jobs.uploads import ObjectWriter
-from benchpool_scheduler.service.observed.site import Containers
+from benchpool_scheduler.service.observed.service_settings import Containers
 from benchpool_scheduler.service.pool.figures import Metrics
 from benchpool_scheduler.service.pool.pool import Pool
 from benchpool_scheduler.service.process.clock import Clock, SystemClock

@@ -77,7 +77,7 @@ async def test_a_full_disk_refuses_new_jobs_and_running_ones_end_when_there_is_r
             await pool.jobs.submit(SUSAN, sleeper())
         runtime.end((await runtime.until_launched(1))[0])
         async with asyncio.timeout(10):
-            while "events" not in pool.problems.by_topic:
+            while "events" not in pool.observed.now.problems:
                 await asyncio.sleep(0.01)
         assert pool.jobs.detail(SUSAN, job.id).job.state is State.RUNNING
         assert not pool.views.status(SUSAN).health.ok

@@ -218,7 +218,7 @@ class PoolHistory(RuleBasedStateMachine):
             assert held + gpus > QUOTAS[user]
         except Unavailable:
             unusable = any(gpu.state is not DeviceState.USABLE for gpu in self.runtime.gpus)
-            assert unusable or self.lent or self.pool.site.called
+            assert unusable or self.lent or self.pool.observed.now.called
         else:
             assert held + len(lease.gpus) <= QUOTAS[user]
         self.settle()
@@ -292,7 +292,7 @@ class PoolHistory(RuleBasedStateMachine):
     @rule(text=st.sampled_from(CONFIGURATIONS))
     def configuration_changes(self, text: str) -> None:
         self.wait(self.pool.configuration.apply(ADMIN, text))
-        self.lent = self.lent or self.pool.site.configuration.build.lend_idle
+        self.lent = self.lent or self.pool.observed.now.configuration.build.lend_idle
         self.settle()
 
     @rule()
@@ -365,7 +365,7 @@ class PoolHistory(RuleBasedStateMachine):
         assert set(kept.nominated) == set(fresh.nominated)
         assert set(kept.stopping) == set(fresh.stopping)
         shown = {gpu.uuid: gpu.state for gpu in self.pool.views.status(ADMIN).gpus}
-        anew = GpuStates(engine.ledger, engine.site, engine.latest_pass)
+        anew = GpuStates(engine.ledger, engine.observed)
         anew.refresh()
         assert shown == anew.states
         for state in GpuState:
@@ -375,7 +375,7 @@ class PoolHistory(RuleBasedStateMachine):
     def squares_and_tags_name_the_gpus_that_the_plan_names(self) -> None:
         if not hasattr(self, "pool"):
             return
-        told = self.pool.latest_pass.over_quota
+        told = self.pool.observed.now.latest_pass.over_quota
         shown = self.pool.views.status(ADMIN).gpus
         for job in self.pool.jobs.select(ADMIN):
             mine = [gpu for gpu in shown if gpu.job == job.id]
@@ -394,11 +394,13 @@ class PoolHistory(RuleBasedStateMachine):
         # A pass may be under way in its thread; it has the turn as long as it looks at the board.
         async with engine.ledger.lock:
             kept = engine.state_cache.decide(engine.state_cache.pass_input())
-            afresh = StateCache(engine.ledger, engine.site)
+            afresh = StateCache(engine.ledger, engine.observed)
             afresh.touch(engine.ledger.job_index.live)
-            now = engine.site.clock.now()
+            now = engine.observed.settings.clock.now()
             assert timeless(kept) == timeless(afresh.decide(afresh.pass_input()))
-            assert seen(kept) == seen(decide(snapshots.snapshot(engine.ledger, engine.site, now)))
+            assert seen(kept) == seen(
+                decide(snapshots.snapshot(engine.ledger, engine.observed.now, now))
+            )
             assert engine.state_cache.quarantined == {}
 
     def teardown(self) -> None:

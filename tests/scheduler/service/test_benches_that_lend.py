@@ -20,12 +20,12 @@ from benchpool_scheduler.contract import (
     State,
     Toleration,
 )
+from benchpool_scheduler.core.benches.bench_queue import ABSENT_S, FORGOTTEN_S
 from benchpool_scheduler.errors import InvalidInput, Refused, Unavailable
 from benchpool_scheduler.hub import StaticDirectory
 from benchpool_scheduler.runtime import Device, NodeFacts
 from benchpool_scheduler.runtime.local import LocalRuntime, simulated
 from benchpool_scheduler.service import Caller, Pool
-from benchpool_scheduler.service.benches.line import ABSENT_S, FORGOTTEN_S
 from benchpool_scheduler.service.benches.reservations import GONE_S
 from benchpool_support.clocks import FakeClock
 from benchpool_support.pools import (

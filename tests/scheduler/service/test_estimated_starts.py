@@ -192,6 +192,6 @@ async def expected_of(pool: Pool, job: str) -> float | None:
     engine = pool
     await engine.passes.make()
     async with engine.ledger.lock:
-        found = await engine.state_cache.snapshot(engine.site.clock.now())
+        found = await engine.state_cache.snapshot(engine.observed.settings.clock.now())
     assert found is not None
     return next(it.expected_run_s for it in found.jobs if it.id == job)

@@ -37,7 +37,9 @@ async def carry_out(pool: Pool, *commands: Start | Preempt) -> None:
     async with engine.ledger.lock:
         draft = UnitOfWork(engine.ledger)
         plan = Plan(commands=commands, reasons={}, shares={})
-        passes.apply(draft, engine.site, plan, engine.site.clock.now())
+        passes.apply(
+            draft, engine.observed.now.configuration, plan, engine.observed.settings.clock.now()
+        )
         await engine.ledger.commit(*draft.changes())
         engine.actions.carry_out(draft)
     await engine.actions.finish()
@@ -45,7 +47,9 @@ async def carry_out(pool: Pool, *commands: Start | Preempt) -> None:
 
 def seen(pool: Pool) -> Snapshot:
     engine = pool
-    return snapshots.snapshot(engine.ledger, engine.site, engine.site.clock.now())
+    return snapshots.snapshot(
+        engine.ledger, engine.observed.now, engine.observed.settings.clock.now()
+    )
 
 
 async def test_a_worker_that_was_let_go_frees_its_gpu_and_is_no_failure(tmp_path: Path) -> None:

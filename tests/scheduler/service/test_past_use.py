@@ -137,7 +137,7 @@ async def test_the_core_is_told_of_past_use_only_where_it_has_strength(
         engine.housekeeping.count_use()
         clock.pass_s(3600)
         await engine.housekeeping.look()
-        seen = snapshots.snapshot(engine.ledger, engine.site, clock.now())
+        seen = snapshots.snapshot(engine.ledger, engine.observed.now, clock.now())
         used = {str(project.name): project.used_gpu_s for project in seen.projects}
         expected = round(accrued(3, 3600, 3600)) if weight else 0
         assert used["susan"] == expected

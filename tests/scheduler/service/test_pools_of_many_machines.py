@@ -186,13 +186,13 @@ async def test_a_machine_that_comes_takes_waiting_jobs(
 
 async def test_looks_that_see_nothing_new_cause_no_pass(pool: Pool) -> None:
     async with asyncio.timeout(PATIENCE_S):
-        while not pool.latest_pass.passes:
+        while not pool.observed.now.latest_pass.passes:
             await asyncio.sleep(0)
     await pool.housekeeping.look()
-    inventory, wanted = pool.site.inventory, pool.passes.wanted
+    inventory, wanted = pool.observed.now.inventory, pool.passes.wanted
     wanted.clear()
     await pool.housekeeping.look()
-    assert pool.site.inventory is inventory
+    assert pool.observed.now.inventory is inventory
     assert not wanted.is_set()
 
 
@@ -298,7 +298,7 @@ async def test_a_gang_goes_back_as_a_whole_when_one_node_does_not_take_it(
     job = await pool.jobs.submit(SUSAN, sleeper(gpus=4, workers=2, gpu_models=("A100",)))
     await reached(pool, job.id, State.RUNNING)
     first, second = pool.jobs.detail(SUSAN, job.id).attempts[0].nodes
-    now = pool.site.clock.now()
+    now = pool.observed.settings.clock.now()
     runtime.end(WorkerId(job.id, 1, 0), None, EndedBy.NOT_TAKEN, now, "did not take it")
     ((other, notice),) = await runtime.until_noticed(1)
     assert (other.worker, notice.kind) == (1, "pause")

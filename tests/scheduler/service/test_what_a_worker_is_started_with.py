@@ -22,7 +22,8 @@ from benchpool_scheduler.hub import StaticDirectory
 from benchpool_scheduler.runtime import Launch
 from benchpool_scheduler.service import SystemClock
 from benchpool_scheduler.service.execution.launching import Launcher, NoAccount
-from benchpool_scheduler.service.observed.site import Site
+from benchpool_scheduler.service.observed.observed import Observed
+from benchpool_scheduler.service.observed.service_settings import ServiceSettings
 from benchpool_scheduler.store.records import AttemptRecord, JobRecord, WorkerRecord
 from benchpool_support.pools import story
 
@@ -36,8 +37,7 @@ def launch(
     user: str = "susan",
     accounts: Literal["shared", "system"] = "shared",
 ) -> Launch:
-    site = Site(
-        configuration=story(),
+    settings = ServiceSettings(
         clock=SystemClock(),
         directory=StaticDirectory(),
         state=state,
@@ -57,7 +57,7 @@ def launch(
     )
     workers = (WorkerRecord(0, "a", ("g0",)), WorkerRecord(1, "b", ("g1",)))
     attempt = AttemptRecord(JOB, 3, 0.0, workers, port=20007)
-    return Launcher(site).launch(job, attempt, 1, submission)
+    return Launcher(Observed(settings, story())).launch(job, attempt, 1, submission)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,8 @@ from benchpool_scheduler.hub import StaticDirectory
 from benchpool_scheduler.runtime import Launch, Pinned
 from benchpool_scheduler.service import Containers, SystemClock
 from benchpool_scheduler.service.execution.launching import Launcher
-from benchpool_scheduler.service.observed.site import Site
+from benchpool_scheduler.service.observed.observed import Observed
+from benchpool_scheduler.service.observed.service_settings import ServiceSettings
 from benchpool_scheduler.store.records import AttemptRecord, JobRecord, WorkerRecord
 from benchpool_support.pools import JOE, SUSAN, make_pool, opened, sleeper, story
 from benchpool_support.scripted import ScriptedRuntime, devices
@@ -20,8 +21,7 @@ JOB, SHA = "j" * 26, "ab" * 32
 
 
 def launch(submission: JobSubmission, containers: Containers | None = None) -> Launch:
-    site = Site(
-        configuration=story(),
+    settings = ServiceSettings(
         clock=SystemClock(),
         directory=StaticDirectory(),
         state=Path("/var/lib/benchpool"),
@@ -31,7 +31,9 @@ def launch(submission: JobSubmission, containers: Containers | None = None) -> L
     )
     job = JobRecord(JOB, "n", "p", "susan", JobState.STARTING, 0.0, 0.0, cpus=4, memory_gib=8)
     workers = (WorkerRecord(0, "a", ("a/0",)), WorkerRecord(1, "b", ("b/0",)))
-    return Launcher(site).launch(job, AttemptRecord(JOB, 2, 0.0, workers), 1, submission)
+    return Launcher(Observed(settings, story())).launch(
+        job, AttemptRecord(JOB, 2, 0.0, workers), 1, submission
+    )
 
 
 def at_home(*nodes: str) -> Containers:

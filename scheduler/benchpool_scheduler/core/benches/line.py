@@ -114,6 +114,20 @@ def seats(line: Iterable[tuple[Key, int, Offer]], kept: int) -> dict[Key, Seat]:
     return found
 
 
+def called(seated: Iterable[Seat]) -> dict[NodeName, int]:
+    """Return how many GPUs of each node are wanted back from jobs, for these seats.
+
+    >>> free, lent = BenchGpu(GpuId("a/0"), Use.FREE), BenchGpu(GpuId("a/1"), Use.OVER_QUOTA)
+    >>> called([Seat(NodeName("a"), (free,)), Seat(NodeName("a"), (free, lent))])
+    {'a': 2}
+    """
+    found: dict[NodeName, int] = {}
+    for it in seated:
+        if not it.ready:
+            found[it.node] = found.get(it.node, 0) + len(it.gpus)
+    return found
+
+
 def _without_calling(offer: Offer) -> Offer:
     had = (Use.FREE, Use.LEAVING)
     return {node: [gpu for gpu in gpus if gpu.use in had] for node, gpus in offer.items()}

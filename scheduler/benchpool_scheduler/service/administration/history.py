@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from benchpool_scheduler.service.access import rights
 from benchpool_scheduler.service.access.caller import Caller
 from benchpool_scheduler.service.ledger.ledger import Ledger
-from benchpool_scheduler.service.observed.site import Site
+from benchpool_scheduler.service.observed.observed import Observed
 from benchpool_scheduler.simulation.replay.engine import Costs
 from benchpool_scheduler.simulation.replay.trace import TraceJob
 from benchpool_scheduler.store.records import JobRecord
@@ -48,9 +48,9 @@ class History:
 class RecordedHistory:
     """The history as administrators read it."""
 
-    def __init__(self, ledger: Ledger, site: Site) -> None:
+    def __init__(self, ledger: Ledger, observed: Observed) -> None:
         self._ledger = ledger
-        self._site = site
+        self._observed = observed
 
     async def read(self, caller: Caller, days: float) -> str:
         """Return what ran and ended in the last ``days`` as a trace (formats, section 2).
@@ -58,8 +58,8 @@ class RecordedHistory:
         Errors: Forbidden for others than administrators.
         """
         rights.require_admin(caller, "read the recorded history")
-        restart_s = self._site.configuration.policy.restart_s
-        found = await history(self._ledger, self._site.clock.now(), days, restart_s)
+        restart_s = self._observed.now.configuration.policy.restart_s
+        found = await history(self._ledger, self._observed.settings.clock.now(), days, restart_s)
         return as_csv(found.jobs)
 
 

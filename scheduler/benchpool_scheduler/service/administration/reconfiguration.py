@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 from pathlib import Path
 
 from benchpool_scheduler import contract
@@ -15,7 +14,7 @@ from benchpool_scheduler.service.access import rights
 from benchpool_scheduler.service.access.caller import Caller
 from benchpool_scheduler.service.benches import bench_reserve
 from benchpool_scheduler.service.ledger.ledger import Ledger
-from benchpool_scheduler.service.observed.site import Site
+from benchpool_scheduler.service.observed.observed import Observed
 from benchpool_scheduler.service.process.shielded import shielded
 
 Keep = Callable[[str], Awaitable[None]]
@@ -33,13 +32,13 @@ class Reconfiguration:
     def __init__(
         self,
         ledger: Ledger,
-        site: Site,
+        observed: Observed,
         file: Path | None,
         changed: Callable[[], None],
         keep: Keep | None = None,
     ) -> None:
         self._ledger = ledger
-        self._site = site
+        self._observed = observed
         self._file = file
         self._changed = changed
         self._keep = keep
@@ -86,7 +85,7 @@ class Reconfiguration:
                 await asyncio.to_thread(_write_whole, self._file, text)
             if self._keep is not None:
                 await self._keep(text)
-            self._site.configuration = new
+            self._observed.put(self._observed.now.with_configuration(new))
         self._changed()
         return answer
 
@@ -96,7 +95,7 @@ class Reconfiguration:
             answer = self._difference(new, applied=True)
             if not answer.changes:
                 return answer
-            self._site.configuration = new
+            self._observed.put(self._observed.now.with_configuration(new))
         self._changed()
         return answer
 
@@ -113,7 +112,7 @@ class Reconfiguration:
         async with self._ledger.lock:
             new = self.read(text)
             answer = self._difference(new, applied=True)
-            self._site.configuration = new
+            self._observed.put(self._observed.now.with_configuration(new))
         self._changed()
         return answer
 
@@ -121,12 +120,12 @@ class Reconfiguration:
         """Read and check a text without using it. Errors: InvalidInput."""
         named = "benchpool.yaml" if self._file is None else self._file.name
         new = load(text, source or named)
-        if self._site.devices:
-            bench_reserve.refuse_what_does_not_fit(replace(self._site, configuration=new))
+        if self._observed.now.inventory.devices:
+            bench_reserve.refuse_what_does_not_fit(self._observed.now.with_configuration(new))
         return new
 
     def _difference(self, new: Configuration, *, applied: bool) -> contract.ConfigurationChange:
-        changes = compare(self._site.configuration, new)
+        changes = compare(self._observed.now.configuration, new)
         return contract.ConfigurationChange(
             applied=applied, changes=changes, warnings=[*new.warnings, *self._orphans(new)]
         )

@@ -26,7 +26,7 @@ from benchpool_scheduler.service.cluster_state.snapshots import NodeInputs
 from benchpool_scheduler.service.cluster_state.state_cache import StateCache
 from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.service.lifecycle import job_reasons
-from benchpool_scheduler.service.observed.site import Site
+from benchpool_scheduler.service.observed.observed import Observed
 from benchpool_scheduler.simulation.whatif import Replayed, Side, replay_both
 
 MOST_JOBS = 1000
@@ -77,10 +77,14 @@ class WhatIfs:
     """Answers what would be otherwise."""
 
     def __init__(
-        self, ledger: Ledger, site: Site, state_cache: StateCache, reconfiguration: Reconfiguration
+        self,
+        ledger: Ledger,
+        observed: Observed,
+        state_cache: StateCache,
+        reconfiguration: Reconfiguration,
     ) -> None:
         self._ledger = ledger
-        self._site = site
+        self._observed = observed
         self._state_cache = state_cache
         self._reconfiguration = reconfiguration
         self._busy = asyncio.Lock()
@@ -126,17 +130,16 @@ class WhatIfs:
 
     async def _twins(self, question: contract.WhatIfQuestion) -> Twins:
         """Freeze what both pools are made of, at one instant."""
-        site = self._site
         new = None if question.config is None else self._reconfiguration.read(question.config)
         async with self._ledger.lock:
-            now = site.clock.now()
+            now, seen = self._observed.settings.clock.now(), self._observed.now
             await self._state_cache.follow()
             before = await self._state_cache.snapshot(now) or snapshots.snapshot(
-                self._ledger, site, now
+                self._ledger, seen, now
             )
             if new is None:
                 return Twins(before, question, None)
-            other = replace(site, configuration=new)
+            other = seen.with_configuration(new)
             names = self._ledger.counters.projects()
             homes = snapshots.homes(other, names)
             entries = (self._ledger.counters.entry(job) for job in self._state_cache.quarantined)
@@ -147,7 +150,7 @@ class WhatIfs:
                 policy=new.policy,
                 moved={
                     was: homes[name]
-                    for name, was in snapshots.homes(site, names).items()
+                    for name, was in snapshots.homes(seen, names).items()
                     if was != homes[name]
                 },
             )
@@ -157,8 +160,8 @@ class WhatIfs:
         """Return the jobs to replay, None when nobody asks. Errors: InvalidInput for none."""
         if question.history_days is None:
             return None
-        restart_s = self._site.configuration.policy.restart_s
-        now = self._site.clock.now()
+        restart_s = self._observed.now.configuration.policy.restart_s
+        now = self._observed.settings.clock.now()
         found = await history(self._ledger, now, question.history_days, restart_s)
         if not found.jobs:
             raise InvalidInput(

@@ -11,64 +11,64 @@ from benchpool_scheduler.runtime import DeviceState
 from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.service.observed import users
 from benchpool_scheduler.service.observed.inventory import WHOLE
-from benchpool_scheduler.service.observed.site import Site
+from benchpool_scheduler.service.observed.observations import Observations
 
 
-def quota_of(site: Site, user: str, groups: Mapping[str, int | None]) -> tuple[int, str]:
+def quota_of(seen: Observations, user: str, groups: Mapping[str, int | None]) -> tuple[int, str]:
     """Return a user's build quota and the rule it comes from (R2).
 
     ``groups`` maps each group of the user to its group property, None without one.
     """
-    found = users.quota_of(site.configuration, user, groups)
+    found = users.quota_of(seen.configuration, user, groups)
     return found.quota, found.rule
 
 
-def reserve(site: Site) -> int:
+def reserve(seen: Observations) -> int:
     """Return how many GPUs are set aside for benches, held or not (R3)."""
     # What does not fit was refused before, or has come about since: keep what there is.
     return keep_free(
-        [site.users.quota_sum],
-        reserve=site.configuration.build.reserve,
+        [seen.users.quota_sum],
+        reserve=seen.configuration.build.reserve,
         leased=0,
-        gpus=site.inventory.build_gpus,
+        gpus=seen.inventory.build_gpus,
         oversubscribe=True,
     )
 
 
-def kept(ledger: Ledger, site: Site) -> int:
+def kept(ledger: Ledger, seen: Observations) -> int:
     """Return how many GPUs train must leave free for benches now: set aside and not leased.
 
     A slice that a bench holds counts as the GPU of its own that it is (R1).
     """
-    return max(0, reserve(site) - len(ledger.leased))
+    return max(0, reserve(seen) - len(ledger.leased))
 
 
-def by_node(ledger: Ledger, site: Site) -> BenchReserve:
+def by_node(ledger: Ledger, seen: Observations) -> BenchReserve:
     """Return on which nodes GPUs are kept for benches, and which of those are wanted back now."""
-    inventory = site.inventory
+    inventory = seen.inventory
     return lay_out(
-        kept(ledger, site),
+        kept(ledger, seen),
         (name for name in inventory.nodes if name in inventory.build),
-        lambda name: _usable(ledger, site, name),
-        site.called,
-        lends=site.configuration.build.lend_idle,
+        lambda name: _usable(ledger, seen, name),
+        seen.called,
+        lends=seen.configuration.build.lend_idle,
     )
 
 
-def _usable(ledger: Ledger, site: Site, node: str) -> int:
+def _usable(ledger: Ledger, seen: Observations, node: str) -> int:
     """Return how many whole GPUs of a node work and are not leased: slices are not kept."""
-    devices = (d for d in site.inventory.nodes.get(node, ()) if d.resource == WHOLE)
+    devices = (d for d in seen.inventory.nodes.get(node, ()) if d.resource == WHOLE)
     return sum(d.state is DeviceState.USABLE and d.uuid not in ledger.leased for d in devices)
 
 
-def refuse_what_does_not_fit(site: Site) -> None:
+def refuse_what_does_not_fit(seen: Observations) -> None:
     """Refuse benches that add up to more than the pool has (R3). Errors: InvalidInput."""
-    build = site.configuration.build
+    build = seen.configuration.build
     keep_free(
-        [site.users.quota_sum],
+        [seen.users.quota_sum],
         reserve=build.reserve,
         leased=0,
-        gpus=site.inventory.build_gpus,
+        gpus=seen.inventory.build_gpus,
         oversubscribe=build.oversubscribe,
     )
 
@@ -86,13 +86,13 @@ class Capacity:
     total: int
 
 
-def capacity(site: Site, *, preemptible: bool = True) -> Capacity:
+def capacity(seen: Observations, *, preemptible: bool = True) -> Capacity:
     """Return what train could have if nobody held anything (R3, R22).
 
     Args:
         preemptible: For work that can be paused, to which benches lend what they do not use.
     """
-    inventory = site.inventory
-    lent = preemptible and site.configuration.build.lend_idle
-    total = max(0, inventory.train_gpus - (0 if lent else reserve(site)))
+    inventory = seen.inventory
+    lent = preemptible and seen.configuration.build.lend_idle
+    total = max(0, inventory.train_gpus - (0 if lent else reserve(seen)))
     return Capacity(largest_node=min(inventory.largest_train_node, total), total=total)

@@ -7,36 +7,34 @@ gives everybody the same place again.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from benchpool_scheduler import contract
-from benchpool_scheduler.core.benches.line import BenchGpu, Offer, Seat, Use, ends_in, seats
+from benchpool_scheduler.core.benches.bench_queue import BenchQueue, WaitingServer
+from benchpool_scheduler.core.benches.line import (
+    BenchGpu,
+    Offer,
+    Seat,
+    Use,
+    called,
+    ends_in,
+    seats,
+)
 from benchpool_scheduler.core.model import GpuId, JobId, NodeName
 from benchpool_scheduler.phrases import count, is_are
 from benchpool_scheduler.runtime import Device, DeviceState, NodeFacts
 from benchpool_scheduler.service.benches import bench_reserve
 from benchpool_scheduler.service.benches.node_selection import suits
 from benchpool_scheduler.service.ledger.ledger import Ledger
-from benchpool_scheduler.service.observed.latest_pass import LatestPass
-from benchpool_scheduler.service.observed.site import Site
+from benchpool_scheduler.service.observed.observed import Observed
 from benchpool_scheduler.service.process.clock import moment
 from benchpool_scheduler.store.records import LeaseRecord
-
-ABSENT_S = 30.0
-"""Who has not asked for so long is passed over, and keeps the place."""
-
-FORGOTTEN_S = 300.0
-"""Who has not asked for so long has left; a Hub that restarts needs less."""
 
 RETURN_S = 5.0
 """What R21 allows beside the grace period until lent GPUs are back."""
 
 MOST_REMEMBERED = 200
-"""So many ended leases are remembered for estimates."""
-
-Server = tuple[str, str]
-"""User and server."""
+"""At most this many ended leases are remembered for estimates."""
 
 
 class LineReason(StrEnum):
@@ -48,27 +46,9 @@ class LineReason(StrEnum):
     """Other benches, or work that may not be paused, hold what it could get."""
 
 
-@dataclass(frozen=True, slots=True)
-class WaitingServer:
-    """A server in line.
-
-    Attributes:
-        id: That of the lease it will get.
-        since: When it first asked; decides its turn. ``asked``: when it last did.
-    """
-
-    id: str
-    request: contract.LeaseRequest
-    since: float
-    asked: float
-
-    @property
-    def server(self) -> Server:
-        """Whose place it is."""
-        return self.request.user, self.request.server
+Place = WaitingServer[contract.LeaseRequest]
 
 
-@dataclass
 class BenchLine:
     """Who waits, by the time of the first question.
 
@@ -76,44 +56,36 @@ class BenchLine:
         nodes_for_claim: Tells where a volume claim can be used, None for everywhere.
     """
 
-    ledger: Ledger
-    site: Site
-    latest_pass: LatestPass
-    nodes_for_claim: Callable[[str], frozenset[str] | None]
-    lasted_s: list[float] = field(default_factory=list)
-    _places: dict[Server, WaitingServer] = field(default_factory=dict)
+    def __init__(
+        self,
+        ledger: Ledger,
+        observed: Observed,
+        nodes_for_claim: Callable[[str], frozenset[str] | None],
+    ) -> None:
+        self._ledger = ledger
+        self._observed = observed
+        self._nodes_for_claim = nodes_for_claim
+        self._lasted_s: list[float] = []
+        self._queue: BenchQueue[contract.LeaseRequest] = BenchQueue()
 
     # ------------------------------------------------------------------ who waits
 
-    def enter(self, request: contract.LeaseRequest, since: float | None) -> WaitingServer:
+    def enter(self, request: contract.LeaseRequest, since: float | None) -> Place:
         """Take a place, or keep the one that the server has."""
-        now = self.site.clock.now()
-        known = self._places.get((request.user, request.server))
-        if known is not None:
-            first = known.since if since is None else min(since, known.since)
-            place = replace(known, request=request, since=first, asked=now)
-        else:
-            first = now if since is None else min(since, now)
-            place = WaitingServer(self.site.new_id(), request, first, now)
-        self._places[place.server] = place
-        return place
+        settings, server = self._observed.settings, (request.user, request.server)
+        now = settings.clock.now()
+        queue = self._queue.entered(server, request, id=settings.new_id(), since=since, now=now)
+        self._queue = queue.without_forgotten(now)
+        return self._queue.places[server]
 
     def leave(self, place: str) -> bool:
         """Give up the place with this id; tell whether there was one."""
-        found = [server for server, waiting in self._places.items() if waiting.id == place]
-        for server in found:
-            del self._places[server]
-        return bool(found)
+        before, self._queue = self._queue, self._queue.without(place)
+        return len(self._queue.places) < len(before.places)
 
-    def present(self) -> Sequence[WaitingServer]:
-        """Return who waits and still asks, the next one first; forget who has long gone."""
-        now = self.site.clock.now()
-        for server, waiting in list(self._places.items()):
-            if now - waiting.asked > FORGOTTEN_S:
-                del self._places[server]
-        here = [it for it in self._places.values() if now - it.asked <= ABSENT_S]
-        self.site.bench_line = len(here)
-        return sorted(here, key=lambda it: (it.since, it.id))
+    def present(self) -> Sequence[Place]:
+        """Return who waits and still asks, the next one first."""
+        return self._queue.present(self._observed.settings.clock.now())
 
     def keeps(self, place: str, request: contract.LeaseRequest) -> bool:
         """Tell whether the start that asks still has the place with this id.
@@ -122,38 +94,35 @@ class BenchLine:
         """
         return any(
             waiting.id == place and waiting.request.spawn == request.spawn
-            for waiting in self._places.values()
+            for waiting in self._queue.places.values()
         )
 
     def has(self, request: contract.LeaseRequest) -> bool:
         """Tell whether a server is in line already."""
-        return (request.user, request.server) in self._places
+        return (request.user, request.server) in self._queue.places
 
     # ------------------------------------------------------------------ what they get
 
     def seats(self) -> Mapping[str, Seat]:
-        """Return where everybody in line gets GPUs, by id; and call back what they wait for."""
-        line = self.present()
-        if not line:
-            self.site.called = {}
+        """Return where everybody in line gets GPUs, by the id of the place."""
+        asked = ((it.id, it.request.gpus, self.offer(it.request)) for it in self.present())
+        return seats(asked, bench_reserve.kept(self._ledger, self._observed.now))
+
+    def calls(self) -> Mapping[str, int]:
+        """Return how many whole GPUs of each node those in line want back from jobs (R3)."""
+        whole = {it.id for it in self.present() if _asks_whole(it.request)}
+        if not whole:
             return {}
-        asked = ((it.id, it.request.gpus, self.offer(it.request)) for it in line)
-        found = seats(asked, bench_reserve.kept(self.ledger, self.site))
-        called: dict[str, int] = {}
-        for waiting in line:
-            seat = found.get(waiting.id)
-            if seat is not None and not seat.ready and _asks_whole(waiting.request):
-                called[seat.node] = called.get(seat.node, 0) + len(seat.gpus)
-        self.site.called = called
-        return found
+        wanted = called(seat for place, seat in self.seats().items() if place in whole)
+        return {str(node): gpus for node, gpus in wanted.items()}
 
     def offer(self, request: contract.LeaseRequest) -> Offer:
         """Return what a server could get, now or when others have left."""
-        inventory = self.site.inventory
+        inventory = self._observed.now.inventory
         reachable = None
         if request.claim is not None:
             where = f"{request.namespace}/" if request.namespace else ""
-            reachable = self.nodes_for_claim(where + request.claim)
+            reachable = self._nodes_for_claim(where + request.claim)
         found: dict[NodeName, list[BenchGpu]] = {}
         for name, devices in inventory.nodes.items():
             if name not in inventory.build or (reachable is not None and name not in reachable):
@@ -171,24 +140,24 @@ class BenchLine:
 
     def _use(self, device: Device) -> Use | None:
         """Return what stands between a GPU and a bench; None when no bench can get it."""
-        if device.state is not DeviceState.USABLE or device.uuid in self.ledger.leased:
+        if device.state is not DeviceState.USABLE or device.uuid in self._ledger.leased:
             return None
-        holder = self.ledger.counters.holders.get(device.uuid)
+        holder = self._ledger.counters.holders.get(device.uuid)
         if holder is None:
             return Use.FREE
-        job = self.ledger.job(holder)
+        job = self._ledger.job(holder)
         if job is None:
             return None
         if job.wish is not None or self._is_left(job.id, job.attempt, device.uuid):
             return Use.LEAVING
         if not job.preemptible or device.resource != DEFAULT_RESOURCE:
             return None  # slices are neither kept for benches nor lent
-        if JobId(job.id) in self.latest_pass.over_quota:
+        if JobId(job.id) in self._observed.now.latest_pass.over_quota:
             return Use.OVER_QUOTA
-        return Use.WITHIN_QUOTA if self.site.configuration.build.lend_idle else None
+        return Use.WITHIN_QUOTA if self._observed.now.configuration.build.lend_idle else None
 
     def _is_left(self, job: str, number: int, gpu: str) -> bool:
-        attempt = self.ledger.attempt(job, number)
+        attempt = self._ledger.attempt(job, number)
         workers = () if attempt is None else attempt.live_workers
         return any(worker.leaving and gpu in worker.gpus for worker in workers)
 
@@ -196,10 +165,10 @@ class BenchLine:
 
     def ended(self, lease: LeaseRecord) -> None:
         """Learn from a lease that was given back how long leases last."""
-        self.lasted_s.append(max(0.0, self.site.clock.now() - lease.since))
-        del self.lasted_s[:-MOST_REMEMBERED]
+        self._lasted_s.append(max(0.0, self._observed.settings.clock.now() - lease.since))
+        del self._lasted_s[:-MOST_REMEMBERED]
 
-    def place(self, waiting: WaitingServer, seated: Mapping[str, Seat]) -> contract.LinePlace:
+    def place(self, waiting: Place, seated: Mapping[str, Seat]) -> contract.LinePlace:
         """Return what a server in line is told."""
         line = self.present()
         ids = [it.id for it in line]
@@ -208,7 +177,7 @@ class BenchLine:
         reason, wait_s = (
             self._full(waiting, position) if seat is None else self._called(waiting, seat)
         )
-        now = self.site.clock.now()
+        now = self._observed.settings.clock.now()
         return contract.LinePlace(
             id=waiting.id,
             position=position,
@@ -224,10 +193,10 @@ class BenchLine:
             ),
         )
 
-    def _called(self, waiting: WaitingServer, seat: Seat) -> tuple[contract.Reason, float]:
+    def _called(self, waiting: Place, seat: Seat) -> tuple[contract.Reason, float]:
         asked = waiting.request.gpus
         busy = sum(gpu.use is not Use.FREE for gpu in seat.gpus)
-        grace_s = self.site.configuration.policy.grace_s
+        grace_s = self._observed.now.configuration.policy.grace_s
         reason = contract.Reason(
             LineReason.CALLED_BACK.value,
             f"{count(busy, 'GPU')} of the {asked} {is_are(busy)} still in use by jobs that were "
@@ -237,12 +206,12 @@ class BenchLine:
         )
         return reason, grace_s
 
-    def _full(self, waiting: WaitingServer, position: int) -> tuple[contract.Reason, float | None]:
+    def _full(self, waiting: Place, position: int) -> tuple[contract.Reason, float | None]:
         request = waiting.request
         offer = self.offer(request)
         free = max((sum(g.use is Use.FREE for g in gpus) for gpus in offer.values()), default=0)
         ages, holding = self._held_by_benches(request)
-        wait_s = ends_in(ages, self.lasted_s, min(position, len(ages)))
+        wait_s = ends_in(ages, self._lasted_s, min(position, len(ages)))
         models = f" of model {' or '.join(request.gpu_models)}" if request.gpu_models else ""
         reason = contract.Reason(
             LineReason.BENCHES_FULL.value,
@@ -256,9 +225,9 @@ class BenchLine:
 
     def _held_by_benches(self, request: contract.LeaseRequest) -> tuple[list[float], int]:
         """Return the ages of the leases that hold what the server could get, and their GPUs."""
-        by_uuid, now = self.site.inventory.by_uuid, self.site.clock.now()
+        by_uuid, now = self._observed.now.inventory.by_uuid, self._observed.settings.clock.now()
         ages, gpus = [], 0
-        for lease in self.ledger.leases():
+        for lease in self._ledger.leases():
             fitting = [g for g in lease.gpus if g in by_uuid and accepts(request, by_uuid[g])]
             if fitting:
                 ages.append(max(0.0, now - lease.since))

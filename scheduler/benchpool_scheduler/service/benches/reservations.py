@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from benchpool_scheduler import contract, phrases
 from benchpool_scheduler.core.benches.line import Seat, seat
 from benchpool_scheduler.errors import BenchpoolError, Refused, TooMany, Unavailable
 from benchpool_scheduler.runtime import NodeFacts
 from benchpool_scheduler.service.benches import bench_reserve
-from benchpool_scheduler.service.benches.line import BenchLine, WaitingServer
+from benchpool_scheduler.service.benches.line import BenchLine, Place
 from benchpool_scheduler.service.benches.node_selection import suits, why_none
 from benchpool_scheduler.service.ledger.ledger import Ledger
-from benchpool_scheduler.service.observed.latest_pass import LatestPass
-from benchpool_scheduler.service.observed.site import Site
+from benchpool_scheduler.service.observed.observed import Observed
 from benchpool_scheduler.service.process.shielded import shielded
 from benchpool_scheduler.store.records import DropLease, LeaseRecord, SaveLease
 
@@ -38,15 +38,14 @@ class Leases:
     def __init__(
         self,
         ledger: Ledger,
-        site: Site,
-        latest_pass: LatestPass,
+        observed: Observed,
         nodes_for_claim: Callable[[str], frozenset[str] | None],
         want_pass: Callable[[], None],
     ) -> None:
         self._ledger = ledger
-        self._site = site
+        self._observed = observed
         self._want_pass = want_pass
-        self._line = BenchLine(ledger, site, latest_pass, nodes_for_claim)
+        self._line = BenchLine(ledger, observed, nodes_for_claim)
         self._missing_since: dict[str, float] = {}
         self._changed = asyncio.Event()
         self.shortage = asyncio.Event()
@@ -66,8 +65,9 @@ class Leases:
             offer = self._line.offer(request)
             found = seat(request.gpus, offer, taken)
             if found is None or not found.ready:
+                self.shortage.set()
                 raise self._nothing_free(request)
-            lease = await self._grant(self._site.new_id(), request, found)
+            lease = await self._grant(self._observed.settings.new_id(), request, found)
         self._want_pass()
         return lease
 
@@ -118,6 +118,7 @@ class Leases:
                 if its is None:
                     self.shortage.set()
                 found = self._line.place(waiting, seated)
+            self.renew_calls()
         self._want_pass()
         return found
 
@@ -135,6 +136,18 @@ class Leases:
             for it in self._line.present()
         ]
 
+    def waiting(self) -> int:
+        """Return how many servers wait in line."""
+        return len(self._line.present())
+
+    def renew_calls(self) -> bool:
+        """Say how many GPUs those in line want back; tell whether that is something new (R3)."""
+        calls, seen = self._line.calls(), self._observed.now
+        if calls == seen.called:
+            return False
+        self._observed.put(replace(seen, called=calls))
+        return True
+
     async def serve(self) -> None:
         """Give GPUs that have become free to those in line; the caller has the ledger's lock."""
         served = False
@@ -147,10 +160,11 @@ class Leases:
                 continue  # its quota was lowered; it is told when it asks again
             await self._grant(waiting.id, waiting.request, its)
             served = True
+        self.renew_calls()
         if served:
             self._tell_line()
 
-    def _first_ready(self) -> tuple[WaitingServer, Seat] | None:
+    def _first_ready(self) -> tuple[Place, Seat] | None:
         seated = self._line.seats()
         for waiting in self._line.present():
             its = seated.get(waiting.id)
@@ -165,7 +179,7 @@ class Leases:
             server=request.server,
             spawn=request.spawn,
             gpus=tuple(str(gpu.gpu) for gpu in its.gpus),
-            since=self._site.clock.now(),
+            since=self._observed.settings.clock.now(),
         )
         await self._ledger.commit(SaveLease(lease))
         return lease
@@ -179,7 +193,7 @@ class Leases:
             if lease is not None:
                 await self._ledger.commit(DropLease(lease_id))
                 self._line.ended(lease)
-            self._line.seats()
+            self.renew_calls()
         self._tell_line()
         self._want_pass()
 
@@ -189,10 +203,10 @@ class Leases:
 
     async def reconcile(self) -> None:
         """Give back the leases of servers that the Hub has not named for a minute."""
-        servers = self._site.directory.servers()
+        servers = self._observed.settings.directory.servers()
         if servers is None:
             return
-        now = self._site.clock.now()
+        now = self._observed.settings.clock.now()
         present = {(server.user, server.name) for server in servers}
         missing = [x for x in self._ledger.leases() if (x.user, x.server) not in present]
         self._missing_since = {x.id: self._missing_since.get(x.id, now) for x in missing}
@@ -206,10 +220,10 @@ class Leases:
         if lease is None:
             return False
         try:
-            await self._site.directory.refresh()
+            await self._observed.ask_hub()
         except BenchpoolError:
             return True  # nobody knows; what a running server holds must not be given away
-        servers = self._site.directory.servers()
+        servers = self._observed.settings.directory.servers()
         return servers is None or any(
             (x.user, x.name) == (lease.user, lease.server) for x in servers
         )
@@ -218,7 +232,7 @@ class Leases:
 
     def _check_quota(self, request: contract.LeaseRequest) -> None:
         groups = request.groups or self._known_groups(request.user)
-        quota, rule = bench_reserve.quota_of(self._site, request.user, groups)
+        quota, rule = bench_reserve.quota_of(self._observed.now, request.user, groups)
         held = [lease for lease in self._ledger.leases() if lease.user == request.user]
         count = sum(len(lease.gpus) for lease in held)
         if count + request.gpus <= quota:
@@ -234,7 +248,7 @@ class Leases:
 
     def _check_nodes(self, request: contract.LeaseRequest) -> None:
         """Refuse what no machine takes, whoever holds its GPUs. Errors: Refused."""
-        inventory = self._site.inventory
+        inventory = self._observed.now.inventory
         nodes = [inventory.facts.get(name, NodeFacts(name)) for name in sorted(inventory.build)]
         if not nodes or any(suits(request, node) for node in nodes):
             return
@@ -248,7 +262,7 @@ class Leases:
         )
 
     def _known_groups(self, user: str) -> Mapping[str, int | None]:
-        known = self._site.hub_user(user)
+        known = self._observed.now.hub_user(user)
         return {} if known is None else known.groups
 
     def _held_for(self, request: contract.LeaseRequest) -> LeaseRecord | None:
@@ -257,16 +271,15 @@ class Leases:
 
     def _nothing_free(self, request: contract.LeaseRequest) -> Unavailable:
         """Return why no GPUs can be had now."""
-        self.shortage.set()
         offer = self._line.offer(request)
         free = [sum(not gpu.use for gpu in gpus) for gpus in offer.values()]
         most = max(free, default=0)
         models = " or ".join(request.gpu_models)
+        grace_s = self._observed.now.configuration.policy.grace_s
         return Unavailable(
             f"{phrases.count(request.gpus, 'GPU')} {'of model ' + models + ' ' if models else ''}"
             f"for this server are not free: {most} on one machine now. Jobs give back what is "
-            f"kept for benches within {self._site.configuration.policy.grace_s:g} s; try again "
-            "then, or start with fewer GPUs.",
+            f"kept for benches within {grace_s:g} s; try again then, or start with fewer GPUs.",
             code="build-capacity",
             numbers={"asked": request.gpus, "free": most},
         )

@@ -25,7 +25,7 @@ from benchpool_scheduler.service.benches import bench_reserve
 from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.service.lifecycle import transitions
 from benchpool_scheduler.service.observed.inventory import UNKNOWN, Inventory, node_of, place_of
-from benchpool_scheduler.service.observed.site import Site
+from benchpool_scheduler.service.observed.observations import Observations
 from benchpool_scheduler.store.records import AttemptRecord, JobRecord, Place, WorkerRecord
 
 Links = tuple[tuple[int, ...], ...]
@@ -36,30 +36,30 @@ BARRED_S = 600.0
 _LEAVING = " (leaving)"
 
 
-def snapshot(ledger: Ledger, site: Site, now: float) -> Snapshot:
+def snapshot(ledger: Ledger, seen: Observations, now: float) -> Snapshot:
     """Return what a pass decides about, counted from nothing: the truth that ``StateCache`` keeps.
 
     All times of its jobs are as of ``now``.
     """
-    home = homes(site, ledger.counters.projects())
+    home = homes(seen, ledger.counters.projects())
     return Snapshot(
-        nodes=nodes(node_inputs(ledger, site)),
-        projects=projects(site, home.values()),
+        nodes=nodes(node_inputs(ledger, seen)),
+        projects=projects(seen, home.values()),
         jobs=tuple(
             at(job, now)
             for record in ledger.live()
-            for job in jobs_of(ledger, record, home, now, site.inventory.slices)
+            for job in jobs_of(ledger, record, home, now, seen.inventory.slices)
         ),
-        policy=site.configuration.policy,
-        users=site.usage.users,
-        topology=levels(site),
+        policy=seen.configuration.policy,
+        users=seen.usage.users,
+        topology=levels(seen),
         now_s=now,
     )
 
 
-def levels(site: Site) -> tuple[str, ...]:
+def levels(seen: Observations) -> tuple[str, ...]:
     """Return the levels of the machine room, the widest first (R12)."""
-    return tuple(level.name for level in site.configuration.topology)
+    return tuple(level.name for level in seen.configuration.topology)
 
 
 # --------------------------------------------------------------------------- nodes
@@ -85,18 +85,20 @@ class NodeInputs:
     lends: bool = False
 
 
-def node_inputs(ledger: Ledger, site: Site, blocked: frozenset[str] = frozenset()) -> NodeInputs:
+def node_inputs(
+    ledger: Ledger, seen: Observations, blocked: frozenset[str] = frozenset()
+) -> NodeInputs:
     """Return what the nodes are made of now."""
     holders = ledger.counters.holders
-    reserve = bench_reserve.by_node(ledger, site)
+    reserve = bench_reserve.by_node(ledger, seen)
     return NodeInputs(
-        inventory=site.inventory,
+        inventory=seen.inventory,
         kept=reserve.kept,
         leased=frozenset(ledger.leased),
-        clung=frozenset(d.uuid for d in site.inventory.unusable if d.uuid in holders),
+        clung=frozenset(d.uuid for d in seen.inventory.unusable if d.uuid in holders),
         blocked=blocked,
         called=reserve.called,
-        lends=site.configuration.build.lend_idle,
+        lends=seen.configuration.build.lend_idle,
     )
 
 
@@ -160,13 +162,13 @@ def hanging(facts: NodeFacts, gpus: Sequence[str]) -> tuple[Links, tuple[int, ..
 # --------------------------------------------------------------------------- projects
 
 
-def homes(site: Site, names: Iterable[str]) -> Mapping[str, ProjectName]:
+def homes(seen: Observations, names: Iterable[str]) -> Mapping[str, ProjectName]:
     """Return in which project of the snapshot the jobs of each project are.
 
     Jobs may name a project that the configuration no longer has, or that now only groups others.
     They are in a project of their own that gets nothing: they give way, and do not start.
     """
-    settings = site.configuration
+    settings = seen.configuration
     found: dict[str, ProjectName] = {}
     for name in names:
         divided = settings.is_parent(name)
@@ -174,10 +176,10 @@ def homes(site: Site, names: Iterable[str]) -> Mapping[str, ProjectName]:
     return found
 
 
-def projects(site: Site, names: Iterable[ProjectName]) -> tuple[Project, ...]:
+def projects(seen: Observations, names: Iterable[ProjectName]) -> tuple[Project, ...]:
     """Return the configured projects, and those of ``names`` that are not among them."""
-    known = [settings.project for settings in site.configuration.projects]
-    if used := site.usage.projects:
+    known = [settings.project for settings in seen.configuration.projects]
+    if used := seen.usage.projects:
         known = [replace(p, used_gpu_s=used.get(p.name, p.used_gpu_s)) for p in known]
     missing = dict.fromkeys(sorted(names))
     for project in known:

@@ -30,7 +30,8 @@ from benchpool_scheduler.core.whatif.preview import PreviewOutcome, preview_on
 from benchpool_scheduler.service.cluster_state import snapshots
 from benchpool_scheduler.service.cluster_state.snapshots import NodeInputs
 from benchpool_scheduler.service.ledger.ledger import Ledger
-from benchpool_scheduler.service.observed.site import Site
+from benchpool_scheduler.service.observed.observations import Observations
+from benchpool_scheduler.service.observed.observed import Observed
 from benchpool_scheduler.service.process import interpreter
 from benchpool_scheduler.store.records import JobRecord
 
@@ -73,10 +74,12 @@ class PassInput:
     """What a pass decides about, beside the ledger's records.
 
     Attributes:
-        now: Epoch seconds. ``touched``: jobs that have changed since the look before.
+        seen: What ``spec`` was made of.
+        now: Epoch seconds. ``touched``: jobs that have changed since the pass before.
     """
 
     spec: ClusterSpec
+    seen: Observations
     now: float
     touched: Mapping[str, None]
 
@@ -99,10 +102,13 @@ class StateCache:
     """
 
     def __init__(
-        self, ledger: Ledger, site: Site, decide: Callable[[ClusterState, float], Plan] = decide_on
+        self,
+        ledger: Ledger,
+        observed: Observed,
+        decide: Callable[[ClusterState, float], Plan] = decide_on,
     ) -> None:
         self._ledger = ledger
-        self._site = site
+        self._observed = observed
         self.decider = decide
         self._touched: dict[str, None] = {}
         self._state: ClusterState | None = None
@@ -126,21 +132,21 @@ class StateCache:
 
     def pass_input(self) -> PassInput:
         """Return what the next ``decide`` must know; with the ledger's lock."""
-        site = self._site
+        seen = self._observed.now
         if self._anew:
             self._anew, self._spec = False, None
             self.quarantined.clear()
-        homes = snapshots.homes(site, self._ledger.counters.projects())
+        homes = snapshots.homes(seen, self._ledger.counters.projects())
         touched, self._touched = self._touched, {}
         spec = ClusterSpec(
-            node_inputs=snapshots.node_inputs(self._ledger, site, self._blocked(self.quarantined)),
-            topology=snapshots.levels(site),
-            projects=snapshots.projects(site, homes.values()),
-            users=self._site.usage.users,
-            policy=site.configuration.policy,
+            node_inputs=snapshots.node_inputs(self._ledger, seen, self._blocked(self.quarantined)),
+            topology=snapshots.levels(seen),
+            projects=snapshots.projects(seen, homes.values()),
+            users=seen.usage.users,
+            policy=seen.configuration.policy,
             homes=homes,
         )
-        return PassInput(spec, site.clock.now(), touched)
+        return PassInput(spec, seen, self._observed.settings.clock.now(), touched)
 
     def next_expiry(self) -> float | None:
         """Return when time alone next makes another job of one to the core (R19)."""

@@ -16,7 +16,7 @@ from benchpool_scheduler.errors import BenchpoolError
 from benchpool_scheduler.runtime import EndedBy, Notice, Runtime, WorkerEnded, WorkerEvent, WorkerId
 from benchpool_scheduler.service.execution.launching import Launcher, NoAccount
 from benchpool_scheduler.service.ledger.ledger import Ledger, UnitOfWork
-from benchpool_scheduler.service.observed.site import Site
+from benchpool_scheduler.service.observed.observed import Observed
 
 log = logging.getLogger(__name__)
 
@@ -34,15 +34,15 @@ class Actions:
     def __init__(
         self,
         ledger: Ledger,
-        site: Site,
+        observed: Observed,
         runtime: Runtime,
         told: Callable[[WorkerEvent], None],
     ) -> None:
         self._ledger = ledger
-        self._site = site
+        self._observed = observed
         self._runtime = runtime
         self._told = told
-        self._launcher = Launcher(site)
+        self._launcher = Launcher(observed)
         self._tails: dict[str, asyncio.Task[None]] = {}
         self._waiting: deque[tuple[str, Callable[[], Coroutine[None, None, None]]]] = deque()
         self._pump: asyncio.Task[None] | None = None
@@ -137,7 +137,7 @@ class Actions:
             self._could_not_start(worker, f"It could not be started: {error}.")
 
     def _could_not_start(self, worker: WorkerId, text: str) -> None:
-        now = self._site.clock.now()
+        now = self._observed.settings.clock.now()
         self._told(WorkerEnded(worker, now, None, EndedBy.COULD_NOT_START, text))
 
     async def _stop(self, worker: WorkerId, notice: Notice) -> None:

@@ -21,12 +21,13 @@ from benchpool_scheduler.contract import (
     ScriptEntry,
 )
 from benchpool_scheduler.runtime import Launch, SnapshotEntry, WorkerId
-from benchpool_scheduler.service.observed.site import Containers, Site
+from benchpool_scheduler.service.observed.observed import Observed
+from benchpool_scheduler.service.observed.service_settings import Containers, ServiceSettings
 from benchpool_scheduler.store.records import AttemptRecord, JobRecord
 
 
 def launch(
-    site: Site,
+    observed: Observed,
     containers: Containers,
     job: JobRecord,
     attempt: AttemptRecord,
@@ -43,7 +44,7 @@ def launch(
         worker=WorkerId(job.id, attempt.attempt, index),
         argv=_argv(containers, submission, folder),
         env={
-            **site.environment,
+            **observed.settings.environment,
             "PYTHONUNBUFFERED": "1",
             **home,
             **submission.env,
@@ -55,7 +56,7 @@ def launch(
             SnapshotEntry(file.path, file.sha256, file.executable) for file in submission.files
         ),
         output_dir=None if submission.output_dir is None else Path(submission.output_dir),
-        grace_s=site.configuration.policy.grace_s,
+        grace_s=observed.now.configuration.policy.grace_s,
         time_limit_s=job.time_limit_s,
         nodes=nodes,
         port=attempt.port,
@@ -68,21 +69,21 @@ def launch(
     )
 
 
-def pinned(site: Site, user: str, submission: JobSubmission) -> JobSubmission:
+def pinned(settings: ServiceSettings, user: str, submission: JobSubmission) -> JobSubmission:
     """Return a submission with its image by digest, where a notebook of its user runs that image.
 
     So all attempts of a job run in the image that its notebook had when it was sent.
     """
-    if site.containers is None or submission.image is None:
+    if settings.containers is None or submission.image is None:
         return submission
-    return replace(submission, image=site.containers.pinned(user, submission.image).image)
+    return replace(submission, image=settings.containers.pinned(user, submission.image).image)
 
 
 def told(
-    site: Site, user: str, submission: JobSubmission, nodes: Iterable[str] = ()
+    settings: ServiceSettings, user: str, submission: JobSubmission, nodes: Iterable[str] = ()
 ) -> Container | None:
     """Return what a job finds on the nodes of its workers; None where there are no containers."""
-    where = site.containers
+    where = settings.containers
     if where is None:
         return None
     claim, why = _home(where, user, submission, tuple(nodes))

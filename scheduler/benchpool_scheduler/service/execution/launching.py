@@ -18,7 +18,7 @@ from benchpool_scheduler.contract import (
 )
 from benchpool_scheduler.runtime import Launch, SnapshotEntry, WorkerId
 from benchpool_scheduler.service.execution import containers
-from benchpool_scheduler.service.observed.site import Site
+from benchpool_scheduler.service.observed.observed import Observed
 from benchpool_scheduler.store.records import AttemptRecord, JobRecord
 
 PASSED_ON = ("PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "TZ", "TMPDIR")
@@ -43,24 +43,24 @@ def allowed_environment(environ: Mapping[str, str], more: Iterable[str] = ()) ->
 class Launcher:
     """Makes the ``Launch`` of each worker of an attempt."""
 
-    site: Site
+    observed: Observed
 
     def launch(
         self, job: JobRecord, attempt: AttemptRecord, index: int, submission: JobSubmission
     ) -> Launch:
         """Return what the runtime needs to start a worker. Errors: NoAccount, OSError."""
-        if self.site.containers is not None:
+        if self.observed.settings.containers is not None:
             return containers.launch(
-                self.site, self.site.containers, job, attempt, index, submission
+                self.observed, self.observed.settings.containers, job, attempt, index, submission
             )
         worker = next(w for w in attempt.workers if w.index == index)
-        account = job.user if self.site.accounts == "system" else None
+        account = job.user if self.observed.settings.accounts == "system" else None
         home = self._identity(job.user, account)
         return Launch(
             worker=WorkerId(job.id, attempt.attempt, index),
             argv=self._argv(job, submission, account),
             env={
-                **self.site.environment,
+                **self.observed.settings.environment,
                 "PYTHONUNBUFFERED": "1",
                 **home,
                 **submission.env,
@@ -73,7 +73,7 @@ class Launcher:
             ),
             output_dir=Path(submission.output_dir) if submission.output_dir else None,
             account=account,
-            grace_s=self.site.configuration.policy.grace_s,
+            grace_s=self.observed.now.configuration.policy.grace_s,
             time_limit_s=job.time_limit_s,
             nodes=tuple(w.node for w in attempt.workers),
             port=attempt.port,
@@ -96,7 +96,7 @@ class Launcher:
                     *(sys.executable, "-P", "-m", "benchpool.runner", "notebook"),
                     *("--notebook", str(self._notebook(job, sha256, account)), "--name", name),
                     *("--interpreter", interpreter, "--cwd", submission.working_dir or "."),
-                    *("--output", str(self.site.job_folder(job.id) / "output")),
+                    *("--output", str(self.observed.settings.job_folder(job.id) / "output")),
                 )
 
     def _notebook(self, job: JobRecord, sha256: str, account: str | None) -> Path:
@@ -104,10 +104,10 @@ class Launcher:
 
         Objects are the service's own; another account gets its copy in the job's folder.
         """
-        source = self.site.state / "objects" / sha256[:2] / sha256
+        source = self.observed.settings.state / "objects" / sha256[:2] / sha256
         if account is None:
             return source
-        target = self.site.job_folder(job.id) / "notebook.ipynb"
+        target = self.observed.settings.job_folder(job.id) / "notebook.ipynb"
         target.parent.mkdir(parents=True, exist_ok=True, mode=0o711)
         target.unlink(missing_ok=True)
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -125,7 +125,7 @@ class Launcher:
                 "LOGNAME": found.pw_name,
                 "SHELL": found.pw_shell or "/bin/sh",
             }
-        homes = self.site.state / "homes"
+        homes = self.observed.settings.state / "homes"
         home = homes / user
         # A user's name may be anything that the Hub accepts; only a plain one names a folder.
         if home.parent == homes and user not in (".", "..") and home.is_dir():

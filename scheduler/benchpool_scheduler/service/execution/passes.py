@@ -16,8 +16,9 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from benchpool_scheduler.configuration import Configuration
 from benchpool_scheduler.core.lifecycle.states import HOLDS_GPUS, Intent, JobState
 from benchpool_scheduler.core.model import JobId, Plan, Preempt, Reason, Start
 from benchpool_scheduler.errors import Unavailable
@@ -28,7 +29,7 @@ from benchpool_scheduler.service.ledger.ledger import Ledger, UnitOfWork
 from benchpool_scheduler.service.ledger.topic import Topic
 from benchpool_scheduler.service.lifecycle import transitions
 from benchpool_scheduler.service.observed.latest_pass import LatestPass
-from benchpool_scheduler.service.observed.site import Site
+from benchpool_scheduler.service.observed.observed import Observed
 from benchpool_scheduler.store.records import Change, JobRecord, PreemptionRecord, Wish
 
 log = logging.getLogger(__name__)
@@ -81,16 +82,14 @@ class Passes:
     def __init__(
         self,
         ledger: Ledger,
-        site: Site,
+        observed: Observed,
         actions: Actions,
-        latest_pass: LatestPass,
         state_cache: StateCache,
         before: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         self._ledger = ledger
-        self._site = site
+        self._observed = observed
         self._actions = actions
-        self._latest_pass = latest_pass
         self._state_cache = state_cache
         self._before = before
         self.made: Topic[PassNews] = Topic()
@@ -115,7 +114,7 @@ class Passes:
             await asyncio.sleep(DEBOUNCE_S)
             self.wanted.clear()
             await self._guarded_pass()
-            await asyncio.sleep(min(MOST_REST_S, REST * self._latest_pass.last_pass_s))
+            await asyncio.sleep(min(MOST_REST_S, REST * self._observed.now.latest_pass.last_pass_s))
 
     def _patience_s(self) -> float | None:
         """Return in how many seconds there is a pass without an event, None for never.
@@ -124,7 +123,7 @@ class Passes:
         """
         if not self._ledger.counters.states[JobState.QUEUED]:
             return None
-        now = self._site.clock.now()
+        now = self._observed.settings.clock.now()
         known = (self._wake, self._state_cache.next_expiry())
         left = min((at - now for at in known if at is not None and at > now), default=LONGEST_S)
         return min(max(left, SHORTEST_S), LONGEST_S)
@@ -133,18 +132,16 @@ class Passes:
         try:
             await self.make()
         except Unavailable as error:
-            self._site.problems.report("pass", str(error))
+            self._observed.report("pass", str(error))
             self.wanted.set()
             await asyncio.sleep(RETRY_S)
         except Exception as error:
             # A pass that fails must not end the service: running jobs stay supervised.
             log.exception("a pass failed")
-            self._site.problems.report(
-                "pass", f"The last pass failed ({error!r}); nothing was started."
-            )
+            self._observed.report("pass", f"The last pass failed ({error!r}); nothing was started.")
             await asyncio.sleep(RETRY_S)
         else:
-            self._site.problems.report("pass", None)
+            self._observed.report("pass", None)
 
     async def make(self) -> None:
         """Make one pass. Errors: Unavailable, and nothing has changed."""
@@ -158,34 +155,38 @@ class Passes:
             stopping = self._actions.stopping(found.work)
             await self._ledger.commit(*found.changes, as_written=stopping)
             self._actions.carry_out(found.work)
-            self._remember(found.plan)
-        self._latest_pass.passes += 1
-        self._latest_pass.last_pass_s = time.perf_counter() - begun
-        self._latest_pass.pass_s += self._latest_pass.last_pass_s
+            self._remember(found.plan, begun)
         self.made.publish(found.news)
 
     def _decide(self, given: PassInput) -> PassOutput:
         """Decide and collect the changes: in the thread of passes, with the ledger's lock."""
         plan = self._state_cache.decide(given)
         work = UnitOfWork(self._ledger)
-        apply(work, self._site, plan, given.now)
-        news, shifts = changed_reasons(self._latest_pass.reasons, plan.reasons)
-        over, before = plan.over_quota, self._latest_pass.over_quota
+        apply(work, given.seen.configuration, plan, given.now)
+        earlier = given.seen.latest_pass
+        news, shifts = changed_reasons(earlier.reasons, plan.reasons)
+        over, before = plan.over_quota, earlier.over_quota
         moved = (job for job in over.keys() | before.keys() if over.get(job) != before.get(job))
         news += [job for job in moved if job not in plan.reasons]
         return PassOutput(plan, work, work.changes(), PassNews(news, shifts))
 
-    def _remember(self, plan: Plan) -> None:
+    def _remember(self, plan: Plan, begun: float) -> None:
+        """Let everybody read what the pass said."""
         self._wake = plan.wake_s
-        self._latest_pass.reasons = plan.reasons
-        self._latest_pass.over_quota = plan.over_quota
-        self._latest_pass.shares = {str(name): share for name, share in plan.shares.items()}
-        self._latest_pass.quarantined = {
-            job: it.text for job, it in self._state_cache.quarantined.items()
-        }
-        self._site.problems.report(
-            "aside", " ".join(self._latest_pass.quarantined.values()) or None
+        quarantined = {job: it.text for job, it in self._state_cache.quarantined.items()}
+        took_s = time.perf_counter() - begun
+        before = self._observed.now.latest_pass
+        latest = LatestPass(
+            reasons=plan.reasons,
+            shares={str(name): share for name, share in plan.shares.items()},
+            over_quota=plan.over_quota,
+            quarantined=quarantined,
+            passes=before.passes + 1,
+            last_pass_s=took_s,
+            pass_s=before.pass_s + took_s,
         )
+        self._observed.put(replace(self._observed.now, latest_pass=latest))
+        self._observed.report("aside", " ".join(quarantined.values()) or None)
 
 
 def changed_reasons(
@@ -215,7 +216,7 @@ def changed_reasons(
 # --------------------------------------------------------------------------- applying a plan
 
 
-def apply(work: UnitOfWork, site: Site, plan: Plan, now: float) -> None:
+def apply(work: UnitOfWork, configuration: Configuration, plan: Plan, now: float) -> None:
     """Put a plan into the unit of work."""
     promised: set[JobId] = set()
     for command in plan.commands:
@@ -226,7 +227,7 @@ def apply(work: UnitOfWork, site: Site, plan: Plan, now: float) -> None:
                 transitions.promise(work, job, snapshots.places_of(workers))
                 promised.add(job)
             case Preempt():
-                _preempt(work, site, command, now)
+                _preempt(work, configuration, command, now)
     for job_id in tuple(work.ledger.counters.nominated):
         if job_id not in promised:
             transitions.promise(work, job_id, ())
@@ -240,12 +241,12 @@ def _start(work: UnitOfWork, command: Start, now: float) -> None:
         transitions.add_workers(work, command.job, places)
 
 
-def _preempt(work: UnitOfWork, site: Site, command: Preempt, now: float) -> None:
+def _preempt(work: UnitOfWork, configuration: Configuration, command: Preempt, now: float) -> None:
     victim = work.job(command.job)
     attempt = work.attempt(victim)
     if victim.state not in HOLDS_GPUS or attempt is None:
         return
-    wish = _wish(work, site, command, victim, now)
+    wish = _wish(work, configuration, command, victim, now)
     gone = frozenset(str(gpu) for worker in command.workers for gpu in worker.gpus)
     staying = [w for w in attempt.live_workers if not w.leaving and not gone & set(w.gpus)]
     if staying:
@@ -264,13 +265,15 @@ def _preempt(work: UnitOfWork, site: Site, command: Preempt, now: float) -> None
     transitions.preempt(work, victim.id, wish, record)
 
 
-def _wish(work: UnitOfWork, site: Site, command: Preempt, victim: JobRecord, now: float) -> Wish:
-    grace_s = site.configuration.policy.grace_s
+def _wish(
+    work: UnitOfWork, configuration: Configuration, command: Preempt, victim: JobRecord, now: float
+) -> Wish:
+    grace_s = configuration.policy.grace_s
     gpus = sum(len(worker.gpus) for worker in command.workers)
     claimant = None if command.claimant is None else work.job(command.claimant)
     if claimant is None:
         for_ = "benches"
-        lent = site.configuration.build.lend_idle
+        lent = configuration.build.lend_idle
         why = f"{gpus} of its GPUs " + (
             "were lent by benches and their owner is back" if lent else "are kept for benches"
         )

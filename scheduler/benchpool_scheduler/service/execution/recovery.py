@@ -12,15 +12,15 @@ from benchpool_scheduler.core.lifecycle.states import HOLDS_GPUS
 from benchpool_scheduler.runtime import Notice, Runtime, WorkerId
 from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.service.lifecycle import endings, transitions
-from benchpool_scheduler.service.observed.site import Site
+from benchpool_scheduler.service.observed.observed import Observed
 from benchpool_scheduler.store.records import AttemptRecord, JobRecord, Wish
 
 
-async def recover(ledger: Ledger, site: Site, runtime: Runtime) -> None:
+async def recover(ledger: Ledger, observed: Observed, runtime: Runtime) -> None:
     """Open the runtime with what should run, and repeat what stops were under way."""
     await runtime.open([worker for worker, _ in _expected(ledger)])
     for worker, job in _expected(ledger):
-        notice = _notice(ledger, site, job, worker)
+        notice = _notice(ledger, observed, job, worker)
         if notice is not None:
             await runtime.stop(worker, notice)
 
@@ -33,22 +33,23 @@ def _expected(ledger: Ledger) -> Iterator[tuple[WorkerId, JobRecord]]:
                 yield WorkerId(job.id, attempt.attempt, worker.index), job
 
 
-def _notice(ledger: Ledger, site: Site, job: JobRecord, worker: WorkerId) -> Notice | None:
+def _notice(ledger: Ledger, observed: Observed, job: JobRecord, worker: WorkerId) -> Notice | None:
     attempt = ledger.attempt(job.id, worker.attempt)
     if attempt is None:
         return None
-    wish = job.wish or _sibling_wish(attempt, site)
+    wish = job.wish or _sibling_wish(attempt, observed)
     if wish is None and any(w.index == worker.worker and w.leaving for w in attempt.workers):
-        grace_s = site.configuration.policy.grace_s
+        grace_s = observed.now.configuration.policy.grace_s
         return Notice("pause", grace_s, "others", "The job goes on with fewer workers.")
     if wish is None:
         return None
-    left = max(1.0, wish.at + wish.grace_s - site.clock.now())
+    left = max(1.0, wish.at + wish.grace_s - observed.settings.clock.now())
     return Notice(transitions.notice_kind(wish.kind), left, wish.for_, wish.text)
 
 
-def _sibling_wish(attempt: AttemptRecord, site: Site) -> Wish | None:
+def _sibling_wish(attempt: AttemptRecord, observed: Observed) -> Wish | None:
     culprit = endings.culprit(attempt)
     if culprit is None:
         return None
-    return endings.sibling_wish(culprit, site.configuration.policy.grace_s, site.clock.now())
+    grace_s = observed.now.configuration.policy.grace_s
+    return endings.sibling_wish(culprit, grace_s, observed.settings.clock.now())

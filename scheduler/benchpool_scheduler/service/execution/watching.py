@@ -17,7 +17,7 @@ from benchpool_scheduler.runtime import (
 from benchpool_scheduler.service.execution.actions import Actions
 from benchpool_scheduler.service.ledger.ledger import Ledger, UnitOfWork
 from benchpool_scheduler.service.lifecycle import transitions
-from benchpool_scheduler.service.observed.site import Site
+from benchpool_scheduler.service.observed.observed import Observed
 from benchpool_scheduler.store.records import JobProgress
 
 log = logging.getLogger(__name__)
@@ -35,10 +35,10 @@ class Watcher:
     """
 
     def __init__(
-        self, ledger: Ledger, site: Site, runtime: Runtime, want_pass: Callable[[], None]
+        self, ledger: Ledger, observed: Observed, runtime: Runtime, want_pass: Callable[[], None]
     ) -> None:
         self._ledger = ledger
-        self._site = site
+        self._observed = observed
         self._runtime = runtime
         self._want_pass = want_pass
         self._inbox: asyncio.Queue[WorkerEvent] = asyncio.Queue()
@@ -71,7 +71,7 @@ class Watcher:
             try:
                 await self.take(batch)
             except Unavailable as error:
-                self._site.problems.report("events", str(error))
+                self._observed.report("events", str(error))
                 await asyncio.sleep(RETRY_S)
             except Exception:
                 if len(batch) > 1:
@@ -82,7 +82,7 @@ class Watcher:
                     log.exception("an event could not be taken: %s", batch[0])
                 return
             else:
-                self._site.problems.report("events", None)
+                self._observed.report("events", None)
                 return
 
     async def take(self, batch: list[WorkerEvent]) -> None:
@@ -105,8 +105,8 @@ class Watcher:
             case WorkerStarted():
                 transitions.worker_started(work, event)
             case WorkerEnded():
-                grace_s = self._site.configuration.policy.grace_s
-                transitions.worker_ended(work, event, grace_s, self._site.clock.now())
+                grace_s = self._observed.now.configuration.policy.grace_s
+                transitions.worker_ended(work, event, grace_s, self._observed.settings.clock.now())
             case WorkerProgress():
                 pass
 

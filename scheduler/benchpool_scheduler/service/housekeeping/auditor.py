@@ -15,7 +15,7 @@ from benchpool_scheduler.core.lifecycle import machine, states
 from benchpool_scheduler.service.benches import bench_reserve
 from benchpool_scheduler.service.execution.passes import PassNews
 from benchpool_scheduler.service.ledger.ledger import Ledger
-from benchpool_scheduler.service.observed.site import Site
+from benchpool_scheduler.service.observed.observed import Observed
 from benchpool_scheduler.store.records import JobRecord
 
 SLACK_S = 60.0
@@ -25,9 +25,9 @@ SLACK_S = 60.0
 class Auditor:
     """Looks for breaches; ``breaches`` counts them by invariant since the start."""
 
-    def __init__(self, ledger: Ledger, site: Site) -> None:
+    def __init__(self, ledger: Ledger, observed: Observed) -> None:
         self._ledger = ledger
-        self._site = site
+        self._observed = observed
         self._held_before: dict[str, int] = {}
         self.breaches: Counter[str] = Counter()
 
@@ -41,7 +41,7 @@ class Auditor:
         for invariant, _ in found:
             self.breaches[invariant] += 1
         sentences = [f"{sentence} (invariant {invariant})." for invariant, sentence in found]
-        self._site.problems.report("invariants", " ".join(sentences) or None)
+        self._observed.report("invariants", " ".join(sentences) or None)
         return sentences
 
     def _devices(self) -> Iterator[tuple[str, str]]:
@@ -51,7 +51,7 @@ class Auditor:
         for gpu in leased:
             if gpu in holders:
                 yield "I1", f"GPU {gpu} has a job and a bench as holders"
-        held, known = len(holders) + len(leased), len(self._site.devices)
+        held, known = len(holders) + len(leased), len(self._observed.now.inventory.devices)
         if known and held > known:
             yield "I2", f"{held} GPUs are held and {known} exist"
 
@@ -61,15 +61,15 @@ class Auditor:
             held[lease.user] += len(lease.gpus)
         before, self._held_before = self._held_before, dict(held)
         for user, count in held.items():
-            known = self._site.hub_user(user)
+            known = self._observed.now.hub_user(user)
             quota, _ = bench_reserve.quota_of(
-                self._site, user, {} if known is None else known.groups
+                self._observed.now, user, {} if known is None else known.groups
             )
             if count > quota and count > before.get(user, count):
                 yield "I3", f"{user} holds {count} build GPUs with a quota of {quota}"
 
     def _stuck(self) -> Iterator[tuple[str, str]]:
-        now = self._site.clock.now()
+        now = self._observed.settings.clock.now()
         for job in map(self._job, self._ledger.counters.stopping):
             if job.wish is not None and now - job.wish.at > job.wish.grace_s + SLACK_S:
                 waited = now - job.wish.at

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 
 from benchpool_scheduler.errors import BenchpoolError, InvalidInput
 from benchpool_scheduler.runtime import DeviceState, Hearing, Runtime
@@ -13,8 +14,8 @@ from benchpool_scheduler.service.benches import bench_reserve
 from benchpool_scheduler.service.benches.reservations import Leases
 from benchpool_scheduler.service.jobs.uploads import UploadedContents
 from benchpool_scheduler.service.ledger.ledger import Ledger
-from benchpool_scheduler.service.ledger.usage_decay import HOUR_S, rates
-from benchpool_scheduler.service.observed.site import Site
+from benchpool_scheduler.service.ledger.usage_decay import HOUR_S, UsageDecay, rates
+from benchpool_scheduler.service.observed.observed import Observed
 from benchpool_scheduler.store.records import DropJob, SaveUse
 
 log = logging.getLogger(__name__)
@@ -40,15 +41,17 @@ class Housekeeping:
     def __init__(
         self,
         ledger: Ledger,
-        site: Site,
+        observed: Observed,
         runtime: Runtime,
+        usage: UsageDecay,
         leases: Leases,
         objects: UploadedContents,
         want_pass: Callable[[], None],
     ) -> None:
         self._ledger = ledger
-        self._site = site
+        self._observed = observed
         self._runtime = runtime
+        self._usage = usage
         self._leases = leases
         self._objects = objects
         self._want_pass = want_pass
@@ -77,38 +80,52 @@ class Housekeeping:
 
     async def look(self) -> None:
         """See the GPUs as they are and how they are used; a pass follows what it must know."""
-        before = self._site.inventory
-        devices, nodes = await self._runtime.devices(), await self._runtime.nodes()
-        if devices is not self._site.devices and devices != self._site.devices:
-            self._site.devices = devices
-        if nodes is not self._site.nodes and nodes != self._site.nodes:
-            self._site.nodes = nodes
-        unusable = self._site.inventory.unusable
+        changed = await self.see_machines()
+        unusable = self._observed.now.inventory.unusable
         broken = [d for d in unusable if d.state is DeviceState.BROKEN]
         notes = "; ".join(f"GPU {d.index} of {d.node}: {d.note or 'broken'}" for d in broken)
-        self._site.problems.report("devices", f"{notes}." if notes else None)
+        self._observed.report("devices", f"{notes}." if notes else None)
         self.count_use()
-        told = self._site.usage.tell(self._site.configuration)
-        if told or self._site.inventory is not before:
+        changed |= self._tell_use()
+        changed |= self._leases.renew_calls()
+        if changed:
             self._want_pass()
+
+    async def see_machines(self) -> bool:
+        """Learn GPUs and machines from the runtime; tell whether they are others than before."""
+        devices, nodes = await self._runtime.devices(), await self._runtime.nodes()
+        seen = self._observed.now
+        if devices == seen.inventory.devices and nodes == seen.inventory.told:
+            return False
+        self._observed.put(seen.with_machines(devices, nodes))
+        return True
+
+    def _tell_use(self) -> bool:
+        """Renew what the core is told of past use; tell whether it is something else (R7)."""
+        seen = self._observed.now
+        told = self._usage.tell(seen.usage, seen.configuration)
+        if told == seen.usage:
+            return False
+        self._observed.put(replace(seen, usage=told))
+        return True
 
     def count_use(self) -> None:
         """Count what is used above quota now (R7)."""
-        configuration = self._site.configuration
+        configuration = self._observed.now.configuration
         half_life_s = configuration.policy.usage_half_life_h * HOUR_S
-        now = self._site.clock.now()
-        self._site.usage.sample(now, rates(self._ledger.counters, configuration), half_life_s)
+        now = self._observed.settings.clock.now()
+        self._usage.sample(now, rates(self._ledger.counters, configuration), half_life_s)
 
     async def save_use(self) -> None:
         """Keep the past use for the next start (R7)."""
-        use = self._site.usage.records()
+        use = self._usage.records()
         if use or self._ledger.saved_use:
             await self._ledger.commit(SaveUse(use))
 
     async def _follow_hub(self) -> None:
         """Ask the Hub now and then; at once when a bench found no room: its user may be new."""
         while True:
-            unknown = self._site.directory.servers() is None
+            unknown = self._observed.settings.directory.servers() is None
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(HUB_UNKNOWN_S if unknown else HUB_S):
                     await self._leases.shortage.wait()
@@ -117,32 +134,32 @@ class Housekeeping:
 
     async def ask_hub(self) -> None:
         """Learn the Hub's users and servers, and give back leases of servers that are gone."""
-        before = self._site.directory.users()
+        before = self._observed.now.users
         try:
-            await self._site.directory.refresh()
+            await self._observed.ask_hub()
         except BenchpoolError as error:
-            self._site.problems.report("hub", str(error))
+            self._observed.report("hub", str(error))
             return
-        self._site.problems.report("hub", None)
+        self._observed.report("hub", None)
         self.check_reserve()
         await self._leases.reconcile()
-        if self._site.directory.users() != before:
+        if self._observed.now.users is not before:
             self._want_pass()
 
     def check_reserve(self) -> InvalidInput | None:
         """See whether benches still fit as users and GPUs come and go; report it if not (R3)."""
         try:
-            if self._site.devices:
-                bench_reserve.refuse_what_does_not_fit(self._site)
+            if self._observed.now.inventory.devices:
+                bench_reserve.refuse_what_does_not_fit(self._observed.now)
         except InvalidInput as error:
-            self._site.problems.report("reserve", error.message)
+            self._observed.report("reserve", error.message)
             return error
-        self._site.problems.report("reserve", None)
+        self._observed.report("reserve", None)
         return None
 
     async def clean(self) -> None:
         """Remove what is old: ended jobs with their files, contents that nothing names."""
-        oldest = self._site.clock.now() - KEPT_S
+        oldest = self._observed.settings.clock.now() - KEPT_S
         ended = [job for job in self._ledger.jobs() if not job.live]
         old = [
             job

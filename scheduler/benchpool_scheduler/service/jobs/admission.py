@@ -19,7 +19,7 @@ from benchpool_scheduler.service.execution import containers
 from benchpool_scheduler.service.jobs import feasibility, submission_checks
 from benchpool_scheduler.service.jobs.uploads import UploadedContents
 from benchpool_scheduler.service.ledger.ledger import Ledger
-from benchpool_scheduler.service.observed.site import Site
+from benchpool_scheduler.service.observed.observed import Observed
 from benchpool_scheduler.store.records import AddJob, JobRecord, Note
 
 
@@ -33,10 +33,14 @@ class Admission:
     """
 
     def __init__(
-        self, ledger: Ledger, site: Site, objects: UploadedContents, want_pass: Callable[[], None]
+        self,
+        ledger: Ledger,
+        observed: Observed,
+        objects: UploadedContents,
+        want_pass: Callable[[], None],
     ) -> None:
         self._ledger = ledger
-        self._site = site
+        self._observed = observed
         self._objects = objects
         self._want_pass = want_pass
         self._on_their_way: dict[tuple[str, str], asyncio.Future[JobRecord]] = {}
@@ -106,7 +110,7 @@ class Admission:
             self.refused[error.code] += 1
             raise
         if job is None:
-            submission = containers.pinned(self._site, caller.name, submission)
+            submission = containers.pinned(self._observed.settings, caller.name, submission)
         body = msgspec.json.encode(replace(submission, project=record.project))
         self._coming[caller.name] += 1
         try:
@@ -125,12 +129,12 @@ class Admission:
         """
         changed = replace(self._ledger.submission(job.id), workers=workers)
         submission_checks.check_least(changed)
-        settings = self._site.configuration.project(job.project)
+        settings = self._observed.now.configuration.project(job.project)
         if workers <= job.workers or settings is None:
             return
-        room = capacity(self._site, preemptible=job.preemptible)
-        submission_checks.check_size(changed, settings, self._site.configuration, room)
-        feasibility.check_places(changed, self._site.inventory)
+        room = capacity(self._observed.now, preemptible=job.preemptible)
+        submission_checks.check_size(changed, settings, self._observed.now.configuration, room)
+        feasibility.check_places(changed, self._observed.now.inventory)
 
     def checked(
         self, caller: Caller, submission: JobSubmission, job: str | None = None
@@ -142,17 +146,17 @@ class Admission:
 
         Errors: InvalidInput, Forbidden, Refused, TooLarge.
         """
-        configuration = self._site.configuration
+        configuration = self._observed.now.configuration
         submission_checks.check_shape(submission)
         settings = membership.project_of(caller, submission, configuration)
-        submission_checks.check_image(submission, images=self._site.images)
+        submission_checks.check_image(submission, images=self._observed.settings.images)
         feasibility.check_levels(submission, configuration)
-        room = capacity(self._site, preemptible=submission.preemptible)
+        room = capacity(self._observed.now, preemptible=submission.preemptible)
         submission_checks.check_size(submission, settings, configuration, room)
-        feasibility.check_places(submission, self._site.inventory)
-        now = self._site.clock.now()
+        feasibility.check_places(submission, self._observed.now.inventory)
+        now = self._observed.settings.clock.now()
         return JobRecord(
-            id=job or self._site.new_id(),
+            id=job or self._observed.settings.new_id(),
             name=submission_checks.name_of(submission),
             project=settings.name,
             user=caller.name,

@@ -16,7 +16,7 @@ from benchpool_scheduler.service.execution.actions import Actions
 from benchpool_scheduler.service.jobs.admission import Admission
 from benchpool_scheduler.service.ledger.ledger import Ledger, UnitOfWork
 from benchpool_scheduler.service.lifecycle import transitions
-from benchpool_scheduler.service.observed.site import Site
+from benchpool_scheduler.service.observed.observed import Observed
 from benchpool_scheduler.store.records import Wish
 
 _MOST_REASON = 500
@@ -28,14 +28,14 @@ class Commands:
     def __init__(
         self,
         ledger: Ledger,
-        site: Site,
+        observed: Observed,
         actions: Actions,
         admission: Admission,
         want_pass: Callable[[], None],
     ) -> None:
         self._ledger = ledger
         self._admission = admission
-        self._site = site
+        self._observed = observed
         self._actions = actions
         self._want_pass = want_pass
 
@@ -107,8 +107,8 @@ class Commands:
         text = f"{verb} by {caller.name}{why}"
         return Wish(
             kind=kind,
-            at=self._site.clock.now(),
-            grace_s=self._site.configuration.policy.grace_s,
+            at=self._observed.settings.clock.now(),
+            grace_s=self._observed.now.configuration.policy.grace_s,
             by=caller.name,
             for_=caller.name,
             text=text if text.endswith((".", "!", "?")) else f"{text}.",

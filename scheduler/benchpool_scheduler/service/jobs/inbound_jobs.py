@@ -22,7 +22,7 @@ from benchpool_scheduler.service.jobs.admission import Admission
 from benchpool_scheduler.service.jobs.commands import Commands
 from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.service.lifecycle.job_reasons import StateReason
-from benchpool_scheduler.service.observed.site import Site
+from benchpool_scheduler.service.observed.observed import Observed
 from benchpool_scheduler.store.inbound import (
     Inbound,
     JobGone,
@@ -56,14 +56,14 @@ class InboundJobs:
     def __init__(
         self,
         ledger: Ledger,
-        site: Site,
+        observed: Observed,
         runtime: Runtime,
         admission: Admission,
         commands: Commands,
         leases: Leases,
     ) -> None:
         self._ledger = ledger
-        self._site = site
+        self._observed = observed
         self._runtime = runtime
         self._admission = admission
         self._commands = commands
@@ -96,7 +96,7 @@ class InboundJobs:
             try:
                 await self._take(store, one)
             except Unavailable as error:
-                self._site.problems.report("inbound", str(error))
+                self._observed.report("inbound", str(error))
                 await asyncio.sleep(RETRY_S)
             except BenchpoolError as error:
                 log.info("what was written of job %s has no effect: %s", one.id, error.message)
@@ -105,7 +105,7 @@ class InboundJobs:
                 log.exception("what was written of job %s could not be taken in", one.id)
                 return
             else:
-                self._site.problems.report("inbound", None)
+                self._observed.report("inbound", None)
                 return
 
     async def _take(self, store: Inbound, one: Written) -> None:
@@ -175,7 +175,7 @@ class InboundJobs:
 
     def _caller(self, user: str) -> Caller:
         """Return the user as a plain one: who may write objects is not thereby an administrator."""
-        known = self._site.hub_user(user)
+        known = self._observed.now.hub_user(user)
         return Caller(user, groups=frozenset(() if known is None else known.groups))
 
     async def _end(self, job: str) -> None:
@@ -196,7 +196,7 @@ class InboundJobs:
                     if self._ledger.job(job) is not None:
                         await self._ledger.commit(DropJob(job))
             except Unavailable as error:
-                self._site.problems.report("inbound", str(error))
+                self._observed.report("inbound", str(error))
                 await asyncio.sleep(RETRY_S)
                 self._ended.put_nowait(job)
             except Exception:

@@ -18,7 +18,7 @@ from benchpool_scheduler.service.jobs.commands import Commands
 from benchpool_scheduler.service.jobs.lookup import visible_job
 from benchpool_scheduler.service.jobs.previews import Previews
 from benchpool_scheduler.service.ledger.ledger import Ledger
-from benchpool_scheduler.service.observed.site import Site
+from benchpool_scheduler.service.observed.observed import Observed
 from benchpool_scheduler.service.process.shielded import shielded
 from benchpool_scheduler.service.views.job_views import JobViews
 from benchpool_scheduler.store.records import JobRecord
@@ -30,14 +30,14 @@ class Jobs:
     def __init__(
         self,
         ledger: Ledger,
-        site: Site,
+        observed: Observed,
         admission: Admission,
         commands: Commands,
         previews: Previews,
         views: JobViews,
     ) -> None:
         self._ledger = ledger
-        self._site = site
+        self._observed = observed
         self._admission = admission
         self._commands = commands
         self._previews = previews
@@ -96,7 +96,7 @@ class Jobs:
         """Return whose jobs, and those of which projects, a list is about; None for no bound."""
         if all and rights.rules_all(caller):
             return (None, None) if project is None else ((), (project,))
-        led = rights.led_projects(caller, self._site.configuration) if all else ()
+        led = rights.led_projects(caller, self._observed.now.configuration) if all else ()
         if project in led:
             return (), (project,)
         return (caller.name,), led if project is None else ()
@@ -140,7 +140,7 @@ class Jobs:
     # ------------------------------------------------------------------ inside
 
     def _find(self, caller: Caller, job: str) -> JobRecord:
-        return visible_job(self._ledger, self._site.configuration, caller, job)
+        return visible_job(self._ledger, self._observed.now.configuration, caller, job)
 
     def _now(self, record: JobRecord) -> JobRecord:
         return self._ledger.job(record.id) or record

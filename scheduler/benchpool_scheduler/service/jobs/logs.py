@@ -10,7 +10,7 @@ from benchpool_scheduler.runtime import LogChunk, Results, Runtime, WorkerId
 from benchpool_scheduler.service.access.caller import Caller
 from benchpool_scheduler.service.jobs.lookup import visible_job
 from benchpool_scheduler.service.ledger.ledger import Ledger
-from benchpool_scheduler.service.observed.site import Site
+from benchpool_scheduler.service.observed.observed import Observed
 
 LOG_BYTES = 1 << 20
 """At most this many bytes of a log, or of results, are returned at a time."""
@@ -19,16 +19,16 @@ LOG_BYTES = 1 << 20
 class JobLogs:
     """What workers wrote. ``attempt`` None means the newest; workers are counted from 0."""
 
-    def __init__(self, ledger: Ledger, site: Site, runtime: Runtime) -> None:
+    def __init__(self, ledger: Ledger, observed: Observed, runtime: Runtime) -> None:
         self._ledger = ledger
-        self._site = site
+        self._observed = observed
         self._runtime = runtime
 
     def which(
         self, caller: Caller, job: str, *, attempt: int | None = None, worker: int = 0
     ) -> WorkerId:
         """Return whose log is meant. Errors: NotFound."""
-        record = visible_job(self._ledger, self._site.configuration, caller, job)
+        record = visible_job(self._ledger, self._observed.now.configuration, caller, job)
         number = max(1, record.attempt) if attempt is None else attempt
         known = self._ledger.attempt(record.id, number)
         # Those that left count, and those that came in their place.
@@ -96,7 +96,7 @@ class JobLogs:
         Nothing at its end, and where results lie in the folder that the job named. Errors:
         NotFound.
         """
-        record = visible_job(self._ledger, self._site.configuration, caller, job)
+        record = visible_job(self._ledger, self._observed.now.configuration, caller, job)
         runtime = self._runtime
         packed = runtime.results(record.id, worker) if isinstance(runtime, Results) else None
         if packed is None:

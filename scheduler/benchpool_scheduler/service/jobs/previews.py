@@ -15,7 +15,7 @@ from benchpool_scheduler.service.execution import containers
 from benchpool_scheduler.service.jobs.admission import Admission
 from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.service.lifecycle import job_reasons
-from benchpool_scheduler.service.observed.site import Site
+from benchpool_scheduler.service.observed.observed import Observed
 from benchpool_scheduler.service.views.estimates import Estimates, on_the_clock
 
 
@@ -25,14 +25,14 @@ class Previews:
     def __init__(
         self,
         ledger: Ledger,
-        site: Site,
+        observed: Observed,
         state_cache: StateCache,
         admission: Admission,
         estimates: Estimates,
     ) -> None:
         self._ledger = ledger
         self._state_cache = state_cache
-        self._site = site
+        self._observed = observed
         self._admission = admission
         self._estimates = estimates
 
@@ -40,8 +40,8 @@ class Previews:
         """Say what would happen. Errors: those of a submission, except missing contents."""
         record = self._admission.checked(caller, submission)
         now, asked = (
-            self._site.clock.now(),
-            snapshots.candidate(record, self._site.inventory.slices),
+            self._observed.settings.clock.now(),
+            snapshots.candidate(record, self._observed.now.inventory.slices),
         )
         async with self._ledger.lock:
             found = await asyncio.to_thread(
@@ -51,7 +51,7 @@ class Previews:
             pool = await self._state_cache.snapshot(now) if wanted else None
         starts = {
             "now": Estimate(0.0, 0.0, 0.0),
-            "after-reclaim": Estimate(0.0, 0.0, self._site.configuration.policy.grace_s),
+            "after-reclaim": Estimate(0.0, 0.0, self._observed.now.configuration.policy.grace_s),
         }.get(found.starts)
         if pool is not None:
             starts = await asyncio.to_thread(self._estimates.preview, pool, asked, record)
@@ -59,7 +59,7 @@ class Previews:
         reason = None if core_reason is None else job_reasons.from_core(core_reason)
         why = "" if core_reason is None else core_reason.text.rstrip(".")
         text = self._text(found.starts, found.within_quota, found.over_quota, why)
-        container = containers.told(self._site, caller.name, submission)
+        container = containers.told(self._observed.settings, caller.name, submission)
         return contract.Preview(
             project=record.project,
             gpus=record.total_gpus,
@@ -73,7 +73,7 @@ class Previews:
         )
 
     def _text(self, starts: Starts, within: int, over: int, why: str) -> str:
-        grace = f"{self._site.configuration.policy.grace_s:g} s"
+        grace = f"{self._observed.now.configuration.policy.grace_s:g} s"
         when = {
             "now": "Starts now",
             "after-reclaim": f"Starts within {grace}, when others have given back GPUs",

@@ -18,7 +18,7 @@ from typing import IO, Protocol
 from benchpool_scheduler.errors import InvalidInput, TooLarge, Unavailable
 from benchpool_scheduler.service.access.caller import Caller
 from benchpool_scheduler.service.ledger.ledger import Ledger
-from benchpool_scheduler.service.observed.site import Site
+from benchpool_scheduler.service.observed.observed import Observed
 from benchpool_scheduler.store.records import AddObject
 
 OBJECT_BYTES = 2 * 1024**3
@@ -77,11 +77,13 @@ class UploadedContents:
         place: Where they lie; by default in the state folder.
     """
 
-    def __init__(self, ledger: Ledger, site: Site, place: ContentStore | None = None) -> None:
+    def __init__(
+        self, ledger: Ledger, observed: Observed, place: ContentStore | None = None
+    ) -> None:
         self._ledger = ledger
-        self._site = site
-        self._incoming = site.state / "objects" / "incoming"
-        self.place = place or ContentFolder(site.state / "objects")
+        self._observed = observed
+        self._incoming = observed.settings.state / "objects" / "incoming"
+        self.place = place or ContentFolder(observed.settings.state / "objects")
 
     def prepare(self) -> None:
         """Make the folder of uploads and drop what unfinished ones left."""
@@ -118,15 +120,17 @@ class UploadedContents:
 
     def temporary(self) -> Path:
         """Return a new name for an unfinished upload."""
-        return self._incoming / self._site.new_id()
+        return self._incoming / self._observed.settings.new_id()
 
     async def keep(self, user: str, sha256: str, size: int) -> None:
         """Note that a user has uploaded a content that is in its place."""
-        await self._ledger.store.commit(AddObject(sha256, user, size, self._site.clock.now()))
+        await self._ledger.store.commit(
+            AddObject(sha256, user, size, self._observed.settings.clock.now())
+        )
 
     async def collect(self) -> None:
         """Delete contents that no job names and nobody has uploaded for a day."""
-        unused = self._ledger.store.unused_objects(self._site.clock.now() - KEPT_S)
+        unused = self._ledger.store.unused_objects(self._observed.settings.clock.now() - KEPT_S)
         if unused:
             await self._ledger.store.forget_objects(unused)
             await asyncio.to_thread(self._delete, unused)

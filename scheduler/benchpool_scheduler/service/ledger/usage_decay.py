@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 
 from benchpool_scheduler.configuration import Configuration
 from benchpool_scheduler.core.model import ProjectName, UserUse
@@ -48,16 +49,22 @@ def accrued(gpus: float, seconds: float, half_life_s: float) -> float:
     return gpus * half_life_s / math.log(2) * worth
 
 
-class UsageDecay:
-    """Past use by project and user.
+@dataclass(frozen=True, slots=True)
+class ToldUsage:
+    """What the core is told of past use, in GPU seconds.
 
     Attributes:
-        projects: What the core is told, by project; ``users`` of users inside projects.
+        projects: By project. ``users``: of users inside projects.
     """
 
+    projects: Mapping[ProjectName, float] = field(default_factory=dict)
+    users: tuple[UserUse, ...] = ()
+
+
+class UsageDecay:
+    """Past use by project and user."""
+
     def __init__(self) -> None:
-        self.projects: Mapping[ProjectName, float] = {}
-        self.users: tuple[UserUse, ...] = ()
         self._use: dict[Key, float] = {}
         self._rates: Mapping[Key, float] = {}
         self._at = 0.0
@@ -102,24 +109,26 @@ class UsageDecay:
             if gpu_s >= LEAST_GPU_S
         )
 
-    def tell(self, configuration: Configuration) -> bool:
-        """Renew what the core is told, when that is due; tell whether it is another than before.
+    def tell(self, told: ToldUsage, configuration: Configuration) -> ToldUsage:
+        """Return what the core is to be told now; most often what it was told before.
 
-        Nothing is told while the policy gives past use no strength.
+        It is told nothing while the policy gives past use no strength.
         """
-        before = self.projects, self.users
         if configuration.policy.usage_weight <= 0:
-            self.projects, self.users, self._given_at = {}, (), -math.inf
-        elif self._at - self._given_at >= GIVEN_S:
-            self._given_at = self._at
-            known = [(key, gpu_s) for key, gpu_s in sorted(self._use.items()) if gpu_s >= 1]
-            self.projects = {ProjectName(p): round(s) for (p, user), s in known if not user}
-            self.users = tuple(
+            self._given_at = -math.inf
+            return ToldUsage()
+        if self._at - self._given_at < GIVEN_S:
+            return told
+        self._given_at = self._at
+        known = [(key, gpu_s) for key, gpu_s in sorted(self._use.items()) if gpu_s >= 1]
+        return ToldUsage(
+            {ProjectName(project): round(gpu_s) for (project, user), gpu_s in known if not user},
+            tuple(
                 UserUse(user, ProjectName(project), round(gpu_s))
                 for (project, user), gpu_s in known
                 if user and configuration.holds_jobs(project)
-            )
-        return (self.projects, self.users) != before
+            ),
+        )
 
 
 def rates(counters: JobCounters, configuration: Configuration) -> dict[Key, float]:

@@ -1,4 +1,4 @@
-"""What the newest pass said: kept in memory only, made anew by every pass."""
+"""What the newest pass said: kept in memory only, another value after every pass."""
 
 from __future__ import annotations
 
@@ -8,12 +8,15 @@ from dataclasses import dataclass, field
 from benchpool_scheduler.core.model import GpuId, JobId, Reason, Share
 
 
-@dataclass
+@dataclass(frozen=True, slots=True)
 class LatestPass:
     """Reasons, shares and GPUs over quota as of the newest pass.
 
     Attributes:
-        aside: Jobs that no pass looks at because the core cannot take them, each with a sentence.
+        quarantined: Jobs that no pass looks at because the core cannot take them, each with a
+            sentence.
+        passes: Number of passes since the start. ``last_pass_s``: how long the newest took;
+            ``pass_s``: how long all took together.
     """
 
     reasons: Mapping[JobId, Reason] = field(default_factory=dict)

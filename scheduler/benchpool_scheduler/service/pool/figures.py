@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from benchpool_scheduler.service.housekeeping.auditor import Auditor
 from benchpool_scheduler.service.jobs.admission import Admission
 from benchpool_scheduler.service.ledger.ledger import Ledger
-from benchpool_scheduler.service.observed.latest_pass import LatestPass
-from benchpool_scheduler.service.observed.site import Site
+from benchpool_scheduler.service.ledger.usage_decay import UsageDecay
+from benchpool_scheduler.service.observed.observed import Observed
 from benchpool_scheduler.service.views.pool_views import PoolViews
 from benchpool_scheduler.service.views.prometheus_counters import PrometheusCounters
 
@@ -55,8 +55,8 @@ class MetricsReader:
     """Collects the figures from the parts that count."""
 
     ledger: Ledger
-    site: Site
-    latest_pass: LatestPass
+    observed: Observed
+    usage: UsageDecay
     views: PoolViews
     admission: Admission
     counters: PrometheusCounters
@@ -64,7 +64,7 @@ class MetricsReader:
 
     def read(self) -> Metrics:
         """Return the figures as they are now."""
-        live = self.ledger.counters.by_state
+        live, seen = self.ledger.counters.by_state, self.observed.now
         return Metrics(
             jobs={(project, state.value): count for (project, state), count in live.items()},
             jobs_ended=self.counters.ended,
@@ -74,11 +74,11 @@ class MetricsReader:
             refusals=self.admission.refused,
             preemptions=self.counters.preemptions,
             lost_gpu_s=self.counters.lost_gpu_s,
-            passes=self.latest_pass.passes,
-            pass_s=self.latest_pass.pass_s,
-            last_pass_s=self.latest_pass.last_pass_s,
+            passes=seen.latest_pass.passes,
+            pass_s=seen.latest_pass.pass_s,
+            last_pass_s=seen.latest_pass.last_pass_s,
             store_bytes=self.ledger.store.size(),
             breaches=self.auditor.breaches,
-            problems=tuple(self.site.problems.by_topic.values()),
-            past_use_gpu_s=self.site.usage.by_project(),
+            problems=tuple(seen.problems.values()),
+            past_use_gpu_s=self.usage.by_project(),
         )

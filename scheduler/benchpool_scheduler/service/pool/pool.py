@@ -40,9 +40,9 @@ from benchpool_scheduler.service.jobs.logs import JobLogs
 from benchpool_scheduler.service.jobs.previews import Previews
 from benchpool_scheduler.service.jobs.uploads import ContentStore, UploadedContents
 from benchpool_scheduler.service.ledger.ledger import Ledger
-from benchpool_scheduler.service.ledger.usage_decay import HOUR_S
-from benchpool_scheduler.service.observed.latest_pass import LatestPass
-from benchpool_scheduler.service.observed.site import Containers, Site
+from benchpool_scheduler.service.ledger.usage_decay import HOUR_S, UsageDecay
+from benchpool_scheduler.service.observed.observed import Observed
+from benchpool_scheduler.service.observed.service_settings import Containers, ServiceSettings
 from benchpool_scheduler.service.pool.figures import MetricsReader
 from benchpool_scheduler.service.process import interpreter
 from benchpool_scheduler.service.process.clock import Clock, SystemClock
@@ -89,7 +89,8 @@ class Pool:
         uploads: Contents that jobs will need. ``contents``: those of a job, for its workers.
         views: The pool and quotas of users. ``events``: what happens, as it happens.
         configuration: Check, apply, reload. ``whatifs``, ``history``: for administrators too.
-        figures: For Prometheus. ``problems``: what those who look after the pool must know.
+        figures: For Prometheus. ``observed``: settings, what was seen last, and what those who look
+            after the pool must know (``observed.report``).
     """
 
     def __init__(
@@ -112,8 +113,7 @@ class Pool:
         contents: ContentStore | None = None,
         keep_configuration: Keep | None = None,
     ) -> None:
-        self.site = site = Site(
-            configuration=configuration,
+        settings = ServiceSettings(
             clock=clock or SystemClock(),
             directory=directory,
             state=state.absolute(),
@@ -124,73 +124,84 @@ class Pool:
             images=images,
             containers=containers,
         )
+        self.observed = observed = Observed(settings, configuration)
         self.runtime = runtime
         self.ledger = ledger = Ledger(store)
-        self.problems = site.problems
-        self.latest_pass = LatestPass()
+        self.usage = UsageDecay()
         self._tasks: list[asyncio.Task[None]] = []
-        self._build_execution(ledger, site)
-        self._build_views(ledger, site, announce)
-        self._build_verbs(ledger, site, contents)
+        self._build_execution(ledger, observed)
+        self._build_views(ledger, observed, announce)
+        self._build_verbs(ledger, observed, contents)
         self.configuration = Reconfiguration(
-            ledger, site, configuration_file, self._reconfigured, keep_configuration
+            ledger, observed, configuration_file, self._reconfigured, keep_configuration
         )
-        self.whatifs = WhatIfs(ledger, site, self.state_cache, self.configuration)
-        self.history = RecordedHistory(ledger, site)
+        self.whatifs = WhatIfs(ledger, observed, self.state_cache, self.configuration)
+        self.history = RecordedHistory(ledger, observed)
         self._subscribe()
 
-    def _build_execution(self, ledger: Ledger, site: Site) -> None:
+    def _build_execution(self, ledger: Ledger, observed: Observed) -> None:
         """Make what decides and acts."""
         runtime, want_pass = self.runtime, self.want_pass
-        self.watcher = Watcher(ledger, site, runtime, want_pass)
-        self.actions = Actions(ledger, site, runtime, self.watcher.tell)
+        self.watcher = Watcher(ledger, observed, runtime, want_pass)
+        self.actions = Actions(ledger, observed, runtime, self.watcher.tell)
         self.watcher.actions = self.actions
-        self.state_cache = StateCache(ledger, site)
+        self.state_cache = StateCache(ledger, observed)
         self.gates = BenchGates(ledger, runtime)
-        self.reservations = Leases(
-            ledger, site, self.latest_pass, runtime.nodes_for_claim, want_pass
-        )
+        self.reservations = Leases(ledger, observed, runtime.nodes_for_claim, want_pass)
         self.passes = Passes(
             ledger,
-            site,
+            observed,
             self.actions,
-            self.latest_pass,
             self.state_cache,
             self.reservations.serve,
         )
 
-    def _build_views(self, ledger: Ledger, site: Site, announce: Announce | None) -> None:
+    def _build_views(self, ledger: Ledger, observed: Observed, announce: Announce | None) -> None:
         """Make what people are shown."""
-        self.estimates = Estimates(ledger, site, self.state_cache)
-        job_views = JobViews(ledger, site, self.latest_pass, self.estimates)
-        self.views = PoolViews(ledger, site, self.latest_pass)
+        self.estimates = Estimates(ledger, observed, self.state_cache)
+        job_views = JobViews(ledger, observed, self.estimates)
+        self.views = PoolViews(ledger, observed, self.reservations.waiting)
         self.announcer = Announcer(ledger, job_views, announce)
-        self.feed = Feed(int(site.clock.now() * 1_000_000))
+        self.feed = Feed(int(observed.settings.clock.now() * 1_000_000))
         self.feed_writer = FeedWriter(ledger, self.feed, self.views.event)
-        self.events = EventStream(self.feed, ledger, site, job_views, self.views)
+        self.events = EventStream(self.feed, ledger, observed, job_views, self.views)
         self._job_views = job_views
 
-    def _build_verbs(self, ledger: Ledger, site: Site, contents: ContentStore | None) -> None:
+    def _build_verbs(
+        self, ledger: Ledger, observed: Observed, contents: ContentStore | None
+    ) -> None:
         """Make what callers may do, and what is done now and then."""
         want_pass = self.want_pass
-        self.uploads = UploadedContents(ledger, site, contents)
+        self.uploads = UploadedContents(ledger, observed, contents)
         self.contents = JobContents(ledger, self.uploads)
-        admission = Admission(ledger, site, self.uploads, want_pass)
-        commands = Commands(ledger, site, self.actions, admission, want_pass)
-        previews = Previews(ledger, site, self.state_cache, admission, self.estimates)
-        self.jobs = Jobs(ledger, site, admission, commands, previews, self._job_views)
-        self.logs = JobLogs(ledger, site, self.runtime)
+        admission = Admission(ledger, observed, self.uploads, want_pass)
+        commands = Commands(ledger, observed, self.actions, admission, want_pass)
+        previews = Previews(ledger, observed, self.state_cache, admission, self.estimates)
+        self.jobs = Jobs(ledger, observed, admission, commands, previews, self._job_views)
+        self.logs = JobLogs(ledger, observed, self.runtime)
         self.benches = Benches(ledger, self.reservations)
         self.inbound = InboundJobs(
-            ledger, site, self.runtime, admission, commands, self.reservations
+            ledger, observed, self.runtime, admission, commands, self.reservations
         )
         self.housekeeping = Housekeeping(
-            ledger, site, self.runtime, self.reservations, self.uploads, want_pass
+            ledger,
+            observed,
+            self.runtime,
+            self.usage,
+            self.reservations,
+            self.uploads,
+            want_pass,
         )
-        self.auditor = Auditor(ledger, site)
+        self.auditor = Auditor(ledger, observed)
         self.counters = PrometheusCounters(ledger)
         self.figures = MetricsReader(
-            ledger, site, self.latest_pass, self.views, admission, self.counters, self.auditor
+            ledger,
+            observed,
+            self.usage,
+            self.views,
+            admission,
+            self.counters,
+            self.auditor,
         )
 
     def _subscribe(self) -> None:
@@ -224,15 +235,15 @@ class Pool:
         """
         interpreter.prepare()
         await self.ledger.open()
-        half_life_s = self.site.configuration.policy.usage_half_life_h * HOUR_S
-        self.site.usage.restore(self.ledger.saved_use, self.site.clock.now(), half_life_s)
+        half_life_s = self.observed.now.configuration.policy.usage_half_life_h * HOUR_S
+        now = self.observed.settings.clock.now()
+        self.usage.restore(self.ledger.saved_use, now, half_life_s)
         try:
             self.uploads.prepare()
-            self.site.devices = await self.runtime.devices()
-            self.site.nodes = await self.runtime.nodes()
+            await self.housekeeping.see_machines()
             await self.housekeeping.ask_hub()
             self._refuse_benches_that_do_not_fit()
-            await recovery.recover(self.ledger, self.site, self.runtime)
+            await recovery.recover(self.ledger, self.observed, self.runtime)
             await self.gates.hold_all()
             self.housekeeping.count_use()
         except BaseException:
@@ -279,7 +290,7 @@ class Pool:
     def _refuse_benches_that_do_not_fit(self) -> None:
         """Refuse to start with what R3 forbids, unless there is work that must be watched over."""
         fault = self.housekeeping.check_reserve()
-        if self.site.containers is not None:
+        if self.observed.settings.containers is not None:
             # Nodes of a cluster come and go; it is said, and looked at again with each change.
             return
         busy = bool(self.ledger.job_index.live) or bool(self.ledger.leased)

@@ -22,7 +22,7 @@ from benchpool_scheduler.service.cluster_state.state_cache import StateCache
 from benchpool_scheduler.service.execution.passes import PassNews
 from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.service.ledger.topic import Topic
-from benchpool_scheduler.service.observed.site import Site
+from benchpool_scheduler.service.observed.observed import Observed
 from benchpool_scheduler.store.records import JobRecord
 
 log = logging.getLogger(__name__)
@@ -54,11 +54,11 @@ class Estimates:
     def __init__(
         self,
         ledger: Ledger,
-        site: Site,
+        observed: Observed,
         state_cache: StateCache,
     ) -> None:
         self._ledger = ledger
-        self._site = site
+        self._observed = observed
         self._state_cache = state_cache
         self.changed: Topic[Collection[str]] = Topic()
         self._wanted = asyncio.Event()
@@ -97,7 +97,7 @@ class Estimates:
 
     async def make(self) -> None:
         """Make one forecast of all that wait."""
-        now = self._site.clock.now()
+        now = self._observed.settings.clock.now()
         found: Mapping[str, Estimate] = {}
         async with self._ledger.lock:
             await asyncio.to_thread(self._renew, now)
@@ -157,7 +157,7 @@ class Estimates:
         estimate = self.newest.get(job.id)
         if estimate is None or job.state is not JobState.QUEUED:
             return None
-        return on_the_clock(estimate, self.at, self._site.clock.now())
+        return on_the_clock(estimate, self.at, self._observed.settings.clock.now())
 
     def waits_for(self, job: JobRecord) -> str | None:
         """Return for whose end a waiting job waits, as a sentence; by id and project only."""
@@ -167,7 +167,7 @@ class Estimates:
         other = self._ledger.job(estimate.waits_for)
         if other is None or not other.live:
             return None
-        passed = self._site.clock.now() - self.at
+        passed = self._observed.settings.clock.now() - self.at
         return waits_for(estimate, other.project, passed)
 
     @property

@@ -11,7 +11,7 @@ from benchpool_scheduler import contract
 from benchpool_scheduler.service.access import rights
 from benchpool_scheduler.service.access.caller import Caller
 from benchpool_scheduler.service.ledger.ledger import Ledger
-from benchpool_scheduler.service.observed.site import Site
+from benchpool_scheduler.service.observed.observed import Observed
 from benchpool_scheduler.service.views.events import Feed, FeedEntry, FeedEvent
 from benchpool_scheduler.service.views.job_views import JobViews
 from benchpool_scheduler.service.views.pool_views import PoolViews
@@ -21,11 +21,11 @@ class EventStream:
     """Events for readers."""
 
     def __init__(
-        self, feed: Feed, ledger: Ledger, site: Site, jobs: JobViews, pool: PoolViews
+        self, feed: Feed, ledger: Ledger, observed: Observed, jobs: JobViews, pool: PoolViews
     ) -> None:
         self._feed = feed
         self._ledger = ledger
-        self._site = site
+        self._observed = observed
         self._jobs = jobs
         self._pool = pool
 
@@ -40,7 +40,7 @@ class EventStream:
     def _render(self, caller: Caller, entry: FeedEntry) -> bytes | None:
         if entry.kind == "pool":
             return self._pool.event()
-        configuration = self._site.configuration
+        configuration = self._observed.now.configuration
         record = self._ledger.job(entry.job)
         if record is not None:
             visible = rights.may_use(caller, record, configuration)

@@ -15,8 +15,7 @@ from benchpool_scheduler.runtime import Device, DeviceState
 from benchpool_scheduler.service.benches import bench_reserve
 from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.service.observed.inventory import WHOLE, Inventory
-from benchpool_scheduler.service.observed.latest_pass import LatestPass
-from benchpool_scheduler.service.observed.site import Site
+from benchpool_scheduler.service.observed.observed import Observed
 from benchpool_scheduler.service.observed.users import Users
 
 
@@ -27,10 +26,9 @@ class GpuStates:
         states: What each GPU is doing, by UUID; ``counts``: how many do what.
     """
 
-    def __init__(self, ledger: Ledger, site: Site, latest_pass: LatestPass) -> None:
+    def __init__(self, ledger: Ledger, observed: Observed) -> None:
         self._ledger = ledger
-        self._site = site
-        self._latest_pass = latest_pass
+        self._observed = observed
         self.states: dict[str, GpuState] = {}
         self.counts: Counter[GpuState] = Counter()
         self._inventory: Inventory | None = None
@@ -48,14 +46,13 @@ class GpuStates:
     def refresh(self) -> Collection[str]:
         """Take over what has changed since the last look; return the nodes looked at again."""
         moved, self._moved = self._moved, set()
-        inventory, before = self._site.inventory, self._inventory
-        users = self._site.users
-        called = self._site.called
-        same = users is self._users and called == self._called
+        seen = self._observed.now
+        inventory, before = seen.inventory, self._inventory
+        same = seen.users is self._users and seen.called == self._called
         passed = self._passed_the_border()
         if not moved and inventory is before and same and not passed:
             return ()
-        self._users, self._called = users, called
+        self._users, self._called = seen.users, seen.called
         if before is None or before.configuration is not inventory.configuration:
             self._begin_again()
             moved = set(inventory.by_uuid)
@@ -64,7 +61,7 @@ class GpuStates:
         self._inventory = inventory
         touched = moved | passed
         nodes = {inventory.by_uuid[gpu].node for gpu in touched if gpu in inventory.by_uuid}
-        kept = bench_reserve.by_node(self._ledger, self._site).kept
+        kept = bench_reserve.by_node(self._ledger, self._observed.now).kept
         nodes.update(n for n in kept.keys() | self._kept.keys() if kept.get(n) != self._kept.get(n))
         self._kept = kept
         for node in nodes:
@@ -90,7 +87,7 @@ class GpuStates:
 
     def _passed_the_border(self) -> set[str]:
         """Return the GPUs that have come over their quota, or back, by the newest pass."""
-        told = self._latest_pass.over_quota
+        told = self._observed.now.latest_pass.over_quota
         if told is self._told:
             return set()
         before, self._told = self._over, told
@@ -98,7 +95,7 @@ class GpuStates:
         return {*(before ^ self._over)}
 
     def _look_at(self, node: str) -> None:
-        inventory = self._site.inventory
+        inventory = self._observed.now.inventory
         kept = self._kept.get(node, 0)
         for device in reversed(inventory.nodes.get(node, ())):
             state = self._state(device)

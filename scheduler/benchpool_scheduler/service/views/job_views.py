@@ -12,8 +12,7 @@ from benchpool_scheduler.core.model import JobId
 from benchpool_scheduler.service.execution import containers
 from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.service.lifecycle import job_actions, job_reasons
-from benchpool_scheduler.service.observed.latest_pass import LatestPass
-from benchpool_scheduler.service.observed.site import Site
+from benchpool_scheduler.service.observed.observed import Observed
 from benchpool_scheduler.service.process.clock import moment
 from benchpool_scheduler.service.views.estimates import Estimates
 from benchpool_scheduler.store.records import (
@@ -30,17 +29,15 @@ def _moment(at: float | None) -> datetime | None:
 class JobViews:
     """Jobs as callers see them."""
 
-    def __init__(
-        self, ledger: Ledger, site: Site, latest_pass: LatestPass, estimates: Estimates
-    ) -> None:
+    def __init__(self, ledger: Ledger, observed: Observed, estimates: Estimates) -> None:
         self._ledger = ledger
-        self._site = site
-        self._latest_pass = latest_pass
+        self._observed = observed
         self._estimates = estimates
 
     def job(self, record: JobRecord) -> contract.Job:
         """Return a job."""
-        over = JobId(record.id) in self._latest_pass.over_quota and record.state in HOLDS_GPUS
+        latest_pass = self._observed.now.latest_pass
+        over = JobId(record.id) in latest_pass.over_quota and record.state in HOLDS_GPUS
         return contract.Job(
             id=record.id,
             name=record.name,
@@ -62,7 +59,7 @@ class JobViews:
             progress=_progress(record),
             estimated_start=self._estimates.of(record),
             preemptions=[_preemption(it) for it in self._ledger.preemptions(record.id)],
-            url=f"{self._site.base_url.rstrip('/')}/jobs/{record.id}",
+            url=f"{self._observed.settings.base_url.rstrip('/')}/jobs/{record.id}",
             actions=job_actions.actions_of(record),
         )
 
@@ -86,12 +83,12 @@ class JobViews:
         return ["workers"] if job_actions.workers_are_fixed(record, asked) else []
 
     def _container(self, record: JobRecord) -> contract.Container | None:
-        if self._site.containers is None:
+        if self._observed.settings.containers is None:
             return None
         attempts = self._ledger.attempts(record.id)
         nodes = [worker.node for worker in attempts[-1].workers] if attempts else ()
         submission = self._ledger.submission(record.id)
-        return containers.told(self._site, record.user, submission, nodes)
+        return containers.told(self._observed.settings, record.user, submission, nodes)
 
     def why(self, record: JobRecord) -> contract.Why:
         """Return why a job waits and what would make it start (R22)."""
@@ -105,10 +102,11 @@ class JobViews:
         )
 
     def _reason(self, record: JobRecord) -> contract.Reason | None:
-        quarantined = self._latest_pass.quarantined.get(record.id)
+        latest_pass = self._observed.now.latest_pass
+        quarantined = latest_pass.quarantined.get(record.id)
         if quarantined is not None and record.state is JobState.QUEUED:
             return job_reasons.set_aside(quarantined)
-        reason = job_reasons.of_job(record, self._latest_pass.reasons.get(JobId(record.id)))
+        reason = job_reasons.of_job(record, latest_pass.reasons.get(JobId(record.id)))
         awaited = self._estimates.waits_for(record)
         if reason is None or awaited is None:
             return reason

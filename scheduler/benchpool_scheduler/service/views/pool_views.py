@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 import msgspec
@@ -20,19 +20,24 @@ from benchpool_scheduler.service.access.caller import Caller
 from benchpool_scheduler.service.access.membership import usable_projects
 from benchpool_scheduler.service.benches import bench_reserve
 from benchpool_scheduler.service.ledger.ledger import Ledger
-from benchpool_scheduler.service.observed.latest_pass import LatestPass
-from benchpool_scheduler.service.observed.site import Site
+from benchpool_scheduler.service.observed.observed import Observed
 from benchpool_scheduler.service.views.gpu_states import GpuStates
 
 
 class PoolViews:
-    """The pool as callers see it."""
+    """The pool as callers see it.
 
-    def __init__(self, ledger: Ledger, site: Site, latest_pass: LatestPass) -> None:
+    Args:
+        bench_line: Returns how many servers wait in line for build GPUs.
+    """
+
+    def __init__(
+        self, ledger: Ledger, observed: Observed, bench_line: Callable[[], int] = lambda: 0
+    ) -> None:
         self._ledger = ledger
-        self._site = site
-        self._latest_pass = latest_pass
-        self._gpu_states = GpuStates(ledger, site, latest_pass)
+        self._observed = observed
+        self._bench_line = bench_line
+        self._gpu_states = GpuStates(ledger, observed)
         self._rows: dict[str, list[_Row]] = {}
         self._stale_rows: set[str] = set()
 
@@ -45,22 +50,22 @@ class PoolViews:
             gpus: Name every GPU; the list is empty otherwise.
         """
         counts, waiting = self.counts(), self.waiting()
-        problems = list(self._site.problems.by_topic.values())
+        problems = list(self._observed.now.problems.values())
         return contract.Status(
             text=sentence(counts, waiting),
-            simulated=any(device.simulated for device in self._site.devices),
+            simulated=any(device.simulated for device in self._observed.now.inventory.devices),
             gpus=self._gpus(caller) if gpus else [],
             counts={state: counts[state] for state in GpuState},
-            projects=self._projects(p.project for p in self._site.configuration.projects),
+            projects=self._projects(p.project for p in self._observed.now.configuration.projects),
             queue_length=waiting,
             running=self.running(),
             health=contract.Health(
                 ok=not problems,
-                passes=self._latest_pass.passes,
-                last_pass_ms=round(self._latest_pass.last_pass_s * 1000, 3),
+                passes=self._observed.now.latest_pass.passes,
+                last_pass_ms=round(self._observed.now.latest_pass.last_pass_s * 1000, 3),
                 problems=problems,
             ),
-            bench_line=self._site.bench_line,
+            bench_line=self._bench_line(),
         )
 
     def waiting(self) -> int:
@@ -80,9 +85,10 @@ class PoolViews:
         """Return of each pool of nodes how many nodes, GPUs and free GPUs it has."""
         free = (GpuState.FREE, GpuState.BUILD_FREE)
         self._refresh()
-        inventory = self._site.inventory
+        inventory = self._observed.now.inventory
         found = {
-            pool.name: {"nodes": 0, "gpus": 0, "free": 0} for pool in self._site.configuration.pools
+            pool.name: {"nodes": 0, "gpus": 0, "free": 0}
+            for pool in self._observed.now.configuration.pools
         }
         for node, pool in inventory.pools.items():
             devices = inventory.nodes[node]
@@ -100,7 +106,7 @@ class PoolViews:
             "counts": {state.value: count for state, count in counts.items()},
             "queue_length": self.waiting(),
             "running": self.running(),
-            "bench_line": self._site.bench_line,
+            "bench_line": self._bench_line(),
         }
         return msgspec.json.encode(body)
 
@@ -109,14 +115,14 @@ class PoolViews:
 
     def _gpus(self, caller: Caller) -> list[contract.Gpu]:
         """Return the GPUs by node and index. Call ``counts`` before."""
-        nodes = self._site.inventory.nodes
+        nodes = self._observed.now.inventory.nodes
         stale, self._stale_rows = self._stale_rows, set()
         for name in stale & nodes.keys():
             self._rows[name] = [self._row(device) for device in nodes[name]]
         rows = (row for name in nodes for row in self._rows[name])
         if rights.rules_all(caller):
             return [row.gpu for row in rows]
-        sees = _Sight(caller, self._site.configuration).of
+        sees = _Sight(caller, self._observed.now.configuration).of
         return [
             row.gpu if row.user is None or sees(row.user, row.project) else row.bare for row in rows
         ]
@@ -160,14 +166,14 @@ class PoolViews:
         return self._quota(name, self._groups(caller, name))
 
     def _groups(self, caller: Caller, user: str) -> Mapping[str, int | None]:
-        known = self._site.hub_user(user)
+        known = self._observed.now.hub_user(user)
         groups = {} if known is None else dict(known.groups)
         if user == caller.name:
             groups = {**dict.fromkeys(caller.groups), **groups}
         return groups
 
     def _quota(self, user: str, groups: Mapping[str, int | None]) -> contract.Quota:
-        quota, rule = bench_reserve.quota_of(self._site, user, groups)
+        quota, rule = bench_reserve.quota_of(self._observed.now, user, groups)
         held = [
             contract.HeldBuild(server=lease.server, gpus=list(lease.gpus))
             for lease in self._ledger.leases()
@@ -175,7 +181,7 @@ class PoolViews:
         ]
         free = max(0, quota - sum(len(it.gpus) for it in held))
         member = Caller(user, groups=frozenset(groups))
-        own = usable_projects(member, self._site.configuration)
+        own = usable_projects(member, self._observed.now.configuration)
         return contract.Quota(
             user=user,
             build=contract.BuildQuota(quota=quota, rule=rule, held=held, free=free),
@@ -186,7 +192,7 @@ class PoolViews:
         allocated, waiting = self._usage()
         found: list[contract.ProjectQuota] = []
         for project in projects:
-            share = self._latest_pass.shares.get(project.name)
+            share = self._observed.now.latest_pass.shares.get(project.name)
             found.append(
                 contract.ProjectQuota(
                     name=project.name,
@@ -201,7 +207,7 @@ class PoolViews:
 
     def _usage(self) -> tuple[Counter[str], Counter[str]]:
         """Return the GPUs held and the jobs waiting in each project and all below it."""
-        above = {str(p.name): p.project.parent for p in self._site.configuration.projects}
+        above = {str(p.name): p.project.parent for p in self._observed.now.configuration.projects}
         counters = self._ledger.counters
         allocated: Counter[str] = Counter()
         waiting: Counter[str] = Counter()

@@ -1,0 +1,73 @@
+"""What the service was told last by configuration, runtime, Hub and passes, as one frozen value."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from benchpool_scheduler.configuration import Configuration
+from benchpool_scheduler.hub import HubUser
+from benchpool_scheduler.runtime import Device, NodeFacts
+from benchpool_scheduler.service.ledger.usage_decay import ToldUsage
+from benchpool_scheduler.service.observed.inventory import Inventory
+from benchpool_scheduler.service.observed.latest_pass import LatestPass
+from benchpool_scheduler.service.observed.users import Users
+
+
+@dataclass(frozen=True, slots=True)
+class Observations:
+    """One instant's observations. A change makes another value; this one never changes.
+
+    Attributes:
+        configuration: The one in force.
+        inventory: The GPUs by node and purpose, by that configuration.
+        users: The Hub's users and their build quotas, by that configuration.
+        called: How many GPUs servers in line for benches wait for, by node.
+        usage: What the core is told of past use above quota (R7).
+        latest_pass: What the newest pass said.
+        problems: Sentences of health by their topic, in the order in which they came up.
+    """
+
+    configuration: Configuration
+    inventory: Inventory
+    users: Users
+    called: Mapping[str, int] = field(default_factory=dict)
+    usage: ToldUsage = field(default_factory=ToldUsage)
+    latest_pass: LatestPass = field(default_factory=LatestPass)
+    problems: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, configuration: Configuration, users: tuple[HubUser, ...] = ()) -> Observations:
+        """Return what is known before the runtime was asked."""
+        return cls(configuration, Inventory.of((), configuration), Users.of(users, configuration))
+
+    def with_configuration(self, configuration: Configuration) -> Observations:
+        """Return the same pool under another configuration."""
+        machines = self.inventory
+        return replace(
+            self,
+            configuration=configuration,
+            inventory=Inventory.of(machines.devices, configuration, machines.told),
+            users=Users.of(self.users.users, configuration),
+        )
+
+    def with_machines(
+        self, devices: tuple[Device, ...], nodes: tuple[NodeFacts, ...]
+    ) -> Observations:
+        """Return this with GPUs and machines as the runtime tells them now."""
+        return replace(self, inventory=Inventory.of(devices, self.configuration, nodes))
+
+    def with_users(self, users: tuple[HubUser, ...]) -> Observations:
+        """Return this with the Hub's users as it tells them now."""
+        return replace(self, users=Users.of(users, self.configuration))
+
+    def with_problem(self, topic: str, sentence: str | None) -> Observations:
+        """Return this with another sentence about a topic; None for no more."""
+        others = {name: text for name, text in self.problems.items() if name != topic}
+        if sentence is None:
+            return replace(self, problems=others)
+        return replace(self, problems={**self.problems, topic: sentence})
+
+    def hub_user(self, name: str) -> HubUser | None:
+        """Return a user as the Hub last knew it."""
+        return self.users.by_name.get(name)
