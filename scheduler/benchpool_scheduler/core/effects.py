@@ -1,15 +1,32 @@
-"""What a plan comes to when its commands take effect at once.
+"""What a command does to a job in virtual time: the only place that says so.
 
-The simulator and the what-if look at the pool this way; in the service a command takes effect
-when its workers have really started or gone.
+Simulator, estimates, what-if and replay look at the pool this way: a command takes effect at once.
+In the service it takes effect when its workers have really started or gone. What differs between
+the callers is what a pause costs: each says it as a ``Lost``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Set as AbstractSet
+from collections.abc import Callable, Collection
 from dataclasses import replace
 
-from benchpool_scheduler.core.model import Activity, Job, JobId, Plan, Preempt, Snapshot, Start
+from benchpool_scheduler.core.model import (
+    Activity,
+    Command,
+    Job,
+    JobId,
+    Plan,
+    Snapshot,
+    Start,
+)
+
+Lost = Callable[[Job, float], float]
+"""How many seconds of a job's present attempt come to nothing when it is paused at an instant."""
+
+
+def unsaved(job: Job, now_s: float) -> float:
+    """Lose what was not saved, and nothing for the restart: what holds for one instant."""
+    return min(job.ran_at(now_s), job.unsaved_at(now_s))
 
 
 def after(snapshot: Snapshot, plan: Plan) -> Snapshot:
@@ -31,18 +48,28 @@ def after(snapshot: Snapshot, plan: Plan) -> Snapshot:
     jobs = {job.id: job for job in snapshot.jobs}
     releasing = {job.id for job in snapshot.jobs if job.activity is Activity.TERMINATING}
     for command in plan.commands:
-        job = jobs[command.job]
-        if isinstance(command, Preempt):
-            jobs[job.id] = _preempted(job, command, snapshot.now_s)
-        else:
-            jobs[job.id] = _started(job, command, releasing, snapshot.now_s)
+        jobs[command.job] = apply(jobs[command.job], command, snapshot.now_s, unsaved, releasing)
     return replace(snapshot, jobs=tuple(jobs.values()))
 
 
-def _preempted(job: Job, command: Preempt, now_s: float) -> Job:
+def apply(
+    job: Job, command: Command, now_s: float, lost: Lost, releasing: Collection[JobId] = ()
+) -> Job:
+    """Return the job after one of its commands.
+
+    Args:
+        lost: What a pause costs it.
+        releasing: Jobs that still hold GPUs on their way out: a start that waits for one of them
+            stays a promise.
+    """
+    if isinstance(command, Start):
+        return _started(job, command, now_s, releasing)
     held = tuple(worker for worker in job.held if worker not in command.workers)
-    if held:
-        return replace(job, held=held)
+    return replace(job, held=held) if held else paused(job, now_s, lost)
+
+
+def paused(job: Job, now_s: float, lost: Lost) -> Job:
+    """Return a job that left its GPUs: it queues again, with the progress that it keeps."""
     return replace(
         job,
         held=(),
@@ -51,13 +78,13 @@ def _preempted(job: Job, command: Preempt, now_s: float) -> Job:
         ran_s=0.0,
         since_checkpoint_s=None,
         waits_s=0.0,
-        done_s=job.done_s + max(0.0, job.ran_at(now_s) - job.unsaved_at(now_s)),
+        done_s=job.done_s + (job.ran_at(now_s) - lost(job, now_s)),
         preemptions_last_hour=job.preemptions_last_hour + 1,
     )
 
 
-def _started(job: Job, command: Start, releasing: AbstractSet[JobId], now_s: float) -> Job:
-    if releasing & set(command.after):
+def _started(job: Job, command: Start, now_s: float, releasing: Collection[JobId]) -> Job:
+    if any(other in releasing for other in command.after):
         return replace(job, is_nominated=True, nominated=command.workers)
     held = (*job.held, *command.workers)
     if job.held:
@@ -70,5 +97,5 @@ def _started(job: Job, command: Start, releasing: AbstractSet[JobId], now_s: flo
         nominated=(),
         as_of_s=now_s,
         ran_s=0.0,
-        since_checkpoint_s=None,
+        since_checkpoint_s=0.0 if job.checkpoints else None,
     )

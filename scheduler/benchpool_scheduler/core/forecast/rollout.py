@@ -9,9 +9,10 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from benchpool_scheduler.core.cluster.cluster_state import ClusterState
+from benchpool_scheduler.core.effects import apply, paused
 from benchpool_scheduler.core.forecast.run_times import HIGH, LIKELY, LOW, Expectation
 from benchpool_scheduler.core.model import (
     Activity,
@@ -19,7 +20,6 @@ from benchpool_scheduler.core.model import (
     Job,
     JobId,
     Plan,
-    Preempt,
     Snapshot,
     Start,
 )
@@ -226,7 +226,7 @@ class Rollout:
         job = self._state.jobs[name].job
         self._left_now.update((gpu, name) for worker in job.held for gpu in worker.gpus)
         if job.activity is Activity.TERMINATING and name in self.resumes:
-            self._state.put(self._paused(job))
+            self._state.put(paused(job, self._now_s, self._lost))
         else:
             self._state.drop(name)
 
@@ -241,67 +241,31 @@ class Rollout:
     def _apply(self, plan: Plan) -> None:
         """Let the commands take effect; who gives way has left at once."""
         for command in plan.commands:
-            job = self._state.jobs[command.job].job
-            if isinstance(command, Preempt):
-                self._state.put(self._preempted(job, command))
-            else:
-                self._start(job, command)
+            before = self._state.jobs[command.job].job
+            after = apply(before, command, self._now_s, self._lost, self._state.releasing)
+            if after.held and not before.held and isinstance(command, Start):
+                if after.id not in self.simulated:
+                    self.simulated[after.id] = self._begin(command)
+                self._state.put(after)
+                self._expect(after)
+                continue
+            if not after.held:
+                self._ends.pop(after.id, None)
+            self._state.put(after)
 
-    def _preempted(self, job: Job, command: Preempt) -> Job:
-        held = tuple(worker for worker in job.held if worker not in command.workers)
-        if held:
-            return replace(job, held=held)
-        self._ends.pop(job.id, None)
-        return self._paused(job)
-
-    def _paused(self, job: Job) -> Job:
-        """Return a job that left its GPUs: it queues again, with the progress that it keeps.
+    def _lost(self, job: Job, now_s: float) -> float:
+        """Return what a pause costs a job: its restart, and what it would not have saved.
 
         What a job that saves loses at a pause is what it would lose by one at the first instant.
         """
-        ran, first_s = job.ran_at(self._now_s), self.snapshot.now_s
+        ran, first_s = job.ran_at(now_s), self.snapshot.now_s
         if job.since_checkpoint_s is None or not job.checkpoints:
             lost = ran
         elif job.as_of_s <= first_s:
             lost = min(ran, job.unsaved_at(first_s))
         else:
             lost = 0.0
-        return replace(
-            job,
-            held=(),
-            activity=Activity.QUEUED,
-            done_s=job.done_s + ran - lost - self.snapshot.policy.restart_s,
-            ran_s=0.0,
-            since_checkpoint_s=None,
-            waits_s=0.0,
-            as_of_s=self._now_s,
-            preemptions_last_hour=job.preemptions_last_hour + 1,
-        )
-
-    def _start(self, job: Job, command: Start) -> None:
-        if any(self._leaving(other) for other in command.after):
-            self._state.put(replace(job, is_nominated=True, nominated=command.workers))
-            return
-        if job.held:
-            self._state.put(replace(job, held=(*job.held, *command.workers)))
-            return
-        started = replace(
-            job,
-            held=command.workers,
-            activity=Activity.RUNNING,
-            is_nominated=False,
-            nominated=(),
-            ran_s=0.0,
-            since_checkpoint_s=0.0 if job.checkpoints else None,
-            as_of_s=self._now_s,
-        )
-        if job.id not in self.simulated:
-            self.simulated[job.id] = self._begin(command)
-        self._state.put(started)
-        self._expect(started)
-
-    def _leaving(self, job: JobId) -> bool:
-        return job in self._state.releasing
+        return lost + self.snapshot.policy.restart_s
 
     def _begin(self, command: Start) -> SimulatedStart:
         grace = self.snapshot.policy.grace_s * self.quantile.of_grace if command.after else 0.0

@@ -146,8 +146,12 @@ class ReplayClock:
         self.meter.change(run.job.gpus, now_s)
         heapq.heappush(self._ends, (run.working_s + run.left_s, run.index, run.attempt, run))
 
-    def pause(self, run: Run, now_s: float) -> None:
-        """Preempt a running job: it keeps its progress, less what it had not saved."""
+    def pause(self, run: Run, now_s: float) -> float:
+        """Preempt a running job: it keeps its progress, less what it had not saved.
+
+        Returns:
+            How many seconds of this start came to nothing: its restart and what was not saved.
+        """
         started_s = self._leave(run, now_s)
         made_s = max(0.0, now_s - run.working_s)
         lost_s = min(made_s, self.costs.lost_progress_s)
@@ -156,6 +160,7 @@ class ReplayClock:
         restart_until_s = min(run.working_s, now_s)
         run.lost_gpu_s += self.meter.lose(run.job.gpus, started_s, restart_until_s)
         run.lost_gpu_s += self.meter.lose(run.job.gpus, now_s - lost_s, now_s)
+        return restart_until_s - started_s + lost_s
 
     def next_end_s(self) -> float:
         """Return when the next job ends; infinite when none runs."""

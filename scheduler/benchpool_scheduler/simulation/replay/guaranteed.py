@@ -7,16 +7,17 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from benchpool_scheduler.core.cluster.cluster_state import ClusterState
+from benchpool_scheduler.core.effects import apply
 from benchpool_scheduler.core.forecast.run_times import RunTimes
 from benchpool_scheduler.core.model import (
-    Activity,
+    Command,
     Job,
     JobId,
     Policy,
     Preempt,
     Project,
     ProjectName,
-    Worker,
+    Start,
 )
 from benchpool_scheduler.core.plan import decide_on
 from benchpool_scheduler.simulation.replay.engine import ReplayClock, Run
@@ -87,9 +88,9 @@ class Guaranteed:
         plan = decide_on(self.state, now_s, explain=False)
         for command in plan.commands:
             if isinstance(command, Preempt):
-                self._pause(command.job, clock, now_s)
+                self._pause(command, clock, now_s)
             else:
-                self._start(command.job, command.workers, clock, now_s)
+                self._start(command, clock, now_s)
         self.wake_s = plan.wake_s
         if self._forgetting and (self.wake_s is None or self._forgetting[0][0] < self.wake_s):
             self.wake_s = self._forgetting[0][0]
@@ -103,43 +104,23 @@ class Guaranteed:
         self._jobs[job.id] = job
         self.state.put(job)
 
-    def _start(
-        self, name: JobId, workers: tuple[Worker, ...], clock: ReplayClock, now_s: float
-    ) -> None:
-        clock.start(self._runs[name], now_s)
+    def _start(self, command: Start, clock: ReplayClock, now_s: float) -> None:
+        clock.start(self._runs[command.job], now_s)
         self._queued -= 1
-        job = self._jobs[name]
-        self._put(
-            replace(
-                job,
-                held=workers,
-                activity=Activity.RUNNING,
-                as_of_s=now_s,
-                ran_s=0.0,
-                waits_s=0.0,
-                preemptions_last_hour=self._last_hour(name, now_s),
-            )
-        )
+        self._carry_out(command, 0.0, now_s)
 
-    def _pause(self, name: JobId, clock: ReplayClock, now_s: float) -> None:
-        run = self._runs[name]
-        clock.pause(run, now_s)
+    def _pause(self, command: Preempt, clock: ReplayClock, now_s: float) -> None:
+        name = command.job
+        lost_s = clock.pause(self._runs[name], now_s)
         self._queued += 1
         at = self._paused_at.setdefault(name, [])
         at.append(now_s)
         heapq.heappush(self._forgetting, (now_s + HOUR_S, name))
-        self._put(
-            replace(
-                self._jobs[name],
-                held=(),
-                activity=Activity.QUEUED,
-                as_of_s=now_s,
-                ran_s=0.0,
-                waits_s=0.0,
-                done_s=run.job.duration_s - run.left_s,
-                preemptions_last_hour=self._last_hour(name, now_s),
-            )
-        )
+        self._carry_out(command, lost_s, now_s)
+
+    def _carry_out(self, command: Command, lost_s: float, now_s: float) -> None:
+        job = apply(self._jobs[command.job], command, now_s, lambda *_: lost_s)
+        self._put(replace(job, preemptions_last_hour=self._last_hour(command.job, now_s)))
 
     def _last_hour(self, name: JobId, now_s: float) -> int:
         """Return how often it was paused in the last hour (R19)."""
