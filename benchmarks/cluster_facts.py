@@ -35,6 +35,7 @@ from tables import Figure, show
 from benchpool_cluster.control_plane import ControlPlane
 from benchpool_scheduler.configuration import load
 from benchpool_scheduler.contract import CommandEntry, JobSubmission
+from benchpool_scheduler.contract.spec import JobSpec
 from benchpool_scheduler.core.lifecycle.states import JobState
 from benchpool_scheduler.hub import StaticDirectory
 from benchpool_scheduler.kube import Connection, connect
@@ -157,14 +158,15 @@ def _job(number: int, now: float) -> AddJob:
     at = now + number / 1000
     record = JobRecord(
         new_job_id(), f"train-{number}", f"p{number % PROJECTS}", f"u{number % USERS}",
-        JobState.QUEUED, at, at, gpus=1 + number % 8, workers=1 + number % 3,
+        JobState.QUEUED, at, at,
+        spec=JobSpec(gpus=1 + number % 8, workers=1 + number % 3, min_workers=1),
     )  # fmt: skip
     submission = JobSubmission(
         entry=CommandEntry(["run", "3600"]),
         env={"EPOCHS": "10", "LR": "1e-3"},
         output_dir="/home/u/project/benchpool-results",
-        gpus=record.gpus,
-        workers=record.workers,
+        gpus=record.spec.gpus,
+        workers=record.spec.workers,
     )
     return AddJob(record, msgspec.json.encode(submission))
 

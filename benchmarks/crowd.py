@@ -25,6 +25,7 @@ from benchpool_scheduler.api import Api
 from benchpool_scheduler.configuration import Configuration
 from benchpool_scheduler.configuration.settings import Build, ProjectSettings
 from benchpool_scheduler.contract import CommandEntry, JobSubmission
+from benchpool_scheduler.contract.spec import JobSpec
 from benchpool_scheduler.core.lifecycle.states import JobState
 from benchpool_scheduler.core.model import Project, ProjectName
 from benchpool_scheduler.hub import StaticDirectory
@@ -116,8 +117,7 @@ def _job(
         state=state,
         submitted=at,
         queued_since=at,
-        gpus=gpus,
-        priority=priority,
+        spec=JobSpec(gpus=gpus, priority=priority),
         attempt=1 if runs else 0,
         started=at + 60 if runs else None,
     )

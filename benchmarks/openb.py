@@ -26,6 +26,7 @@ from pathlib import Path
 
 from tables import Figure, show
 
+from benchpool_scheduler.contract.spec import JobSpec
 from benchpool_scheduler.core.cluster.cluster_state import ClusterState
 from benchpool_scheduler.core.jobs.amounts import WHOLE_GPU
 from benchpool_scheduler.core.model import (
@@ -71,18 +72,20 @@ def job_of(row: dict[str, str]) -> Job:
     return Job(
         id=JobId(row["name"]),
         project=PROJECT,
-        gpus=gpus,
+        spec=JobSpec(
+            gpus=gpus,
+            cpus=int(row["cpu_milli"]) / 1000,
+            memory_gib=int(row["memory_mib"]) / 1024,
+            gpu_models=tuple(filter(None, row["gpu_spec"].split("|"))),
+        ),
         fraction=milli if gpus == 1 and milli < WHOLE_GPU else None,
-        cpus=int(row["cpu_milli"]) / 1000,
-        memory_gib=int(row["memory_mib"]) / 1024,
-        gpu_models=tuple(filter(None, row["gpu_spec"].split("|"))),
         checkpoints=False,
     )
 
 
 def asked(job: Job) -> int:
     """Return the thousandths of GPUs that a job asks for."""
-    return job.fraction or job.gpus * WHOLE_GPU
+    return job.fraction or job.spec.gpus * WHOLE_GPU
 
 
 def arrivals(pods: Sequence[Job], total: int, seed: int) -> Iterator[Job]:

@@ -350,7 +350,7 @@ def _queue(
     parts, left = [], x
     for job in waiting:
         mark = panel.marks.get(job.id)
-        size = f"{job.workers}×{job.gpus}" if job.workers > 1 else str(job.gpus)
+        size = f"{job.spec.workers}×{job.spec.gpus}" if job.spec.workers > 1 else str(job.spec.gpus)
         words = f"{job.id}: {size} GPUs" if size != "1" else f"{job.id}: 1 GPU"
         words += "" if mark is None else f", {mark}"
         wide = 12 + int(7 * len(words))

@@ -7,9 +7,9 @@ core's job hold it whole. A new asked field is declared here, and as an option o
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, structs
 
 from benchpool_scheduler.contract.scalars import (
     Cores,
@@ -49,6 +49,14 @@ class JobSpec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omi
     spread: bool = False
     cpus: Cores = 0
     memory_gib: Gib = 0
+
+    def changed(self, **fields: Any) -> JobSpec:
+        """Return the same with other values of these fields.
+
+        >>> JobSpec(gpus=2).changed(workers=3).total_gpus
+        6
+        """
+        return structs.replace(self, **fields)
 
     @property
     def least_workers(self) -> int:

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NewType
 
+from benchpool_scheduler.contract.spec import JobSpec
+
 JobId = NewType("JobId", str)
 ProjectName = NewType("ProjectName", str)
 NodeName = NewType("NodeName", str)
@@ -86,6 +88,10 @@ class Project:
     used_gpu_s: float = 0.0
 
 
+ONE_GPU = JobSpec()
+"""What a job asks for that says nothing: one worker with one GPU."""
+
+
 class Activity(StrEnum):
     """What a job is doing, as far as the core must know."""
 
@@ -112,7 +118,7 @@ class Job:
     """A unit of training; the position in ``Snapshot.jobs`` is its age, oldest first.
 
     Attributes:
-        gpus: GPUs per worker. ``cpus`` and ``memory_gib`` are per worker too.
+        spec: What it asks for. Of a gang of which some have ended well, ``workers`` are the rest.
         held: The workers it has now; empty while queued.
         as_of_s: When the three times below were true, on the clock of ``Snapshot.now_s``.
         ran_s: Time since its last start. ``since_checkpoint_s``: progress that a pause would lose.
@@ -123,28 +129,18 @@ class Job:
             held a ``Start`` of it with ``after``.
         nominated: The places of that ``Start``, kept for it while they can be had.
         preemptions_last_hour: How often it was preempted in the last hour (R19).
-        fraction: A single worker's part of one GPU in thousandths, else None; ``gpus`` is then 1.
-        spread: Its workers want nodes of their own, instead of being packed (R12).
+        fraction: A single worker's part of one GPU in thousandths, else None; ``spec.gpus`` is then
+            1.
         only: The nodes that it may use, e.g. where its volume can be had; None for any.
         barred: Nodes that it may not use for now, because they did not take it.
     """
 
     id: JobId
     project: ProjectName
-    gpus: int = 1
-    workers: int = 1
-    min_workers: int = 1
+    spec: JobSpec = ONE_GPU
     user: str | None = None
-    priority: int = 50
-    preemptible: bool = True
     activity: Activity = Activity.QUEUED
     held: tuple[Worker, ...] = ()
-    cpus: float = 0.0
-    memory_gib: float = 0.0
-    gpu_models: tuple[str, ...] = ()
-    required_level: str | None = None
-    preferred_level: str | None = None
-    time_limit_s: float | None = None
     ran_s: float = 0.0
     since_checkpoint_s: float | None = None
     checkpoints: bool = True
@@ -156,7 +152,6 @@ class Job:
     as_of_s: float = 0.0
     expected_run_s: float | None = None
     done_s: float = 0.0
-    spread: bool = False
     only: frozenset[NodeName] | None = None
     barred: frozenset[NodeName] = frozenset()
 

@@ -58,13 +58,14 @@ def decide(snapshot: Snapshot) -> Plan:
     Raises:
         InvalidInput: The snapshot contradicts itself, e.g. a job names no project.
 
+    >>> from benchpool_scheduler.contract.spec import JobSpec
     >>> from benchpool_scheduler.core.model import GpuId, Job, Node, NodeName, Project
     >>> a, b = GpuId("a"), GpuId("b")
     >>> pool = Snapshot(
     ...     nodes=(Node(NodeName("box"), (a, b)),),
     ...     projects=(Project(ProjectName("susan"), quota=1),),
     ...     jobs=(
-    ...         Job(JobId("one"), ProjectName("susan"), gpus=2),
+    ...         Job(JobId("one"), ProjectName("susan"), JobSpec(gpus=2)),
     ...         Job(JobId("two"), ProjectName("susan")),
     ...     ),
     ... )
@@ -152,12 +153,12 @@ class Pass:
         if state.ledger.bound(info, info.min_gang, releasing=True) is not None:
             return None
         amounts = info.request.times(len(job.nominated))
-        whole = job.min_workers <= len(job.nominated) <= job.workers
+        whole = job.spec.least_workers <= len(job.nominated) <= job.spec.workers
         if whole and state.ledger.bound(info, amounts, releasing=True) is None:
             assignment = state.capacity.take_nominated(info, job.nominated)
             if assignment is not None:
                 return self._behind_limit(info, assignment)
-        return self._take(info, job.min_workers, releasing=True)
+        return self._take(info, job.spec.least_workers, releasing=True)
 
     def turns(self) -> None:
         """Every waiting job has its turn; then those that could grow."""
@@ -203,7 +204,7 @@ class Pass:
     def _turn(self, cursor: Cursor) -> bool:
         """Start or grow the job, plainly or by an attempt; tell whether it did."""
         info, workers = cursor.info, cursor.workers
-        more = 1 if workers else info.job.min_workers
+        more = 1 if workers else info.least
         if (assignment := self._plain(info, more)) is not None:
             self.state.start(info, assignment)
             self.candidates.add_fresh(info, assignment.workers, is_gang=not workers)
@@ -223,7 +224,7 @@ class Pass:
         return True
 
     def _wants_more(self, info: JobInfo, workers: int) -> None:
-        if workers < info.job.workers:
+        if workers < info.spec.workers:
             self.queue.put(_alone(info, workers))
 
     def _plain(self, info: JobInfo, workers: int) -> Assignment | None:

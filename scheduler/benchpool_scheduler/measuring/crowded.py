@@ -21,6 +21,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import cycle as endless
 
+from benchpool_scheduler.contract.spec import JobSpec
 from benchpool_scheduler.core.model import (
     Activity,
     GpuId,
@@ -71,7 +72,7 @@ def crowded(count: int) -> Snapshot:
     running = _running(nodes, 4 * count)
     held, free = Counter[ProjectName](), sum(len(n.gpus) for n in nodes if n.ready)
     for job in running:
-        held[job.project] += job.gpus * len(job.held)
+        held[job.project] += job.spec.gpus * len(job.held)
     projects = _projects(held, free - held.total())
     return Snapshot(
         nodes=nodes,
@@ -87,7 +88,7 @@ def first_to_end(snapshot: Snapshot) -> JobId:
         job.id
         for job in snapshot.jobs
         if job.held
-        and job.gpus * len(job.held) == GPUS
+        and job.spec.gpus * len(job.held) == GPUS
         and job.project not in (UNDER, OVER, HARD, SPARE, *FIRM, *LIMITED)
     )
 
@@ -209,18 +210,20 @@ def _running_job(number: int, seats: _Seats, owner: ProjectName) -> Job:
     return Job(
         JobId(f"run{number}"),
         owner,
-        gpus=seats.size,
-        workers=len(seats.workers),
-        min_workers=len(seats.workers),
+        spec=JobSpec(
+            gpus=seats.size,
+            workers=len(seats.workers),
+            min_workers=len(seats.workers),
+            priority=(50, 60, 70)[number % 3],
+            preemptible=owner not in (HARD, *FIRM),
+            cpus=_cpus(number) * seats.size,
+            memory_gib=64.0 * seats.size,
+            gpu_models=(seats.model,),
+            time_limit_s=(None, 90_000, 180_000)[number % 3],
+        ),
         user=f"{owner}-{number // 20 % 5}",
-        priority=(50, 60, 70)[number % 3],
-        preemptible=owner not in (HARD, *FIRM),
         activity=Activity.RUNNING,
         held=tuple(seats.workers),
-        cpus=_cpus(number) * seats.size,
-        memory_gib=64.0 * seats.size,
-        gpu_models=(seats.model,),
-        time_limit_s=(None, 90_000.0, 180_000.0)[number % 3],
         ran_s=ran,
         since_checkpoint_s=min(ran, 60.0 * (1 + number % 30)),
         checkpoints=seats.model == FULL,
@@ -247,51 +250,50 @@ def _kind(sort: int, number: int, plain: Sequence[ProjectName], nodes: int) -> J
     owner = plain[number % len(plain)]
     if sort < 45:  # the share is reached
         workers = (1, 1, 1, 2, 4)[number % 5]
-        return Job(name, owner, size, workers, workers, gpu_models=(FULL,))
+        return Job(name, owner, JobSpec(gpus=size, workers=workers, gpu_models=(FULL,)))
     if sort < 60:  # a limit, of its project or of the one above
-        return Job(name, LIMITED[number % 5], size)
+        return Job(name, LIMITED[number % 5], JobSpec(gpus=size))
     if sort < 70:  # not preemptible, over quota
-        return Job(name, FIRM[number % 3], size, preemptible=False)
+        return Job(name, FIRM[number % 3], JobSpec(gpus=size, preemptible=False))
     if sort < 77:  # enough is free, but not on one node
-        return Job(name, SPARE, 4)
+        return Job(name, SPARE, JobSpec(gpus=4))
     if sort < 83:  # workers would fit, but not all at once
-        return Job(name, SPARE, 2, *_gang_beyond_holes(nodes))
+        return Job(name, SPARE, JobSpec(gpus=2, workers=_gang_beyond_holes(nodes)))
     if sort < 88:  # who would give way is protected
-        return Job(name, UNDER, size // 2 or 1, gpu_models=(FULL,))
+        return Job(name, UNDER, JobSpec(gpus=size // 2 or 1, gpu_models=(FULL,)))
     if sort < 92:  # more than they could give
-        return Job(name, UNDER, 8, 2, 2, gpu_models=(FULL,))
+        return Job(name, UNDER, JobSpec(gpus=8, workers=2, gpu_models=(FULL,)))
     if sort < 95:  # over quota already
-        return Job(name, OVER, size, gpu_models=(FULL,))
+        return Job(name, OVER, JobSpec(gpus=size, gpu_models=(FULL,)))
     return _impossible(sort, name, owner, nodes)
 
 
-def _gang_beyond_holes(nodes: int) -> tuple[int, int]:
-    """Return (workers, least): one more worker of two GPUs than there are places for."""
+def _gang_beyond_holes(nodes: int) -> int:
+    """Return how many workers of two GPUs are one more than there are places for."""
     holed = max(4, nodes // 20)
-    return (holed + 1) // 2 + 1, (holed + 1) // 2 + 1
+    return (holed + 1) // 2 + 1
 
 
 def _impossible(sort: int, name: JobId, owner: ProjectName, nodes: int) -> Job:
     match sort:
         case 95:
-            return Job(name, owner, 2 * GPUS)
+            return Job(name, owner, JobSpec(gpus=2 * GPUS))
         case 96:
-            return Job(name, owner, GPUS, nodes + 1, nodes + 1)
+            return Job(name, owner, JobSpec(gpus=GPUS, workers=nodes + 1))
         case 97 | 98:
-            return Job(name, owner, 1, gpu_models=("H100",))
+            return Job(name, owner, JobSpec(gpu_models=("H100",)))
         case _:
-            return Job(name, owner, 1, gpu_models=(ABSENT,))
+            return Job(name, owner, JobSpec(gpu_models=(ABSENT,)))
 
 
 def _dressed(job: Job, number: int) -> Job:
     """Give a job a user, a priority and what else jobs have."""
-    return replace(
-        job,
-        user=f"{job.project}-{number // 20 % 5}",
+    spec = job.spec.changed(
         priority=(10, 30, 50)[number % 3],
-        cpus=_cpus(number) * job.gpus,
-        memory_gib=(16.0, 32.0, 64.0)[number % 3] * job.gpus,
-        preferred_level="rack" if job.workers > 1 else None,
-        time_limit_s=(None, 3600.0, 14_400.0, 86_400.0)[number % 4],
-        waits_s=60.0 + number * 41 % 200_000,
+        cpus=_cpus(number) * job.spec.gpus,
+        memory_gib=(16.0, 32.0, 64.0)[number % 3] * job.spec.gpus,
+        preferred_level="rack" if job.spec.workers > 1 else None,
+        time_limit_s=(None, 3600, 14_400, 86_400)[number % 4],
     )
+    user = f"{job.project}-{number // 20 % 5}"
+    return replace(job, spec=spec, user=user, waits_s=60.0 + number * 41 % 200_000)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from benchpool_scheduler.contract.spec import JobSpec
 from benchpool_scheduler.core.model import (
     Activity,
     GpuId,
@@ -142,9 +143,7 @@ def _half(count: int) -> Job:
     return Job(
         JobId("gang"),
         ProjectName("owner"),
-        gpus=GPUS,
-        workers=count // 2,
-        min_workers=count // 2,
+        spec=JobSpec(gpus=GPUS, workers=count // 2, min_workers=count // 2),
     )
 
 
@@ -175,10 +174,7 @@ def _gang(count: int) -> Built:
     job = Job(
         JobId("gang"),
         ProjectName("owner"),
-        gpus=each,
-        workers=workers,
-        min_workers=workers,
-        preferred_level="hall",
+        spec=JobSpec(gpus=each, workers=workers, min_workers=workers, preferred_level="hall"),
     )
     nodes = nodes_of(count, lambda n: {level: f"{level}{n // size}" for level, size in LEVELS})
     snapshot = Snapshot(

@@ -9,6 +9,7 @@ import msgspec
 
 from benchpool_scheduler.contract import (
     CommandEntry,
+    JobSpec,
     JobSubmission,
     ModuleEntry,
     NotebookEntry,
@@ -77,6 +78,11 @@ def as_spec(
         bundle=bundle,
         source=None if submission.source is None else _origin(submission.source),
     )
+
+
+def asked_in(spec: TrainingJobSpec) -> JobSpec:
+    """Return what the spec of an object asks for."""
+    return as_submission(spec, ()).spec
 
 
 def _topology(submission: JobSubmission) -> Topology | None:

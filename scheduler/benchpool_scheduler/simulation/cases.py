@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 
+from benchpool_scheduler.contract.spec import JobSpec
 from benchpool_scheduler.core.jobs.amounts import WHOLE_GPU
 from benchpool_scheduler.core.jobs.job_info import job_info_of
 from benchpool_scheduler.core.jobs.tree import Tree
@@ -26,7 +27,7 @@ from benchpool_scheduler.core.model import (
 )
 from benchpool_scheduler.errors import InvalidInput
 from benchpool_scheduler.simulation import documents
-from benchpool_scheduler.simulation.documents import Mapped
+from benchpool_scheduler.simulation.documents import Mapped, whole_seconds
 
 ABILITIES = ("fractions", "elastic", "topology", "types", "consolidation")
 """Optional abilities that a case may ask for."""
@@ -280,23 +281,27 @@ def _job(value: object, free: dict[NodeName, _Free], where: str) -> Job:
     return Job(
         id=JobId(name),
         project=project,
-        gpus=gpus,
-        workers=workers,
-        min_workers=least,
+        spec=JobSpec(
+            gpus=gpus,
+            workers=workers,
+            min_workers=least,
+            priority=_any_whole(job, "priority", 50),
+            preemptible=job.flag("preemptible", True),
+            cpus=job.number("cpus", 0.0),
+            memory_gib=job.number("memory_gib", 0.0),
+            gpu_models=tuple(job.texts("gpu_models")),
+            required_level=None
+            if levels.values.get("required") is None
+            else levels.text("required"),
+            preferred_level=None
+            if levels.values.get("preferred") is None
+            else levels.text("preferred"),
+            time_limit_s=whole_seconds(job.maybe("time_limit_s")),
+        ),
         user=job.text("user", project),
-        priority=_any_whole(job, "priority", 50),
-        preemptible=job.flag("preemptible", True),
         activity=activity,
         held=_held(job, activity, (gpus, fraction), least, free),
         fraction=fraction,
-        cpus=job.number("cpus", 0.0),
-        memory_gib=job.number("memory_gib", 0.0),
-        gpu_models=tuple(job.texts("gpu_models")),
-        required_level=None if levels.values.get("required") is None else levels.text("required"),
-        preferred_level=None
-        if levels.values.get("preferred") is None
-        else levels.text("preferred"),
-        time_limit_s=job.maybe("time_limit_s"),
         ran_s=job.number("ran_s", 0.0),
         since_checkpoint_s=job.maybe("since_checkpoint_s"),
         checkpoints=job.flag("checkpoints", True),

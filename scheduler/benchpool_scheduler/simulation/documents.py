@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -134,3 +135,12 @@ def is_number(value: object) -> bool:
 
 def _whole(least: int) -> str:
     return f"a whole number from {least}"
+
+
+def whole_seconds(limit: float | None) -> int | None:
+    """Return a time limit as a job asks for it, in whole seconds, rounded up.
+
+    >>> whole_seconds(59.5), whole_seconds(None)
+    (60, None)
+    """
+    return None if limit is None else math.ceil(limit)

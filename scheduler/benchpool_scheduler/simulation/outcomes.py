@@ -65,7 +65,7 @@ def nodes_of(job: Job) -> list[str]:
 
 def _domains(job: Job, snapshot: Snapshot) -> set[str]:
     """Return the label values of its nodes at the required level, else at the preferred one."""
-    level = job.required_level or job.preferred_level
+    level = job.spec.required_level or job.spec.preferred_level
     if level is None or level == NODE_LEVEL:
         return set(nodes_of(job))
     labels = {node.name: node.labels for node in snapshot.nodes}

@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from benchpool_scheduler.contract.spec import JobSpec
 from benchpool_scheduler.core.cluster.cluster_state import ClusterState
 from benchpool_scheduler.core.model import Job, JobId, Node, Policy, Project, ProjectName, Snapshot
 from benchpool_scheduler.core.whatif.preview import could_ever_run
@@ -156,9 +157,7 @@ class _Fit:
         gang = Job(
             JobId("what-if"),
             ProjectName(job.project),
-            gpus=job.gpus // workers,
-            workers=workers,
-            min_workers=workers,
+            spec=JobSpec(gpus=job.gpus // workers, workers=workers, min_workers=workers),
         )
         return all(
             could_ever_run(Snapshot(side.nodes, side.projects, ()), gang) for side in self._sides

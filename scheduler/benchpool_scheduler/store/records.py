@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from benchpool_scheduler.contract.spec import JobSpec
 from benchpool_scheduler.core.lifecycle.states import Intent, JobState
 
 
@@ -66,15 +67,12 @@ class JobRecord(Struct, frozen=True, omit_defaults=True):
     """A job and where it is in its life.
 
     Attributes:
+        spec: What it asks for, with the workers and the priority that it has now.
         attempt: Number of the newest attempt, 0 before the first.
         queued_since: When it last began to wait.
         started: Start of the first attempt. ``ended``: when it reached a final state.
         exit_code: That of the attempt that ended the job.
         promised: Places that others are leaving for it; kept until it starts or gives up (R20).
-        gpu_models: GPU models that it accepts, best first; empty for any (R13).
-        required_level: All workers are in one domain of it; ``preferred_level``: if that can be
-            had (R12). ``spread``: they want nodes of their own.
-        cpus: Cores per worker; ``memory_gib`` likewise.
     """
 
     id: str
@@ -84,12 +82,7 @@ class JobRecord(Struct, frozen=True, omit_defaults=True):
     state: JobState
     submitted: float
     queued_since: float
-    gpus: int = 1
-    workers: int = 1
-    min_workers: int = 1
-    priority: int = 50
-    preemptible: bool = True
-    time_limit_s: int | None = None
+    spec: JobSpec = JobSpec()
     key: str | None = None
     attempt: int = 0
     started: float | None = None
@@ -99,22 +92,11 @@ class JobRecord(Struct, frozen=True, omit_defaults=True):
     note: Note | None = None
     promised: tuple[Place, ...] = ()
     progress: JobProgress | None = None
-    gpu_models: tuple[str, ...] = ()
-    required_level: str | None = None
-    preferred_level: str | None = None
-    spread: bool = False
-    cpus: float = 0.0
-    memory_gib: float = 0.0
 
     @property
     def live(self) -> bool:
         """Whether it has not ended."""
         return self.ended is None
-
-    @property
-    def total_gpus(self) -> int:
-        """GPUs of all workers."""
-        return self.gpus * self.workers
 
 
 class WorkerRecord(Struct, frozen=True, omit_defaults=True):

@@ -13,6 +13,32 @@ from benchpool_scheduler.errors import Unavailable
 
 APPLICATION_ID = 0x62706F6C  # "bpol"
 
+
+def _asked_into_spec() -> str:
+    """Return the statement that moves what a job asks for into its ``spec``, as 0.1.0 wrote it.
+
+    The facts had those that differ from their defaults, with the fewest workers worked out; what
+    was asked of those stands in the submission.
+    """
+    names = (
+        *("gpus", "workers", "min_workers", "priority", "preemptible", "time_limit_s"),
+        *("gpu_models", "required_level", "preferred_level", "spread", "cpus", "memory_gib"),
+    )
+    listed = ", ".join(f"'{name}'" for name in names if name != "min_workers")
+    gone = ", ".join(f"'$.{name}'" for name in names)
+    return f"""UPDATE jobs SET facts = json_set(json_remove(facts, {gone}), '$.spec', json((
+        SELECT json_group_object(key, CASE type
+            WHEN 'true' THEN json('true') WHEN 'false' THEN json('false')
+            WHEN 'array' THEN json(value) ELSE value END)
+        FROM (
+            SELECT key, type, value FROM json_each(jobs.facts) WHERE key IN ({listed})
+            UNION ALL
+            SELECT key, type, value FROM json_each(CAST(jobs.submission AS TEXT))
+            WHERE key = 'min_workers' AND type <> 'null'
+        )
+    )))"""  # noqa: S608 (names of ours)
+
+
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
     (
         """CREATE TABLE jobs (
@@ -76,6 +102,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
             PRIMARY KEY (project, user)
         ) STRICT, WITHOUT ROWID""",
     ),
+    (_asked_into_spec(),),
 )
 """The statements that lead from version N to N + 1, for each N from 0."""
 

@@ -60,10 +60,10 @@ def gpus_of(victims: Victims) -> frozenset[GpuId]:
 def judge(pool: Snapshot, tried: Tried) -> None:
     """Compare one decision with all possible ones."""
     claim = job_named(pool, CLAIM)
-    if startable(pool, claim, claim.min_workers) or len(pieces(pool)) > MOST_PIECES:
+    if startable(pool, claim, claim.spec.least_workers) or len(pieces(pool)) > MOST_PIECES:
         return
     note(as_case(pool))
-    possible, given_up = answers(pool, claim, claim.min_workers), gpus_given(pool)
+    possible, given_up = answers(pool, claim, claim.spec.least_workers), gpus_given(pool)
     if movers(decide(pool)):
         tried.outcomes["met by a move"] += 1
         assert CLAIM in starts(decide(pool))

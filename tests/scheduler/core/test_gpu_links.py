@@ -9,6 +9,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchpool_scheduler.contract.spec import JobSpec
 from benchpool_scheduler.core.capacity.bits import members, set_of
 from benchpool_scheduler.core.capacity.links import choose
 from benchpool_scheduler.core.model import (
@@ -46,7 +47,7 @@ def gpus_started(links: tuple[tuple[int, ...], ...], *jobs: Job, **facts: Any) -
 
 
 def job(name: str, gpus: int) -> Job:
-    return Job(JobId(name), ProjectName("vision"), gpus=gpus)
+    return Job(JobId(name), ProjectName("vision"), spec=JobSpec(gpus=gpus))
 
 
 def test_two_gpus_are_a_linked_pair() -> None:

@@ -55,7 +55,10 @@ def test_which_of_equal_jobs_comes_first_changes_no_total(
 @given(wide_snapshots(replace(PLAIN, one_gpu=True), nodes=1, running=10), st.randoms())
 def test_the_order_of_equal_running_jobs_changes_no_total(pool: Snapshot, random: object) -> None:
     """On one node, with jobs of one GPU: who pays may change, how much each project holds not."""
-    alike = [replace(job, priority=50, ran_s=60.0, since_checkpoint_s=None) for job in pool.jobs]
+    alike = [
+        replace(job, spec=job.spec.changed(priority=50), ran_s=60.0, since_checkpoint_s=None)
+        for job in pool.jobs
+    ]
     one = replace(pool, jobs=tuple(replace(job, checkpoints=True) for job in alike))
     swapped = list(one.jobs)
     for name in leaves(pool):

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from benchpool_scheduler.contract.spec import JobSpec
 from benchpool_scheduler.core.model import Job, JobId, Snapshot, Start
 from benchpool_scheduler.core.plan import decide
 from benchpool_scheduler.core.whatif.preview import preview
@@ -46,7 +47,7 @@ def test_a_job_beyond_the_limit_of_its_project_can_never_start() -> None:
 def test_the_preview_is_what_the_next_pass_does(pool: Snapshot, gpus: int) -> None:
     parents = {project.parent for project in pool.projects}
     leaf = next(p.name for p in reversed(pool.projects) if p.name not in parents)
-    job = Job(JobId("new"), leaf, gpus=gpus)
+    job = Job(JobId("new"), leaf, spec=JobSpec(gpus=gpus))
     starts = preview(pool, job).starts
     with_it = Snapshot(pool.nodes, pool.projects, (*pool.jobs, job), pool.policy)
     started = [c for c in decide(with_it).commands if isinstance(c, Start) and c.job == "new"]

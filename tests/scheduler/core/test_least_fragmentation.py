@@ -18,6 +18,7 @@ from benchpool_scheduler.core.model import (
     Worker,
 )
 from benchpool_scheduler.core.plan import decide
+from benchpool_support.asking import asking
 
 VISION = ProjectName("vision")
 
@@ -27,14 +28,14 @@ def machine(name: str, gpus: int, **facts: Any) -> Node:
 
 
 def waits(name: str, **facts: Any) -> Job:
-    return Job(JobId(name), VISION, **facts)
+    return Job(JobId(name), VISION, **asking(facts))
 
 
 def runs(name: str, node: str, *at: int, **facts: Any) -> Job:
     gpus = tuple(GpuId(f"{node}/{gpu}") for gpu in at)
     worker = Worker(NodeName(node), gpus, facts.get("fraction"))
     state = Activity.RUNNING
-    return Job(JobId(name), VISION, gpus=len(at), activity=state, held=(worker,), **facts)
+    return Job(JobId(name), VISION, activity=state, held=(worker,), **asking(facts, gpus=len(at)))
 
 
 def place(*jobs: Job, nodes: tuple[Node, ...]) -> Worker:

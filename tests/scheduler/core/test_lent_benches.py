@@ -109,7 +109,7 @@ def test_a_gang_with_a_worker_on_the_node_goes_as_a_whole() -> None:
 
 
 def firm_on(pool: Snapshot, name: str) -> int:
-    jobs = (j for j in pool.jobs if not j.preemptible)
+    jobs = (j for j in pool.jobs if not j.spec.preemptible)
     return sum(len(w.gpus) for j in jobs for w in j.held if w.node == name)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from benchpool_scheduler.contract.spec import JobSpec
 from benchpool_scheduler.core.model import (
     Activity,
     GpuId,
@@ -23,6 +24,7 @@ from benchpool_scheduler.core.model import (
     Worker,
 )
 from benchpool_scheduler.core.plan import decide
+from benchpool_support.asking import asking
 
 LAB, OTHER = ProjectName("lab"), ProjectName("other")
 PROJECTS = (Project(LAB, quota=4), Project(OTHER, quota=0))
@@ -48,19 +50,25 @@ def where(job: Job, *nodes: Node, others: tuple[Job, ...] = ()) -> list[str]:
 @pytest.mark.parametrize("out", [{"only": names("b")}, {"barred": names("a")}], ids=str)
 @pytest.mark.parametrize("more", [{}, {"spread": True}, {"gpus": 4}, {"cpus": 1.0}], ids=str)
 def test_it_starts_only_where_it_may(out: dict[str, Any], more: dict[str, Any]) -> None:
-    job = Job(JobId("j"), LAB, **out, **more)
+    job = Job(JobId("j"), LAB, **out, **asking(more))
     assert where(job, A, B) == ["b"]
     assert where(job, machine("a", cpus=8.0), machine("b", cpus=8.0)) == ["b"]
 
 
 def test_a_gang_with_one_node_out_takes_the_others() -> None:
-    gang = Job(JobId("g"), LAB, gpus=2, workers=2, min_workers=2, barred=names("a"))
+    gang = Job(JobId("g"), LAB, spec=JobSpec(gpus=2, workers=2, min_workers=2), barred=names("a"))
     assert where(gang, A, B) == ["b", "b"]
 
 
 def test_nobody_is_stopped_on_a_node_that_is_out_for_the_claimant() -> None:
     held = tuple(Worker(A.name, (gpu,)) for gpu in A.gpus)
-    runs = Job(JobId("o"), OTHER, workers=4, min_workers=4, activity=Activity.RUNNING, held=held)
+    runs = Job(
+        JobId("o"),
+        OTHER,
+        spec=JobSpec(workers=4, min_workers=4),
+        activity=Activity.RUNNING,
+        held=held,
+    )
     claim = Job(JobId("j"), LAB, barred=names("a"))
     full = replace(B, gpus=())
     plan = decide(Snapshot((A, full), PROJECTS, (runs, claim)))
@@ -70,7 +78,7 @@ def test_nobody_is_stopped_on_a_node_that_is_out_for_the_claimant() -> None:
 
 
 def test_the_reason_says_that_the_nodes_are_out_not_that_it_can_never_run() -> None:
-    job = Job(JobId("j"), LAB, gpus=4, only=names("b"))
+    job = Job(JobId("j"), LAB, spec=JobSpec(gpus=4), only=names("b"))
     plan = decide(Snapshot((A, machine("b", 2)), PROJECTS, (job,)))
     reason = plan.reasons[job.id]
     assert reason.code is ReasonCode.NODES_EXCLUDED
@@ -78,6 +86,6 @@ def test_the_reason_says_that_the_nodes_are_out_not_that_it_can_never_run() -> N
 
 
 def test_a_job_too_large_for_any_node_is_told_so_all_the_same() -> None:
-    job = Job(JobId("j"), LAB, gpus=5, only=names("b"))
+    job = Job(JobId("j"), LAB, spec=JobSpec(gpus=5), only=names("b"))
     plan = decide(Snapshot((A, B), (Project(LAB, quota=9),), (job,)))
     assert plan.reasons[job.id].code is ReasonCode.LARGER_THAN_NODE

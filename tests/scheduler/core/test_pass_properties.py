@@ -96,8 +96,8 @@ def test_a_gang_starts_with_at_least_its_smallest_size_and_at_most_its_largest(
         job = job_named(pool, name)
         held = 0 if name in movers(plan) or job.activity is Activity.TERMINATING else len(job.held)
         held -= len(taken.get(name, ()))
-        assert job.min_workers <= len(command.workers) + held <= job.workers
-        assert all(len(worker.gpus) == job.gpus for worker in command.workers)
+        assert job.spec.least_workers <= len(command.workers) + held <= job.spec.workers
+        assert all(len(worker.gpus) == job.spec.gpus for worker in command.workers)
 
 
 @many
@@ -134,7 +134,7 @@ def test_at_rest_nobody_waits_who_could_start(pool: Snapshot) -> None:
     still = at_rest(pool)
     for job in still.jobs:
         if job.activity is Activity.QUEUED and not job.is_nominated:
-            assert not startable(still, job, job.min_workers), job.id
+            assert not startable(still, job, job.spec.least_workers), job.id
 
 
 @many
@@ -143,7 +143,7 @@ def test_at_rest_no_gang_is_smaller_than_it_could_be(pool: Snapshot) -> None:
     """R9, R10: above the smallest size workers come singly, as long as there is room."""
     still = at_rest(pool)
     for job in still.jobs:
-        if job.activity is Activity.RUNNING and len(job.held) < job.workers:
+        if job.activity is Activity.RUNNING and len(job.held) < job.spec.workers:
             assert not startable(still, job, 1), job.id
 
 
@@ -205,8 +205,8 @@ def test_every_worker_is_where_its_job_may_be(pool: Snapshot) -> None:
         for name in starts(plan):
             job = job_named(later, name)
             models = {nodes[worker.node].gpu_model for worker in occupied(job)}
-            assert not job.gpu_models or models <= set(job.gpu_models)
-            if (level := job.required_level) is not None:
+            assert not job.spec.gpu_models or models <= set(job.spec.gpu_models)
+            if (level := job.spec.required_level) is not None:
                 domains = {domain(nodes[w.node], level, pool.topology) for w in occupied(job)}
                 assert len(domains) <= 1
                 assert None not in domains

@@ -87,7 +87,8 @@ def test_a_newcomer_of_the_same_right_does_not_take_what_was_promised() -> None:
 
 def test_a_newcomer_that_would_go_first_does_not_take_it_either() -> None:
     pool = under_way(claim())
-    urgent = replace(queued("j0", "joe", 2), priority=90)
+    urgent = queued("j0", "joe", 2)
+    urgent = replace(urgent, spec=urgent.spec.changed(priority=90))
     pool = gone(replace(pool, jobs=(*pool.jobs, urgent)))
     assert the_start(decide(pool), "j1") == Start(
         JobId("j1"), the_start(decide(claim()), "j1").workers

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from benchpool_scheduler.contract.spec import JobSpec
 from benchpool_scheduler.core.cluster.cluster_state import ClusterState
 from benchpool_scheduler.core.model import (
     Activity,
@@ -25,6 +27,7 @@ from benchpool_scheduler.core.model import (
 )
 from benchpool_scheduler.core.plan import decide, decide_on
 from benchpool_scheduler.simulation.passes import after
+from benchpool_support.asking import asking
 from benchpool_support.snapshots import busy_snapshots, snapshots
 
 many = settings(max_examples=200, suppress_health_check=list(HealthCheck))
@@ -47,10 +50,12 @@ def one_project(draw: st.DrawFn) -> Snapshot:
         Job(
             JobId(f"j{number}"),
             VISION,
-            gpus=draw(st.integers(1, 4)),
-            workers=(workers := draw(st.sampled_from([1, 1, 1, 2, 3]))),
-            min_workers=workers,
-            time_limit_s=float(draw(st.integers(1, 50))),
+            spec=JobSpec(
+                gpus=draw(st.integers(1, 4)),
+                workers=(workers := draw(st.sampled_from([1, 1, 1, 2, 3]))),
+                min_workers=workers,
+                time_limit_s=draw(st.integers(1, 50)),
+            ),
         )
         for number in range(draw(st.integers(2, 9)))
     )
@@ -64,7 +69,11 @@ def with_known_ends(draw: st.DrawFn) -> Snapshot:
     jobs = [
         replace(
             job,
-            time_limit_s=draw(st.sampled_from([None, job.ran_s + 60.0, job.ran_s + 600.0])),
+            spec=job.spec.changed(
+                time_limit_s=draw(
+                    st.sampled_from([None, math.ceil(job.ran_s) + 60, math.ceil(job.ran_s) + 600])
+                )
+            ),
             expected_run_s=draw(st.sampled_from([None, job.ran_s + 90.0, 10.0])),
         )
         for job in pool.jobs
@@ -88,7 +97,7 @@ def play(pool: Snapshot) -> dict[JobId, float]:
             replace(job, as_of_s=starts[job.id], ran_s=0.0) if job.held else job
             for job in pool.jobs
         ]
-        ends = {job.id: starts[job.id] + (job.time_limit_s or 0.0) for job in jobs if job.held}
+        ends = {job.id: starts[job.id] + (job.spec.time_limit_s or 0.0) for job in jobs if job.held}
         if not ends:
             return starts
         now = min(ends.values())
@@ -102,7 +111,7 @@ def test_who_comes_later_never_delays_the_first_that_is_blocked(pool: Snapshot) 
     blocked = [
         number
         for number, job in enumerate(pool.jobs)
-        if job.id not in at_once and job.gpus * job.workers > 1
+        if job.id not in at_once and job.spec.gpus * job.spec.workers > 1
     ]
     if not blocked:
         return
@@ -142,7 +151,7 @@ def test_with_the_advised_time_limit_a_held_back_job_starts_now(pool: Snapshot) 
         if not isinstance(limit, float) or limit < 1:
             continue
         shorter = [
-            replace(job, time_limit_s=limit) if job.id == name else job
+            replace(job, spec=job.spec.changed(time_limit_s=int(limit))) if job.id == name else job
             for job in after(pool, plan).jobs
         ]
         assert name in started(decide(replace(pool, jobs=tuple(shorter))))
@@ -198,12 +207,12 @@ def box(*jobs: Job, gpus: int = 4) -> Snapshot:
 
 def running(name: str, *gpus: int, **facts: object) -> Job:
     held = (Worker(NodeName("box"), tuple(GpuId(f"g{i}") for i in gpus)),)
-    job = Job(JobId(name), VISION, gpus=len(gpus), activity=Activity.RUNNING, held=held)
-    return replace(job, **facts)  # type: ignore[arg-type]
+    asked = asking({"activity": Activity.RUNNING, "held": held} | facts, gpus=len(gpus))
+    return Job(JobId(name), VISION, **asked)
 
 
 def waiting(name: str, gpus: int = 1, **facts: object) -> Job:
-    return replace(Job(JobId(name), VISION, gpus=gpus), **facts)  # type: ignore[arg-type]
+    return Job(JobId(name), VISION, **asking(facts, gpus=gpus))
 
 
 def test_learned_run_times_count_where_there_is_no_limit() -> None:
@@ -225,7 +234,7 @@ def test_a_job_that_runs_longer_than_expected_has_no_known_end_any_more() -> Non
 
 def test_the_reasons_say_for_whom_until_when_and_what_would_help() -> None:
     pool = box(
-        running("a", 0, 1, time_limit_s=3000.0, ran_s=600.0),
+        running("a", 0, 1, time_limit_s=3000, ran_s=600.0),
         waiting("a-very-long-name", 4),
         waiting("b"),
     )
@@ -242,15 +251,16 @@ def test_the_reasons_say_for_whom_until_when_and_what_would_help() -> None:
 
 
 def test_of_many_equal_jobs_the_short_ones_overtake_the_long() -> None:
-    jobs = [waiting(f"w{i}", time_limit_s=60.0 if i % 2 else 6000.0) for i in range(6)]
-    pool = box(running("a", 0, 1, time_limit_s=600.0), waiting("large", 4), *jobs)
+    jobs = [waiting(f"w{i}", time_limit_s=60 if i % 2 else 6000) for i in range(6)]
+    pool = box(running("a", 0, 1, time_limit_s=600), waiting("large", 4), *jobs)
     assert started(decide(pool)) == ["w1", "w3"]
 
 
 def test_an_elastic_job_does_not_grow_into_kept_room() -> None:
-    grows = replace(running("grows", 0), workers=4)
-    pool = box(running("a", 1, time_limit_s=600.0), grows, waiting("large", 2, workers=1))
+    grows = running("grows", 0)
+    grows = replace(grows, spec=JobSpec(workers=4, min_workers=1))
+    pool = box(running("a", 1, time_limit_s=600), grows, waiting("large", 2, workers=1))
     pool = replace(pool, jobs=(*pool.jobs[:2], waiting("huge", 3)))
     assert started(decide(pool)) == []
-    ends = replace(grows, time_limit_s=500.0)
+    ends = replace(grows, spec=grows.spec.changed(time_limit_s=500))
     assert started(decide(replace(pool, jobs=(pool.jobs[0], ends, pool.jobs[2])))) == ["grows"]

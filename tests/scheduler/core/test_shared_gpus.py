@@ -7,6 +7,7 @@ from collections import defaultdict
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from benchpool_scheduler.contract.spec import JobSpec
 from benchpool_scheduler.core.effects import after
 from benchpool_scheduler.core.model import (
     GpuId,
@@ -45,11 +46,13 @@ def jobs(draw: st.DrawFn) -> Job:
     return Job(
         JobId(f"j{draw(st.integers(0, 10**9))}"),
         ProjectName(draw(st.sampled_from(NAMES))),
-        gpus=1 if fraction else draw(st.integers(1, 2)),
+        spec=JobSpec(
+            gpus=1 if fraction else draw(st.integers(1, 2)),
+            priority=draw(st.sampled_from([50, 60])),
+            preemptible=draw(st.sampled_from([True, True, False])),
+            cpus=draw(st.sampled_from([0, 0, 1])),
+        ),
         fraction=fraction,
-        priority=draw(st.sampled_from([50, 60])),
-        preemptible=draw(st.sampled_from([True, True, False])),
-        cpus=draw(st.sampled_from([0, 0, 1])),
     )
 
 

@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import replace
 from typing import Any
 
+from benchpool_scheduler.contract.spec import JobSpec
 from benchpool_scheduler.core.model import (
     Activity,
     GpuId,
@@ -35,7 +36,12 @@ def placed(job: Job, *nodes: Node, others: tuple[Job, ...] = ()) -> Counter[str]
 
 
 def gang(workers: int, **facts: Any) -> Job:
-    return Job(JobId("gang"), VISION, workers=workers, min_workers=workers, spread=True, **facts)
+    return Job(
+        JobId("gang"),
+        VISION,
+        spec=JobSpec(workers=workers, min_workers=workers, spread=True),
+        **facts,
+    )
 
 
 FOUR = tuple(machine(f"n{at}", 4) for at in range(4))
@@ -46,7 +52,9 @@ def test_workers_that_want_it_get_a_node_each() -> None:
 
 
 def test_without_the_wish_they_are_packed() -> None:
-    assert placed(replace(gang(4), spread=False), *FOUR) == Counter({"n0": 4})
+    packed = gang(4)
+    packed = replace(packed, spec=packed.spec.changed(spread=False))
+    assert placed(packed, *FOUR) == Counter({"n0": 4})
 
 
 def test_no_node_gets_a_second_worker_before_all_have_one() -> None:
@@ -57,7 +65,7 @@ def test_the_emptiest_node_goes_first() -> None:
     busy = Job(
         JobId("busy"),
         VISION,
-        gpus=2,
+        spec=JobSpec(gpus=2),
         activity=Activity.RUNNING,
         held=(Worker(NodeName("n0"), (GpuId("n0/0"), GpuId("n0/1"))),),
     )
@@ -72,7 +80,9 @@ def test_where_nodes_are_full_the_others_take_more() -> None:
 def test_a_job_that_grows_goes_where_it_is_not_yet() -> None:
     large = (machine("n0", 8), *FOUR[1:])
     held = (Worker(NodeName("n0"), (GpuId("n0/0"),)),)
-    job = replace(gang(3), min_workers=1, activity=Activity.RUNNING, held=held)
+    job = gang(3)
+    spec = job.spec.changed(min_workers=1)
+    job = replace(job, spec=spec, activity=Activity.RUNNING, held=held)
     assert placed(job, *large) == Counter({"n1": 1, "n2": 1})
 
 

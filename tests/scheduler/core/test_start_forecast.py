@@ -26,6 +26,7 @@ from benchpool_scheduler.core.model import (
 )
 from benchpool_scheduler.core.plan import decide
 from benchpool_scheduler.simulation.passes import after
+from benchpool_support.asking import asking
 from benchpool_support.snapshots import busy_snapshots, snapshots
 
 some = settings(max_examples=60, suppress_health_check=list(HealthCheck))
@@ -140,12 +141,12 @@ def box(gpus: int, *jobs: Job, quota: int = 8, policy: Policy | None = None) -> 
 
 def running(name: str, *gpus: int, ran_s: float = 0.0, **facts: object) -> Job:
     held = (Worker(NodeName("box"), tuple(GpuId(f"g{i}") for i in gpus)),)
-    job = Job(JobId(name), VISION, gpus=len(gpus), activity=Activity.RUNNING, held=held)
-    return replace(job, ran_s=ran_s, since_checkpoint_s=0.0, **facts)  # type: ignore[arg-type]
+    asked = asking({"activity": Activity.RUNNING, "held": held} | facts, gpus=len(gpus))
+    return Job(JobId(name), VISION, ran_s=ran_s, since_checkpoint_s=0.0, **asked)
 
 
 def waiting(name: str, gpus: int = 1, **facts: object) -> Job:
-    return replace(Job(JobId(name), VISION, gpus=gpus), **facts)  # type: ignore[arg-type]
+    return Job(JobId(name), VISION, **asking(facts, gpus=gpus))
 
 
 def estimate_of(pool: Snapshot, name: str, ends: dict[str, Expectation]) -> Estimate | None:
@@ -153,7 +154,7 @@ def estimate_of(pool: Snapshot, name: str, ends: dict[str, Expectation]) -> Esti
 
 
 def test_a_time_limit_is_the_latest_end_where_nothing_is_learned() -> None:
-    pool = box(1, running("a", 0, ran_s=200.0, time_limit_s=1000.0), waiting("b"))
+    pool = box(1, running("a", 0, ran_s=200.0, time_limit_s=1000), waiting("b"))
     found = estimate_of(pool, "b", {})
     assert found is not None
     assert found.earliest_s == pytest.approx(80)
@@ -162,7 +163,7 @@ def test_a_time_limit_is_the_latest_end_where_nothing_is_learned() -> None:
 
 
 def test_a_time_limit_bounds_what_is_learned() -> None:
-    pool = box(1, running("a", 0, ran_s=200.0, time_limit_s=1000.0), waiting("b"))
+    pool = box(1, running("a", 0, ran_s=200.0, time_limit_s=1000), waiting("b"))
     found = estimate_of(pool, "b", {"a": Expectation(300.0, 900.0, 5000.0)})
     assert found is not None
     assert (found.earliest_s, found.likely_s, found.latest_s) == (0.0, 700.0, 800.0)

@@ -72,7 +72,11 @@ def told(pool: Snapshot) -> Iterator[tuple[Job, Reason]]:
 
 def usable(pool: Snapshot, job: Job) -> list[Space]:
     """Return the free space of the nodes whose model the job accepts."""
-    return [s for s in spaces(pool) if not job.gpu_models or s.node.gpu_model in job.gpu_models]
+    return [
+        s
+        for s in spaces(pool)
+        if not job.spec.gpu_models or s.node.gpu_model in job.spec.gpu_models
+    ]
 
 
 def all_ready(pool: Snapshot) -> Snapshot:
@@ -91,7 +95,7 @@ def test_a_limit_or_guarantee_that_is_named_really_binds_at_the_level_named(
         ReasonCode.NON_PREEMPTIBLE_OVER_QUOTA: "quota",
     }
     for job, reason in told(pool):
-        over = over_bounds(pool, job, job.min_workers)
+        over = over_bounds(pool, job, job.spec.least_workers)
         if reason.code not in kinds:
             if reason.code not in NEVER | {ReasonCode.NO_NODE_READY}:
                 assert over == []
@@ -103,7 +107,7 @@ def test_a_limit_or_guarantee_that_is_named_really_binds_at_the_level_named(
         if possible(all_ready(pool), job):
             assert (kind, level, resource) == over[0]
         now = booked(pool, firm=kind == "quota")[named(pool, level).name][resource]
-        asked = times(need(job), job.min_workers)[resource]
+        asked = times(need(job), job.spec.least_workers)[resource]
         bound = bounds(named(pool, level), kind)[resource]
         assert bound is not None
         assert now + asked > bound
@@ -139,12 +143,12 @@ def test_the_numbers_of_the_room_are_those_of_the_pool(pool: Snapshot) -> None:
         numbers = reason.numbers
         by_level = reason.code is ReasonCode.FAIR_SHARE_REACHED
         project = named(pool, str(numbers["level" if by_level else "project"]))
-        assert numbers["asked"] == times(need(job), job.min_workers)[GPUS]
+        assert numbers["asked"] == times(need(job), job.spec.least_workers)[GPUS]
         assert numbers["total"] == total
         assert numbers["held"] == now[project.name][GPUS]
         assert numbers["quota"] == project.quota
         assert numbers["fair_share"] == shares[project.name][GPUS]
-        if job.required_level is None:
+        if job.spec.required_level is None:
             assert numbers["free"] == sum(space.gpus for space in usable(pool, job))
 
 
@@ -156,20 +160,20 @@ def test_the_form_of_the_free_room_is_as_told(pool: Snapshot) -> None:
     for job, reason in told(pool):
         if reason.code not in OF_THE_ROOM:
             continue
-        assert not startable(pool, job, job.min_workers)
+        assert not startable(pool, job, job.spec.least_workers)
         free = [space.gpus for space in usable(pool, job)]
-        asked = times(need(job), job.min_workers)[GPUS]
-        if reason.code is ReasonCode.FRAGMENTED and job.required_level is None:
+        asked = times(need(job), job.spec.least_workers)[GPUS]
+        if reason.code is ReasonCode.FRAGMENTED and job.spec.required_level is None:
             assert reason.numbers["most_on_one_node"] == max(free)
-            assert max(free) < job.gpus <= asked <= sum(free)
+            assert max(free) < job.spec.gpus <= asked <= sum(free)
         if reason.code is ReasonCode.GANG_INCOMPLETE:
             assert sum(free) >= asked
-            assert reason.numbers["workers"] == job.min_workers > 1
-            if job.required_level is None:
+            assert reason.numbers["workers"] == job.spec.least_workers > 1
+            if job.spec.required_level is None:
                 assert 0 < room_for(pool, job) == reason.numbers["workers_that_fit"]
         if "on the node of its GPUs" in reason.text:
-            assert job.cpus or job.memory_gib
-            assert any(gpus >= job.gpus for gpus in free)
+            assert job.spec.cpus or job.spec.memory_gib
+            assert any(gpus >= job.spec.gpus for gpus in free)
 
 
 @many
@@ -181,7 +185,7 @@ def test_a_share_that_is_named_would_really_be_passed(pool: Snapshot) -> None:
     for job, reason in told(pool):
         if reason.code is ReasonCode.FAIR_SHARE_REACHED:
             level = named(pool, str(reason.numbers["level"]))
-            after = now[level.name][GPUS] + times(need(job), job.min_workers)[GPUS]
+            after = now[level.name][GPUS] + times(need(job), job.spec.least_workers)[GPUS]
             assert after > shares[level.name][GPUS]
             assert level.quota is not None
             assert after > level.quota
@@ -194,24 +198,29 @@ def test_the_advice_holds_when_it_is_followed(pool: Snapshot) -> None:
     pool = at_rest(pool)
     for job, reason in told(pool):
         if (smaller := reason.numbers.get("would_start_with")) is not None:
-            follows = changed(pool, replace(job, gpus=int(smaller)))
+            follows = changed(pool, replace(job, spec=job.spec.changed(gpus=int(smaller))))
             assert job.id in starts(decide(follows))
-            larger = changed(pool, replace(job, gpus=int(smaller) + 1))
-            assert not startable(larger, job_named(larger, job.id), job.min_workers)
+            larger = changed(pool, replace(job, spec=job.spec.changed(gpus=int(smaller) + 1)))
+            assert not startable(larger, job_named(larger, job.id), job.spec.least_workers)
         if reason.code is ReasonCode.LARGER_THAN_NODE and (
             most := re.search(r"at most (\d+) GPU", reason.remedy)
         ):
-            fits = replace(job, gpus=int(most[1]))
+            fits = replace(job, spec=job.spec.changed(gpus=int(most[1])))
             assert possible(all_ready(pool), fits)
-            assert not possible(all_ready(pool), replace(fits, gpus=fits.gpus + 1))
+            assert not possible(
+                all_ready(pool), replace(fits, spec=fits.spec.changed(gpus=fits.spec.gpus + 1))
+            )
         if reason.code is ReasonCode.LARGER_THAN_POOL and (
             most := re.search(r"at most (\d+) worker", reason.remedy)
         ):
             workers = int(most[1])
-            fewer = replace(job, workers=workers, min_workers=workers)
+            fewer = replace(job, spec=job.spec.changed(workers=workers, min_workers=workers))
             assert workers == 0 or possible(all_ready(pool), fewer)
             assert not possible(
-                all_ready(pool), replace(fewer, workers=workers + 1, min_workers=workers + 1)
+                all_ready(pool),
+                replace(
+                    fewer, spec=fewer.spec.changed(workers=workers + 1, min_workers=workers + 1)
+                ),
             )
 
 

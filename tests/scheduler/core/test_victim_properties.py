@@ -47,9 +47,9 @@ def test_only_preemptible_running_jobs_give_way_and_protected_ones_go_on(pool: S
     for name, workers in lost(plan).items():
         victim = job_named(pool, name)
         assert victim.activity is Activity.RUNNING
-        assert victim.preemptible
+        assert victim.spec.preemptible
         if protected(pool, victim):
-            assert len(victim.held) - len(workers) >= victim.min_workers
+            assert len(victim.held) - len(workers) >= victim.spec.least_workers
 
 
 @many
@@ -59,7 +59,7 @@ def test_a_victim_stops_whole_or_keeps_its_smallest_size(pool: Snapshot) -> None
     for name, workers in lost(decide(pool)).items():
         victim = job_named(pool, name)
         left = len(victim.held) - len(workers)
-        assert left == 0 or left >= victim.min_workers
+        assert left == 0 or left >= victim.spec.least_workers
 
 
 @many
@@ -108,9 +108,9 @@ def test_in_quota_work_never_gives_way_to_over_quota_work(pool: Snapshot) -> Non
             continue
         victim, claimant = job_named(pool, command.job), job_named(pool, command.claimant)
         if victim.project == claimant.project:
-            assert victim.priority < claimant.priority
+            assert victim.spec.priority < claimant.spec.priority
             continue
-        asked = times(need(claimant), 1 if claimant.held else claimant.min_workers)
+        asked = times(need(claimant), 1 if claimant.held else claimant.spec.least_workers)
         taken = given_up(pool, plan)
 
         def after_claim(name: ProjectName) -> Amounts:
@@ -211,7 +211,7 @@ def test_no_victim_could_be_spared(pool: Snapshot) -> None:
         if mine != theirs and mine[0] == theirs[0]:
             continue  # given back it would count on the claimant's own path
         taken = lost(plan)[victim.id]
-        surplus = victim.held[victim.min_workers :]
+        surplus = victim.held[victim.spec.least_workers :]
         whole = len(taken) == len(victim.held)
         options = [taken] if whole else [(worker,) for worker in taken if worker in surplus]
         for back in options:

@@ -196,7 +196,8 @@ def test_a_job_starts_at_once_with_the_gpus_that_the_advice_names(pool: Snapshot
         if smaller is None:
             continue
         jobs = tuple(
-            replace(job, gpus=int(smaller)) if job.id == name else job for job in done.jobs
+            replace(job, spec=job.spec.changed(gpus=int(smaller))) if job.id == name else job
+            for job in done.jobs
         )
         again = decide(replace(done, jobs=jobs))
         assert any(isinstance(c, Start) and c.job == name for c in again.commands)

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 
+from benchpool_scheduler.contract.spec import JobSpec
 from benchpool_scheduler.core.model import (
     Activity,
     GpuId,
@@ -39,7 +40,12 @@ BOX = node("box", 4)
 def running(name: str, project: ProjectName, gpus: int, first: int) -> Job:
     worker = Worker(BOX.name, BOX.gpus[first : first + gpus])
     return Job(
-        JobId(name), project, gpus=gpus, activity=Activity.RUNNING, held=(worker,), ran_s=100.0
+        JobId(name),
+        project,
+        spec=JobSpec(gpus=gpus),
+        activity=Activity.RUNNING,
+        held=(worker,),
+        ran_s=100.0,
     )
 
 
@@ -56,7 +62,7 @@ def only(changes: tuple[JobComparison, ...], name: str) -> JobComparison:
 
 
 def test_a_larger_quota_says_who_would_start_and_who_would_pay_what() -> None:
-    jobs = (running("old", SUSAN, 4, 0), Job(JobId("new"), JOE, gpus=2))
+    jobs = (running("old", SUSAN, 4, 0), Job(JobId("new"), JOE, spec=JobSpec(gpus=2)))
     found = compare(pool(4, 0, *jobs), pool(2, 2, *jobs))
     old, new = only(found.changed, "old"), only(found.changed, "new")
     assert (new.before.fate, new.after.fate) == (Fate.WAITS, Fate.RUNS)
@@ -68,7 +74,7 @@ def test_a_larger_quota_says_who_would_start_and_who_would_pay_what() -> None:
 
 
 def test_projects_are_told_with_shares_before_and_after() -> None:
-    jobs = (running("old", SUSAN, 4, 0), Job(JobId("new"), JOE, gpus=2))
+    jobs = (running("old", SUSAN, 4, 0), Job(JobId("new"), JOE, spec=JobSpec(gpus=2)))
     found = compare(pool(4, 0, *jobs), pool(2, 2, *jobs))
     joe = next(it for it in found.projects if it.name == JOE)
     assert joe.before is not None
@@ -82,7 +88,7 @@ def test_projects_are_told_with_shares_before_and_after() -> None:
 
 
 def test_a_parent_counts_the_jobs_below_it() -> None:
-    jobs = (running("old", SUSAN, 2, 0), Job(JobId("new"), JOE, gpus=4))
+    jobs = (running("old", SUSAN, 2, 0), Job(JobId("new"), JOE, spec=JobSpec(gpus=4)))
     flat = pool(2, 2, *jobs)
     tree = (
         Project(ProjectName("lab"), quota=4),
@@ -102,7 +108,7 @@ def test_a_project_that_goes_away_is_told_last() -> None:
 
 
 def test_more_gpus_start_who_waits_for_them_and_nobody_pays() -> None:
-    full = pool(4, 0, running("old", SUSAN, 4, 0), Job(JobId("new"), JOE, gpus=3))
+    full = pool(4, 0, running("old", SUSAN, 4, 0), Job(JobId("new"), JOE, spec=JobSpec(gpus=3)))
     found = compare(full, with_nodes(full, 3))
     assert [(it.job.id, it.after.fate) for it in found.changed] == [("new", Fate.RUNS)]
     assert found.gpus == (4, 7)
@@ -110,7 +116,7 @@ def test_more_gpus_start_who_waits_for_them_and_nobody_pays() -> None:
 
 def test_a_job_whose_gpus_others_are_leaving_is_promised_not_running() -> None:
     leaving = replace(running("old", SUSAN, 4, 0), activity=Activity.TERMINATING)
-    found = compare(*[pool(0, 4, leaving, Job(JobId("new"), JOE, gpus=4))] * 2)
+    found = compare(*[pool(0, 4, leaving, Job(JobId("new"), JOE, spec=JobSpec(gpus=4)))] * 2)
     assert [it.after.fate for it in found.jobs] == [Fate.LEAVES, Fate.PROMISED]
 
 
@@ -126,7 +132,7 @@ def test_parts_of_a_gpu_are_summed_before_they_are_rounded() -> None:
 
 def test_a_claim_that_only_waits_a_moment_counts_as_made() -> None:
     day = replace(running("day", SUSAN, 4, 0), ran_s=30_000.0)
-    jobs = (day, Job(JobId("new"), SUSAN, gpus=2))
+    jobs = (day, Job(JobId("new"), SUSAN, spec=JobSpec(gpus=2)))
     found = compare(*[pool(1, 0, *jobs)] * 2)
     assert [it.after.fate for it in found.jobs] == [Fate.WAITS, Fate.RUNS]
     assert found.jobs[0].after.preempted

@@ -74,11 +74,13 @@ def test_with_one_gpu_less_in_the_guests_quota_the_blocked_gang_starts() -> None
 def test_a_gang_of_512_starts_inside_one_domain_of_its_preferred_level(nodes: int) -> None:
     built = SHAPES["gang"].build(nodes)
     (gang,) = built.snapshot.jobs
-    assert gang.workers == gang.min_workers == min(512, 8 * nodes)
+    assert gang.spec.workers == gang.spec.least_workers == min(512, 8 * nodes)
     (start,) = decide(built.snapshot).commands
     assert isinstance(start, Start)
     assert start.job == gang.id
-    labels = {node.name: node.labels[gang.preferred_level or ""] for node in built.snapshot.nodes}
+    labels = {
+        node.name: node.labels[gang.spec.preferred_level or ""] for node in built.snapshot.nodes
+    }
     assert {labels[worker.node] for worker in start.workers} == {"hall0"}
 
 
@@ -104,9 +106,9 @@ def test_a_crowded_pool_has_every_kind_of_reason_and_every_kind_of_job() -> None
     found = {reason.code for reason in decide(snapshot).reasons.values()}
     assert found == EXPLAINED
     queued = [job for job in snapshot.jobs if job.activity is Activity.QUEUED]
-    assert {job.gpus for job in queued} >= {1, 2, 4, 8}
-    assert any(job.workers > 1 for job in queued)
-    assert len({job.priority for job in queued}) == 3
+    assert {job.spec.gpus for job in queued} >= {1, 2, 4, 8}
+    assert any(job.spec.workers > 1 for job in queued)
+    assert len({job.spec.priority for job in queued}) == 3
     holders = {job.project for job in snapshot.jobs}
     assert len(holders) == 20
     assert all(project.parent for project in snapshot.projects if project.name in holders)

@@ -63,7 +63,7 @@ async def test_a_worker_that_was_let_go_frees_its_gpu_and_is_no_failure(tmp_path
         ((leaving, notice),) = await runtime.until_noticed(1)
         assert (leaving, notice.kind) == (workers[2], "pause")
         shrunk, gone = seen(pool).jobs
-        assert (shrunk.activity, len(shrunk.held), shrunk.workers) == (Activity.RUNNING, 2, 2)
+        assert (shrunk.activity, len(shrunk.held), shrunk.spec.workers) == (Activity.RUNNING, 2, 2)
         assert (gone.activity, gone.held) == (Activity.TERMINATING, at(last))
         assert pool.jobs.detail(SUSAN, job.id).job.preemptions == []
 

@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from benchpool_scheduler.contract import State
+from benchpool_scheduler.contract.spec import JobSpec
 from benchpool_scheduler.core.cluster.cluster_state import ClusterState
 from benchpool_scheduler.core.lifecycle.states import JobState
 from benchpool_scheduler.core.model import JobId, Plan
@@ -47,8 +48,7 @@ async def with_poison(folder: Path, *ids: str) -> Pool:
             state=JobState.QUEUED,
             submitted=1.0,
             queued_since=1.0,
-            workers=2,
-            min_workers=5,
+            spec=JobSpec(workers=2, min_workers=5),
         )
         await store.commit(AddJob(record, msgspec.json.encode(sleeper())))
     await store.close()

@@ -22,6 +22,7 @@ from benchpool_scheduler.store.records import (
     SavePreemption,
 )
 from benchpool_scheduler.store.sqlite import SqliteStore
+from benchpool_support.asking import asking
 
 NOW = 100 * DAY_S
 RESTART_S = 60.0
@@ -49,7 +50,7 @@ def job(name: str, submitted: float, ended: float | None, **more: Any) -> AddJob
     record = JobRecord(
         id=name * 26, name=name, project="vision", user="susan", state=state,
         submitted=NOW + submitted, queued_since=NOW + submitted,
-        ended=None if ended is None else NOW + ended, **more,
+        ended=None if ended is None else NOW + ended, **asking(more),
     )  # fmt: skip
     return AddJob(record, b"{}")
 

@@ -17,6 +17,7 @@ from benchpool_scheduler.contract import (
     NotebookEntry,
     ScriptEntry,
 )
+from benchpool_scheduler.contract.spec import JobSpec
 from benchpool_scheduler.core.lifecycle.states import JobState
 from benchpool_scheduler.hub import StaticDirectory
 from benchpool_scheduler.runtime import Launch
@@ -53,7 +54,7 @@ def launch(
         state=JobState.STARTING,
         submitted=0.0,
         queued_since=0.0,
-        time_limit_s=60,
+        spec=JobSpec(time_limit_s=60),
     )
     workers = (WorkerRecord(0, "a", ("g0",)), WorkerRecord(1, "b", ("g1",)))
     attempt = AttemptRecord(JOB, 3, 0.0, workers, port=20007)

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from benchpool_scheduler.contract import JobSubmission, NotebookEntry, ScriptEntry, SnapshotFile
+from benchpool_scheduler.contract.spec import JobSpec
 from benchpool_scheduler.core.lifecycle.states import JobState
 from benchpool_scheduler.hub import StaticDirectory
 from benchpool_scheduler.runtime import Launch, Pinned
@@ -29,7 +30,16 @@ def launch(submission: JobSubmission, containers: Containers | None = None) -> L
         environment={"PROXY": "p"},
         containers=containers or Containers(),
     )
-    job = JobRecord(JOB, "n", "p", "susan", JobState.STARTING, 0.0, 0.0, cpus=4, memory_gib=8)
+    job = JobRecord(
+        JOB,
+        "n",
+        "p",
+        "susan",
+        JobState.STARTING,
+        0.0,
+        0.0,
+        spec=JobSpec(cpus=4, memory_gib=8),
+    )
     workers = (WorkerRecord(0, "a", ("a/0",)), WorkerRecord(1, "b", ("b/0",)))
     return Launcher(Observed(settings, story())).launch(
         job, AttemptRecord(JOB, 2, 0.0, workers), 1, submission

@@ -29,6 +29,7 @@ from benchpool_scheduler.store.records import (
     WorkerRecord,
 )
 from benchpool_scheduler.store.sqlite import SqliteStore, file_system_of
+from benchpool_support.asking import asking
 
 
 def job(name: str, **more: object) -> JobRecord:
@@ -42,7 +43,7 @@ def job(name: str, **more: object) -> JobRecord:
         "queued_since": 1.0,
         **more,
     }
-    return JobRecord(**facts)  # type: ignore[arg-type]
+    return JobRecord(**asking(facts))
 
 
 @pytest.fixture

@@ -24,6 +24,7 @@ from benchpool_scheduler.core.model import (
     Snapshot,
     Worker,
 )
+from benchpool_support.asking import asking
 
 
 def node(name: str, gpus: int, **facts: Any) -> Node:
@@ -41,13 +42,13 @@ def project(name: str, quota: int | None = 0, **facts: Any) -> Project:
 def queued(name: str, project: str, gpus: int = 1, **facts: Any) -> Job:
     """Return a waiting job; its smallest gang is all of its workers unless said otherwise."""
     facts.setdefault("min_workers", facts.get("workers", 1))
-    return Job(JobId(name), ProjectName(project), gpus=gpus, **facts)
+    return Job(JobId(name), ProjectName(project), **asking(facts, gpus=gpus))
 
 
 def running(name: str, project: str, gpus: int = 1, on: str = "box", **facts: Any) -> Job:
     """Return a running job; ``pool_of`` gives it its GPUs on that node."""
     job = queued(name, project, gpus, activity=Activity.RUNNING, **facts)
-    workers = tuple(Worker(NodeName(on), ()) for _ in range(job.workers))
+    workers = tuple(Worker(NodeName(on), ()) for _ in range(job.spec.workers))
     return replace(job, held=workers)
 
 
@@ -68,8 +69,8 @@ def pool_of(
     for job in jobs:
         workers = []
         for worker in job.held:
-            workers.append(Worker(worker.node, tuple(free[worker.node][: job.gpus])))
-            del free[worker.node][: job.gpus]
+            workers.append(Worker(worker.node, tuple(free[worker.node][: job.spec.gpus])))
+            del free[worker.node][: job.spec.gpus]
         seated.append(replace(job, held=tuple(workers)))
     return Snapshot(tuple(nodes), tuple(projects), tuple(seated), policy or Policy())
 

@@ -13,6 +13,7 @@ from benchpool_scheduler.kube import Connection
 from benchpool_scheduler.resources.jobs import TRAINING_JOBS
 from benchpool_scheduler.service.process.identifiers import new_job_id
 from benchpool_scheduler.store.records import AddJob, AttemptRecord, JobRecord, WorkerRecord
+from benchpool_support.asking import asking
 
 T = 1_800_000_000.125
 """When it all begins, seconds since the epoch."""
@@ -29,7 +30,7 @@ def job(**more: Any) -> JobRecord:
         "submitted": T,
         "queued_since": T,
     }
-    return JobRecord(**(facts | more))
+    return JobRecord(**asking(facts | more))
 
 
 def add(record: JobRecord, *files: SnapshotFile) -> AddJob:
@@ -37,8 +38,8 @@ def add(record: JobRecord, *files: SnapshotFile) -> AddJob:
     submission = JobSubmission(
         entry=ScriptEntry("train.py", ["--fast"]),
         project=record.project,
-        gpus=record.gpus,
-        workers=record.workers,
+        gpus=record.spec.gpus,
+        workers=record.spec.workers,
         key=record.key,
         files=list(files),
     )

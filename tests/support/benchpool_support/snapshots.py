@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from hypothesis import strategies as st
 
+from benchpool_scheduler.contract.spec import JobSpec
 from benchpool_scheduler.core.model import (
     Activity,
     GpuId,
@@ -65,7 +66,9 @@ def busy_snapshots(draw: st.DrawFn, *, elastic: bool = False, max_nodes: int = 3
     for number, wish in enumerate([*running, *waiting]):
         job = replace(wish, id=JobId(f"j{number}"), activity=Activity.QUEUED)
         if number < len(running):
-            seated = replace(job, activity=Activity.RUNNING, preemptible=True)
+            seated = replace(
+                job, activity=Activity.RUNNING, spec=job.spec.changed(preemptible=True)
+            )
             job = _seated(snapshot, seated)
         snapshot = replace(snapshot, jobs=(*snapshot.jobs, job))
     return snapshot
@@ -116,12 +119,14 @@ def _jobs(draw: st.DrawFn, leaves: list[ProjectName], *, elastic: bool) -> Job:
     return Job(
         id=JobId("j"),
         project=draw(st.sampled_from(leaves)),
-        gpus=draw(st.sampled_from([1, 1, 2, 3, 4])),
-        workers=workers,
-        min_workers=least,
+        spec=JobSpec(
+            gpus=draw(st.sampled_from([1, 1, 2, 3, 4])),
+            workers=workers,
+            min_workers=least,
+            priority=draw(st.sampled_from([40, 50, 50, 60])),
+            preemptible=draw(st.sampled_from([True, True, True, False])),
+        ),
         user=draw(st.sampled_from(["ann", "ben"])),
-        priority=draw(st.sampled_from([40, 50, 50, 60])),
-        preemptible=draw(st.sampled_from([True, True, True, False])),
         activity=draw(
             st.sampled_from(
                 [Activity.QUEUED, Activity.RUNNING, Activity.RUNNING, Activity.TERMINATING]
@@ -141,24 +146,24 @@ def _seated(snapshot: Snapshot, job: Job) -> Job:
     held: list[Worker] = []
     for node in snapshot.nodes:
         free = [gpu for gpu in node.gpus if gpu not in taken]
-        while len(free) >= job.gpus and len(held) < job.min_workers:
-            held.append(Worker(node.name, tuple(free[: job.gpus])))
-            free = free[job.gpus :]
-    if len(held) < job.min_workers:
+        while len(free) >= job.spec.gpus and len(held) < job.spec.least_workers:
+            held.append(Worker(node.name, tuple(free[: job.spec.gpus])))
+            free = free[job.spec.gpus :]
+    if len(held) < job.spec.least_workers:
         return queued
     return replace(job, held=tuple(held))
 
 
 def _allowed(snapshot: Snapshot, job: Job) -> bool:
     projects = {project.name: project for project in snapshot.projects}
-    asked = job.gpus * job.min_workers
+    asked = job.spec.gpus * job.spec.least_workers
     name: ProjectName | None = job.project
     while name is not None:
         project = projects[name]
         every, firm = held_below(snapshot, name)
         if project.limit is not None and every + asked > project.limit:
             return False
-        if not job.preemptible and project.quota is not None and firm + asked > project.quota:
+        if not job.spec.preemptible and project.quota is not None and firm + asked > project.quota:
             return False
         name = project.parent
     return True
@@ -175,5 +180,5 @@ def held_below(snapshot: Snapshot, name: ProjectName) -> tuple[int, int]:
         if above == name:
             gpus = sum(len(worker.gpus) for worker in job.held)
             every += gpus
-            firm += 0 if job.preemptible else gpus
+            firm += 0 if job.spec.preemptible else gpus
     return every, firm

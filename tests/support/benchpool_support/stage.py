@@ -21,6 +21,7 @@ from tornado.web import Application, RequestHandler
 from benchpool_scheduler import contract
 from benchpool_scheduler.api import Api
 from benchpool_scheduler.contract import GpuState, State
+from benchpool_scheduler.contract.spec import JobSpec
 from benchpool_scheduler.core.lifecycle.states import Intent, JobState
 from benchpool_scheduler.errors import BenchpoolError, Forbidden, NotFound, Refused
 from benchpool_scheduler.runtime import LogChunk, WorkerId
@@ -68,9 +69,11 @@ def _actions(state: State) -> list[str]:
     return actions_of(_record(state))
 
 
-def _record(state: State) -> JobRecord:
+def _record(state: State, least: int | None = None) -> JobRecord:
     preempted = Wish(Intent.PREEMPT, 0.0, 30.0) if state is State.PAUSING else None
-    return JobRecord("", "", "susan", "susan", JobState(state.value), 0.0, 0.0, wish=preempted)
+    spec = JobSpec(min_workers=least)
+    facts = ("", "", "susan", "susan", JobState(state.value), 0.0, 0.0)
+    return JobRecord(*facts, spec, wish=preempted)
 
 
 def reason(text: str, remedy: str = "", code: str = "pool-full") -> contract.Reason:
@@ -166,7 +169,7 @@ class StagedPool:
         for one in self.held_jobs.values():
             if one.id.startswith(job) and self._sees(caller, one):
                 least = one.min_workers if one.min_workers < one.workers else None
-                fixed = workers_are_fixed(_record(one.state), self.least.get(one.id, least))
+                fixed = workers_are_fixed(_record(one.state, self.least.get(one.id, least)))
                 starts = self.starts.get(one.id, [])
                 return contract.JobDetail(one, starts, fixed=["workers"] if fixed else [])
         raise NotFound(f"There is no job {job} that you may see: benchpool jobs lists yours.")

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from hypothesis import strategies as st
 
+from benchpool_scheduler.contract.spec import JobSpec
 from benchpool_scheduler.core.model import (
     Activity,
     Job,
@@ -52,10 +53,12 @@ def tiny_claims(draw: st.DrawFn, *, equally_fair: bool = False) -> Snapshot:
     claim = Job(
         id=CLAIM,
         project=OWNER,
-        gpus=draw(st.integers(1, 4)),
-        workers=workers,
-        min_workers=workers,
-        priority=draw(st.sampled_from([50, 60])),
+        spec=JobSpec(
+            gpus=draw(st.integers(1, 4)),
+            workers=workers,
+            min_workers=workers,
+            priority=draw(st.sampled_from([50, 60])),
+        ),
     )
     return replace(pool, jobs=(*pool.jobs, claim))
 
@@ -92,11 +95,13 @@ def _running(draw: st.DrawFn, name: str, projects: Sequence[str], *, plain: bool
     return Job(
         id=JobId(name),
         project=ProjectName(draw(st.sampled_from(projects))),
-        gpus=draw(st.sampled_from([1, 1, 2, 3])),
-        workers=workers,
-        min_workers=workers if plain else draw(st.integers(1, workers)),
-        priority=50 if plain else draw(st.sampled_from([40, 50, 50])),
-        preemptible=plain or draw(st.integers(0, 5)) > 0,
+        spec=JobSpec(
+            gpus=draw(st.sampled_from([1, 1, 2, 3])),
+            workers=workers,
+            min_workers=workers if plain else draw(st.integers(1, workers)),
+            priority=50 if plain else draw(st.sampled_from([40, 50, 50])),
+            preemptible=plain or draw(st.integers(0, 5)) > 0,
+        ),
         activity=Activity.RUNNING,
         ran_s=ran_s,
         since_checkpoint_s=draw(st.sampled_from([0.0, 10.0, 30.0, 200.0, 500.0])),
@@ -106,7 +111,7 @@ def _running(draw: st.DrawFn, name: str, projects: Sequence[str], *, plain: bool
 
 def _seated(draw: st.DrawFn, pool: Snapshot, job: Job) -> Job | None:
     """Return the job on nodes with room, starting to look at a random one; None if it has none."""
-    if not within_bounds(pool, job, job.workers):
+    if not within_bounds(pool, job, job.spec.workers):
         return None
     taken = {gpu for other in pool.jobs for w in other.held for gpu in w.gpus}
     here = spaces(pool)
@@ -114,7 +119,7 @@ def _seated(draw: st.DrawFn, pool: Snapshot, job: Job) -> Job | None:
     held: list[Worker] = []
     for space in [*here[first:], *here[:first]]:
         free = [gpu for gpu in space.node.gpus if gpu not in taken]
-        while len(free) >= job.gpus and len(held) < job.workers:
-            held.append(Worker(space.node.name, tuple(free[: job.gpus])))
-            free = free[job.gpus :]
-    return replace(job, held=tuple(held)) if len(held) == job.workers else None
+        while len(free) >= job.spec.gpus and len(held) < job.spec.workers:
+            held.append(Worker(space.node.name, tuple(free[: job.spec.gpus])))
+            free = free[job.spec.gpus :]
+    return replace(job, held=tuple(held)) if len(held) == job.spec.workers else None

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 from hypothesis import strategies as st
 
+from benchpool_scheduler.contract.spec import JobSpec
 from benchpool_scheduler.core.model import (
     Activity,
     Bound,
@@ -186,20 +187,22 @@ def _job(
     return Job(
         id=JobId(name),
         project=draw(st.sampled_from(projects)),
-        gpus=1 if breadth.one_gpu else draw(st.sampled_from([1, 1, 1, 2, 3, 4])),
-        workers=workers,
-        min_workers=draw(st.integers(1, workers)) if breadth.elastic else workers,
+        spec=JobSpec(
+            gpus=1 if breadth.one_gpu else draw(st.sampled_from([1, 1, 1, 2, 3, 4])),
+            workers=workers,
+            min_workers=draw(st.integers(1, workers)) if breadth.elastic else workers,
+            priority=draw(st.sampled_from([40, 50, 50, 60])),
+            preemptible=draw(st.integers(0, 4)) > 0 if breadth.firm else True,
+            cpus=draw(st.sampled_from([0.0, 0.0, 2.0, 4.5])) if breadth.resources else 0.0,
+            memory_gib=draw(st.sampled_from([0.0, 0.0, 8.0])) if breadth.resources else 0.0,
+            gpu_models=draw(st.sampled_from([(), (), ("A100",), ("V100", "A100")]))
+            if breadth.models
+            else (),
+            required_level=draw(st.sampled_from(levels)),
+            preferred_level=draw(st.sampled_from(levels)),
+        ),
         user=draw(st.sampled_from(USERS)),
-        priority=draw(st.sampled_from([40, 50, 50, 60])),
-        preemptible=draw(st.integers(0, 4)) > 0 if breadth.firm else True,
         activity=draw(st.sampled_from(states)),
-        cpus=draw(st.sampled_from([0.0, 0.0, 2.0, 4.5])) if breadth.resources else 0.0,
-        memory_gib=draw(st.sampled_from([0.0, 0.0, 8.0])) if breadth.resources else 0.0,
-        gpu_models=draw(st.sampled_from([(), (), ("A100",), ("V100", "A100")]))
-        if breadth.models
-        else (),
-        required_level=draw(st.sampled_from(levels)),
-        preferred_level=draw(st.sampled_from(levels)),
         ran_s=ran_s,
         since_checkpoint_s=draw(st.sampled_from([None, 0.0, 30.0])) if ran_s > 30 else None,
         checkpoints=draw(st.integers(0, 4)) > 0,
@@ -226,7 +229,7 @@ def queueing(job: Job) -> Job:
 
 def _seated(draw: st.DrawFn, snapshot: Snapshot, job: Job) -> Job:
     """Give the job some workers wherever there is room and right; else let it wait."""
-    size = draw(st.integers(job.min_workers, job.workers))
+    size = draw(st.integers(job.spec.least_workers, job.spec.workers))
     if not within_bounds(snapshot, job, size):
         return queueing(job)
     taken = {gpu for other in snapshot.jobs for w in occupied(other) for gpu in w.gpus}
@@ -235,8 +238,8 @@ def _seated(draw: st.DrawFn, snapshot: Snapshot, job: Job) -> Job:
         for space in choice:
             free = [gpu for gpu in space.node.gpus if gpu not in taken]
             for _ in range(min(space.slots(job), size - len(held))):
-                held.append(Worker(space.node.name, tuple(free[: job.gpus])))
-                free = free[job.gpus :]
+                held.append(Worker(space.node.name, tuple(free[: job.spec.gpus])))
+                free = free[job.spec.gpus :]
         if len(held) == size:
             return replace(job, held=tuple(held))
     return queueing(job)

@@ -109,24 +109,26 @@ def _bound(bound: Bound) -> dict[str, Any] | None:
 
 
 def _job(job: Job) -> dict[str, Any]:
-    levels = {"required": job.required_level, "preferred": job.preferred_level}
+    levels = {"required": job.spec.required_level, "preferred": job.spec.preferred_level}
     return _said(
         {
             "name": str(job.id),
             "project": str(job.project),
             "user": job.user,
-            "gpus": job.gpus,
-            "workers": job.workers,
-            "min_workers": None if job.min_workers == job.workers else job.min_workers,
-            "priority": job.priority,
-            "preemptible": job.preemptible,
+            "gpus": job.spec.gpus,
+            "workers": job.spec.workers,
+            "min_workers": None
+            if job.spec.least_workers == job.spec.workers
+            else job.spec.least_workers,
+            "priority": job.spec.priority,
+            "preemptible": job.spec.preemptible,
             "state": job.activity.value,
             "nodes": [str(worker.node) for worker in job.held],
-            "cpus": job.cpus,
-            "memory_gib": job.memory_gib,
-            "gpu_models": list(job.gpu_models),
+            "cpus": job.spec.cpus,
+            "memory_gib": job.spec.memory_gib,
+            "gpu_models": list(job.spec.gpu_models),
             "topology": {k: v for k, v in levels.items() if v},
-            "time_limit_s": job.time_limit_s,
+            "time_limit_s": job.spec.time_limit_s,
             "ran_s": job.ran_s,
             "since_checkpoint_s": job.since_checkpoint_s,
             "checkpoints": job.checkpoints,

@@ -132,6 +132,6 @@ class Backfill:
 
     def _fits_now(self, equal_jobs: EquivalenceClass) -> bool:
         info, state = equal_jobs.at(0), self.state
-        workers = 1 if equal_jobs.workers else info.job.min_workers
+        workers = 1 if equal_jobs.workers else info.least
         bound = state.ledger.bound(info, info.request.times(workers), releasing=False)
         return bound is None and fits(info, workers, state.capacity, releasing=False)

@@ -108,7 +108,7 @@ def reserve(
         at_s = trial.first_fit(info)
         if at_s is None:
             return None
-        places = find(info, info.job.min_workers, state.capacity, releasing=True)
+        places = find(info, info.least, state.capacity, releasing=True)
         if places is None:
             return None
         gpus: dict[int, int] = {}
@@ -162,7 +162,7 @@ class _Trial:
 
     def _fits_after(self, info: JobInfo, ends: int) -> bool:
         self.go_to(ends)
-        return fits(info, info.job.min_workers, self._capacity, releasing=True)
+        return fits(info, info.least, self._capacity, releasing=True)
 
     def go_to(self, ends: int) -> None:
         """Let exactly so many have ended; all where there are fewer."""

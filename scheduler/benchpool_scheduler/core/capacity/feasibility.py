@@ -14,7 +14,7 @@ def possible(info: JobInfo, empty: FreeCapacity, tree: Tree) -> bool:
     return (
         beyond_limit(info, tree) is None
         and beyond_quota(info, tree) is None
-        and fits(info, info.job.min_workers, empty, releasing=False)
+        and fits(info, info.least, empty, releasing=False)
     )
 
 
@@ -28,7 +28,7 @@ def beyond_limit(info: JobInfo, tree: Tree) -> tuple[int, int] | None:
 
 def beyond_quota(info: JobInfo, tree: Tree) -> tuple[int, int] | None:
     """Return project and resource whose quota is smaller than the non-preemptible job alone."""
-    if info.job.preemptible:
+    if info.spec.preemptible:
         return None
     for index in reversed(info.branch.path):
         quota = tree.branches[index].quota

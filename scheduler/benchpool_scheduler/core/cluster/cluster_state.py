@@ -235,20 +235,20 @@ class ClusterState:
         for info in self.jobs.values():
             if info.queued and before[info.signature] != self.possible(info):
                 sign = 1 if self.possible(info) else -1
-                self.ledger.ask(info, info.request.times(sign * info.job.workers))
+                self.ledger.ask(info, info.request.times(sign * info.spec.workers))
 
     def _enter(self, info: JobInfo) -> None:
         job = info.job
         self.endings.put(info)
         if info.queued:
             if self.possible(info):
-                self.ledger.ask(info, info.request.times(job.workers))
+                self.ledger.ask(info, info.request.times(job.spec.workers))
             if job.is_nominated:
                 self.nominated[info.age] = info
             else:
                 self.waiting.put(info)
             return
-        self.ledger.ask(info, info.request.times(job.workers))
+        self.ledger.ask(info, info.request.times(job.spec.workers))
         for worker in job.held:
             self.capacity.seat(info, worker)
         amounts = info.request.times(len(job.held))
@@ -258,9 +258,9 @@ class ClusterState:
             self._enter_releasing(info, amounts)
             return
         self.ledger.add(info, amounts)
-        if job.preemptible:
+        if job.spec.preemptible:
             self.units.put(info)
-        if len(job.held) < job.workers:
+        if len(job.held) < job.spec.workers:
             self.waiting.put(info, len(job.held))
 
     def _enter_releasing(self, info: JobInfo, amounts: Amounts) -> None:
@@ -276,13 +276,13 @@ class ClusterState:
         self.endings.drop(info)
         if info.queued:
             if self.possible(info):
-                self.ledger.ask(info, NOTHING - info.request.times(job.workers))
+                self.ledger.ask(info, NOTHING - info.request.times(job.spec.workers))
             if job.is_nominated:
                 del self.nominated[info.age]
             else:
                 self.waiting.drop(info)
             return
-        self.ledger.ask(info, NOTHING - info.request.times(job.workers))
+        self.ledger.ask(info, NOTHING - info.request.times(job.spec.workers))
         amounts = info.request.times(len(job.held))
         self.versions[info.branch.index] += 1
         self.running[info.branch.index].discard(info)
@@ -294,9 +294,9 @@ class ClusterState:
             self.moving.pop(info.age, None)
         else:
             self.ledger.remove(info, amounts)
-            if job.preemptible:
+            if job.spec.preemptible:
                 self.units.drop(info)
-            if len(job.held) < job.workers:
+            if len(job.held) < job.spec.workers:
                 self.waiting.drop(info, len(job.held))
         for worker in job.held:
             self.capacity.unseat(info, worker)

@@ -118,4 +118,4 @@ def _workers(
 
 
 def _worth(info: JobInfo) -> tuple[bool, int, bool, int]:
-    return info.job.preemptible, -info.job.priority, info.long, info.age
+    return info.spec.preemptible, -info.spec.priority, info.long, info.age

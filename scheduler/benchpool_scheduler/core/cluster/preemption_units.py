@@ -178,7 +178,7 @@ class PreemptionUnits:
 
     def gives_below(self, info: JobInfo, *, by_youth: bool) -> bool:
         """Tell whether the job's project could give something that goes after it."""
-        priority = info.job.priority
+        priority = info.spec.priority
         by_youth = by_youth and not info.long
         return any(
             bucket.priority < priority
@@ -231,7 +231,7 @@ def order_of(unit: PreemptionUnit, lost: float, position: int = 0) -> Order:
     """
     info = unit.info
     large = unit.amounts.gpus if info.long and unit.is_gang else 0
-    return info.job.priority, unit.is_gang, not info.long, -large, lost, -info.age, position
+    return info.spec.priority, unit.is_gang, not info.long, -large, lost, -info.age, position
 
 
 def goes_after(one: JobInfo, other: JobInfo, *, by_youth: bool) -> bool:
@@ -241,8 +241,8 @@ def goes_after(one: JobInfo, other: JobInfo, *, by_youth: bool) -> bool:
         by_youth: The project is above its quota, so that what has run long is below younger work
             of its own priority.
     """
-    if one.job.priority != other.job.priority:
-        return one.job.priority < other.job.priority
+    if one.job.spec.priority != other.job.spec.priority:
+        return one.job.spec.priority < other.job.spec.priority
     return by_youth and one.long and not other.long
 
 
@@ -254,7 +254,7 @@ def units_of(
     protected_until_s: float = float("-inf"),
 ) -> list[PreemptionUnit]:
     """Cut a job into units: surplus workers singly, youngest first, then its smallest gang."""
-    least = info.job.min_workers
+    least = info.least
     surplus = [
         PreemptionUnit(info, (worker,), is_gang=False, fresh=fresh)
         for worker in reversed(workers[least:])
@@ -266,7 +266,7 @@ def units_of(
 
 
 def _bucket(unit: PreemptionUnit) -> UnitBucket:
-    return UnitBucket(unit.info.job.priority, unit.is_gang, not unit.info.long, unit.amounts.gpus)
+    return UnitBucket(unit.info.spec.priority, unit.is_gang, not unit.info.long, unit.amounts.gpus)
 
 
 def _entry(unit: PreemptionUnit, position: int) -> Entry:

@@ -78,16 +78,16 @@ def never_fits(state: ClusterState, info: JobInfo) -> Reason:
     """It could not run even if the pool were empty, whatever limits and quotas say."""
     everything = state.whole
     if not info.requirements.anywhere and fits(
-        info.anywhere(), info.job.min_workers, everything, releasing=False
+        info.anywhere(), info.least, everything, releasing=False
     ):
         return _excluded(state, info)
     if info.requirements.part and not any(node.shared for node in state.nodes):
         return _no_shared_gpus(info)
-    if not everything.allowed(info.requirements) and info.job.gpu_models:
+    if not everything.allowed(info.requirements) and info.spec.gpu_models:
         return _no_such_model(state, info)
     if not everything.holds(info.requirements):
         return _larger_than_node(info, everything)
-    if not fits(info, info.job.min_workers, everything, releasing=False):
+    if not fits(info, info.least, everything, releasing=False):
         return _larger_than_pool(info, everything)
     return _not_ready(state, info)
 
@@ -106,7 +106,7 @@ def _excluded(state: ClusterState, info: JobInfo) -> Reason:
 
 
 def _no_such_model(state: ClusterState, info: JobInfo) -> Reason:
-    wanted = " or ".join(info.job.gpu_models)
+    wanted = " or ".join(info.spec.gpu_models)
     models = sorted({node.gpu_model for node in state.nodes if node.gpu_model})
     have = ", ".join(models) or "none that is named"
     return Reason(
@@ -145,14 +145,14 @@ def _larger_than_node(info: JobInfo, everything: FreeCapacity) -> Reason:
 
 def _smaller_workers(info: JobInfo, largest: int, everything: FreeCapacity) -> str:
     for gpus in range(largest, 0, -1):
-        if fits(info.with_gpus(gpus), info.job.min_workers, everything, releasing=False):
-            each = " for each worker" if info.job.workers > 1 else ""
+        if fits(info.with_gpus(gpus), info.least, everything, releasing=False):
+            each = " for each worker" if info.spec.workers > 1 else ""
             return f"submit it with at most {count(gpus, 'GPU')}{each}"
     return "ask your administrator for more GPUs in the training pool"
 
 
 def _larger_than_pool(info: JobInfo, everything: FreeCapacity) -> Reason:
-    asked, level = info.job.min_workers, info.job.required_level
+    asked, level = info.least, info.spec.required_level
     most = _most_workers(info, everything)
     each = measured(info.request.gpus, 0)
     where = "the whole pool" if level is None else f"one {level}"
@@ -167,7 +167,7 @@ def _larger_than_pool(info: JobInfo, everything: FreeCapacity) -> Reason:
 
 def _most_workers(info: JobInfo, everything: FreeCapacity) -> int:
     """Return the size of the largest gang that fits, by halving; a smaller gang fits too."""
-    least, most = 0, info.job.min_workers - 1
+    least, most = 0, info.least - 1
     while least < most:
         middle = (least + most + 1) // 2
         if fits(info, middle, everything, releasing=False):

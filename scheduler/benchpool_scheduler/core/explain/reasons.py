@@ -145,7 +145,7 @@ class Explanation:
             if capacity.may_use(requirements, name):
                 free = capacity.by_name[name].free_gpus()
                 slots += (free + kept) // requirements.gpus - free // requirements.gpus
-        return slots >= info.job.min_workers
+        return slots >= info.least
 
     def _reserved(self, info: JobInfo, numbers: dict[str, Number]) -> Reason:
         kept = sum(self.nominated_idle.values())
@@ -161,7 +161,7 @@ class Explanation:
         """Explain a job for which enough is free, yet not in the form that it needs."""
         capacity, workers, each = (
             self.state.capacity,
-            info.job.min_workers,
+            info.least,
             measured(info.request.gpus, 0),
         )
         most = capacity.most_free(info.requirements)
@@ -174,7 +174,7 @@ class Explanation:
             )
         fitting = capacity.holds(info.requirements)
         if workers > 1 and fitting:
-            level = info.job.required_level
+            level = info.spec.required_level
             where = "" if level is None else f" within one {level}"
             return Reason(
                 ReasonCode.GANG_INCOMPLETE,
@@ -260,11 +260,11 @@ class Explanation:
         None when the attempt would fail without any protection too.
         """
         state, units = self.state, self.state.units
-        attempt = PreemptionAttempt(state, self.unprotected, info, info.job.min_workers)
+        attempt = PreemptionAttempt(state, self.unprotected, info, info.least)
         if not attempt.entitled.rightful() or not self._protected_may_pay(attempt):
             return None
         requirements = info.requirements
-        alike = (info.branch.index, info.job.priority, info.job.min_workers, info.job.preemptible)
+        alike = (info.branch.index, info.spec.priority, info.least, info.spec.preemptible)
         failed = self._protected_in_vain.setdefault(
             (*alike, requirements._replace(cpus=0, memory=0)), []
         )
@@ -291,7 +291,7 @@ class Explanation:
         held = self.state.units.protected
         if attempt.entitled.own_gives():
             return bool(held)
-        mine, priority = attempt.info.branch.index, attempt.info.job.priority
+        mine, priority = attempt.info.branch.index, attempt.info.spec.priority
         if mine in held and (self._lowest[mine] < priority or mine in self._with_long):
             return True
         return any(
@@ -305,7 +305,7 @@ class Explanation:
     def _lowest(self) -> dict[int, int]:
         """Return the lowest priority of a protected job, by project."""
         held = self.state.units.protected.items()
-        return {index: min(c.info.job.priority for c in units) for index, units in held}
+        return {index: min(c.info.spec.priority for c in units) for index, units in held}
 
     @cached_property
     def _with_long(self) -> set[int]:
@@ -317,7 +317,7 @@ class Explanation:
         """Return how long its attempt on long-running work still has to wait; None without one."""
         if not self.state.units.long_running:
             return None
-        attempt = PreemptionAttempt(self.state, self.candidates, info, info.job.min_workers)
+        attempt = PreemptionAttempt(self.state, self.candidates, info, info.least)
         if not attempt.is_patient():
             return None
         if attempt.search(best=False):
@@ -332,13 +332,13 @@ class Explanation:
         """Return advice that holds: with what it would start now, else that it must wait."""
         if (smaller := self._would_start_with(info)) is not None:
             numbers["would_start_with"] = smaller
-            each = " for each worker" if info.job.min_workers > 1 else ""
+            each = " for each worker" if info.least > 1 else ""
             return f"it would start now with {count(smaller, 'GPU')}{each}"
         return "it starts by itself when enough GPUs become free"
 
     def _would_start_with(self, info: JobInfo) -> int | None:
         """Return the most GPUs for each worker with which it would start now, if any."""
-        ledger, workers = self.state.ledger, info.job.min_workers
+        ledger, workers = self.state.ledger, info.least
         for gpus in range(min(info.requirements.gpus - 1, self._most_for_one(info)), 0, -1):
             core = info.request._replace(gpus=gpus * WHOLE_GPU).times(workers)
             if ledger.bound(info, core, releasing=False) is None and self._fits_with(info, gpus):
@@ -347,13 +347,11 @@ class Explanation:
 
     def _fits_with(self, info: JobInfo, gpus: int) -> bool:
         """Tell whether it would fit now with so many GPUs for each worker."""
-        key = info.requirements._replace(gpus=gpus), info.job.min_workers
+        key = info.requirements._replace(gpus=gpus), info.least
         known = self._fitting.get(key)
         if known is None:
             smaller, capacity = info.with_gpus(gpus), self.state.capacity
-            known = self._fitting[key] = fits(
-                smaller, info.job.min_workers, capacity, releasing=False
-            )
+            known = self._fitting[key] = fits(smaller, info.least, capacity, releasing=False)
         return known
 
     def _most_for_one(self, info: JobInfo) -> int:

@@ -40,7 +40,7 @@ class QuotaLedger:
         held, branch = self.held, info.branch
         for index in branch.path:
             held[index] = held[index] + amounts
-        if not info.job.preemptible:
+        if not info.spec.preemptible:
             for index in branch.path:
                 self.firm[index] = self.firm[index] + amounts
         turn = (branch.index, info.user)
@@ -64,7 +64,7 @@ class QuotaLedger:
         """Book amounts that the job occupies until it is gone."""
         for index in info.branch.path:
             self.releasing[index] += amounts
-            if not info.job.preemptible:
+            if not info.spec.preemptible:
                 self.releasing_firm[index] += amounts
 
     def ask(self, info: JobInfo, amounts: Amounts) -> None:
@@ -98,7 +98,7 @@ class QuotaLedger:
         Args:
             releasing: Count what is leaving as gone.
         """
-        if info.job.preemptible:
+        if info.spec.preemptible:
             return None
         for index in reversed(info.branch.path):
             after = self.firm[index] + amounts

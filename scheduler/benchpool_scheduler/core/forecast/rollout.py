@@ -79,7 +79,7 @@ def left_s(job: Job, expected: Expectation | None, now_s: float, quantile: float
     likely as any other, and the highest tenth stands for the limit itself.
     """
     ran = job.ran_at(now_s)
-    limit = None if job.time_limit_s is None else max(0.0, job.time_limit_s - ran)
+    limit = None if job.spec.time_limit_s is None else max(0.0, job.spec.time_limit_s - ran)
     if expected is None:
         return None if limit is None else limit * _part(quantile)
     left = max(0.0, _total_s(expected, quantile) - job.done_s - ran)

@@ -20,8 +20,8 @@ def run_s(job: Job) -> float | None:
     >>> run_s(Job(JobId("j"), ProjectName("p"), expected_run_s=90.0, done_s=30.0))
     60.0
     """
-    if job.time_limit_s is not None:
-        return job.time_limit_s
+    if job.spec.time_limit_s is not None:
+        return job.spec.time_limit_s
     if job.expected_run_s is None or job.expected_run_s <= job.done_s:
         return None
     return job.expected_run_s - job.done_s
@@ -68,7 +68,7 @@ class Endings:
 
     def _count(self, info: JobInfo, step: int) -> None:
         job = info.job
-        if job.time_limit_s is None and job.expected_run_s is None:
+        if job.spec.time_limit_s is None and job.expected_run_s is None:
             return
         end = end_s(job)
         if end is None or job.activity is Activity.TERMINATING:

@@ -33,7 +33,7 @@ class EquivalenceClass:
     __slots__ = ("ages", "ids", "jobs", "shortest_s", "signature", "tier", "user", "workers")
 
     def __init__(self, info: JobInfo, workers: int = 0) -> None:
-        self.tier = (-info.job.priority, workers > 0, info.long)
+        self.tier = (-info.spec.priority, workers > 0, info.long)
         self.user = info.user
         self.signature: Signature = (info.age, "grows") if workers else info.signature
         self.workers = workers

@@ -51,6 +51,7 @@ class JobInfo:
         age: Position among all jobs by submission; the smallest is the oldest.
         branch: Its project. ``request``: what one worker takes; ``core``: its smallest gang.
         user: Whose turn it is, inside the project (R7).
+        spec: What it asks for; ``least``: the fewest workers that it may run with.
         queued: It waits for its first worker.
         requirements: What decides where its workers could go.
         long: It has run long (``Policy.long_run_s``): younger work goes before it. Never where a
@@ -62,52 +63,54 @@ class JobInfo:
         "age",
         "branch",
         "job",
+        "least",
         "long",
         "min_gang",
         "queued",
         "request",
         "requirements",
         "signature",
+        "spec",
         "user",
     )
 
     def __init__(self, job: Job, age: int, branch: Branch, *, long: bool = False) -> None:
         self.job = job
+        self.spec = spec = job.spec
+        self.least = least = spec.least_workers
         self.age = age
         self.branch = branch
         self.request, self.requirements = _asked(
-            job.gpus,
+            spec.gpus,
             job.fraction or 0,
-            job.cpus,
-            job.memory_gib,
-            job.gpu_models,
-            job.required_level,
-            job.preferred_level,
-            job.spread,
+            spec.cpus,
+            spec.memory_gib,
+            spec.gpu_models,
+            spec.required_level,
+            spec.preferred_level,
+            spec.spread,
             branch.index if job.fraction else -1,
-            not job.preemptible,
+            not spec.preemptible,
             job.only,
             job.barred,
         )
-        self.min_gang = (
-            self.request if job.min_workers == 1 else self.request.times(job.min_workers)
-        )
+        self.min_gang = self.request if least == 1 else self.request.times(least)
         self.user = job.user or job.project
         self.long = long
         self.queued = job.activity is Activity.QUEUED
         self.signature = (
             branch.index,
             self.requirements,
-            job.min_workers,
-            job.preemptible,
-            job.priority,
+            least,
+            spec.preemptible,
+            spec.priority,
             long,
         )
 
     @property
     def rank(self) -> tuple[int, bool]:
         """Return who gives way last inside a project: the largest."""
-        return self.job.priority, not self.long
+        return self.spec.priority, not self.long
 
     def anywhere(self) -> JobInfo:
         """Return the same job as if no node were out for it by name."""
@@ -116,9 +119,8 @@ class JobInfo:
 
     def with_gpus(self, gpus: int) -> JobInfo:
         """Return the same job as if it asked for other GPUs per worker, for advice (R22)."""
-        return JobInfo(
-            replace(self.job, gpus=gpus, fraction=None), self.age, self.branch, long=self.long
-        )
+        job = replace(self.job, spec=self.spec.changed(gpus=gpus), fraction=None)
+        return JobInfo(job, self.age, self.branch, long=self.long)
 
 
 @lru_cache(maxsize=4096)
@@ -172,14 +174,17 @@ def job_info_of(job: Job, age: int, tree: Tree, long_run_s: float = 0.0) -> JobI
             f"job {job.id} is in project {branch.name}, which has projects below it; "
             "put it into one of those"
         )
-    if not 1 <= job.min_workers <= job.workers:
+    spec = job.spec
+    least = spec.workers if spec.min_workers is None else spec.min_workers
+    if not 1 <= least <= spec.workers:
         raise InvalidInput(
-            f"job {job.id} asks for {job.workers} workers and at least {job.min_workers}; "
-            f"the least must be between 1 and {job.workers}"
+            f"job {job.id} asks for {spec.workers} workers and at least {least}; "
+            f"the least must be between 1 and {spec.workers}"
         )
-    if job.fraction is not None and (job.workers > 1 or not 0 < job.fraction < WHOLE_GPU):
+    if job.fraction is not None and (spec.workers > 1 or not 0 < job.fraction < WHOLE_GPU):
         raise InvalidInput(
-            f"job {job.id} asks for {job.fraction} thousandths of a GPU for {job.workers} workers; "
+            f"job {job.id} asks for {job.fraction} thousandths of a GPU "
+            f"for {spec.workers} workers; "
             f"a part is between 1 and {WHOLE_GPU - 1}, for a single worker"
         )
     long = job.checkpoints and 0 < long_run_s <= job.attained_at(job.as_of_s)

@@ -95,7 +95,7 @@ class VictimCandidates:
         """
         fresh = self._fresh.get(index, ())
         return self._kept_most(index, below) + sum(
-            c.amounts.gpus for _, c in fresh if _lower(c.info.job.priority, below)
+            c.amounts.gpus for _, c in fresh if _lower(c.info.spec.priority, below)
         )
 
     def _kept_most(self, index: int, below: int | None) -> int:
@@ -106,7 +106,7 @@ class VictimCandidates:
             known = sum(b.size * len(found) for b, found in buckets if _lower(b.priority, below))
             if self.protected:
                 cores = self.units.protected.get(index, ())
-                known += sum(c.amounts.gpus for c in cores if _lower(c.info.job.priority, below))
+                known += sum(c.amounts.gpus for c in cores if _lower(c.info.spec.priority, below))
             self._most[index, below] = known
         return known
 
@@ -121,7 +121,7 @@ class VictimCandidates:
 
     def add_fresh(self, info: JobInfo, workers: Sequence[Worker], *, is_gang: bool) -> None:
         """A plain start of this pass could still be given up for an attempt."""
-        if info.job.preemptible:
+        if info.spec.preemptible:
             unit = PreemptionUnit(info, tuple(workers), is_gang=is_gang, fresh=True)
             entries = self._fresh.setdefault(info.branch.index, [])
             insort(entries, (order_of(unit, 0.0, -len(entries)), unit))
@@ -151,7 +151,7 @@ class VictimCandidates:
 
     def gives_below(self, info: JobInfo, *, by_youth: bool) -> bool:
         """Tell whether the job's project could give something that goes after it."""
-        key = info.branch.index, info.job.priority, info.long, by_youth
+        key = info.branch.index, info.spec.priority, info.long, by_youth
         below = self._below.get(key)
         if below is None:
             below = self._below[key] = self.units.gives_below(info, by_youth=by_youth)

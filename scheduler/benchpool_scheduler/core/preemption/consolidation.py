@@ -110,7 +110,7 @@ class _Attempt:
     @property
     def cost(self) -> tuple[int, float, int]:
         """Return by what nodes are compared; the smaller is cleared."""
-        priority = max((unit.info.job.priority for unit in self.gone), default=0)
+        priority = max((unit.info.spec.priority for unit in self.gone), default=0)
         return priority, sum(map(self.candidates.lost, self.gone)), self.node.order
 
     def clear(self) -> bool:

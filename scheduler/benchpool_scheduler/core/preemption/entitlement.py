@@ -149,7 +149,7 @@ class Entitlement:
         for index in siblings:
             if index == self.path[-1]:
                 by_youth = not self.info.long and self._over_quota()
-                total += self.candidates.most(index, below=self.info.job.priority + by_youth)
+                total += self.candidates.most(index, below=self.info.spec.priority + by_youth)
             elif index in self.path:
                 total += self._most_given(tree.branches[index].children)
             elif not tree.gpus_alone:

@@ -42,6 +42,7 @@ def preview(snapshot: Snapshot, job: Job) -> PreviewOutcome:
     Raises:
         InvalidInput: The job names no project that may hold jobs, or has impossible numbers.
 
+    >>> from benchpool_scheduler.contract.spec import JobSpec
     >>> from benchpool_scheduler.core.model import GpuId, JobId, Node, NodeName, Project
     >>> from benchpool_scheduler.core.model import ProjectName
     >>> pool = Snapshot(
@@ -49,9 +50,9 @@ def preview(snapshot: Snapshot, job: Job) -> PreviewOutcome:
     ...     projects=(Project(ProjectName("susan"), quota=1),),
     ...     jobs=(),
     ... )
-    >>> preview(pool, Job(JobId("new"), ProjectName("susan"), gpus=2))
+    >>> preview(pool, Job(JobId("new"), ProjectName("susan"), JobSpec(gpus=2)))
     PreviewOutcome(starts='now', within_quota=1, over_quota=1, reason=None)
-    >>> preview(pool, Job(JobId("new"), ProjectName("susan"), gpus=3)).starts
+    >>> preview(pool, Job(JobId("new"), ProjectName("susan"), JobSpec(gpus=3))).starts
     'never'
     """
     return preview_on(ClusterState.of(snapshot), job, snapshot.now_s)
@@ -73,7 +74,7 @@ def preview_on(state: ClusterState, job: Job, now_s: float) -> PreviewOutcome:
     return PreviewOutcome(
         starts=_starts(state, queued, plan),
         within_quota=within,
-        over_quota=job.gpus * job.workers - within,
+        over_quota=job.spec.gpus * job.spec.workers - within,
         reason=plan.reasons.get(job.id),
     )
 
@@ -98,7 +99,7 @@ def _could_run_on(nodes: Sequence[Node], topology: Sequence[str], tree: Tree, jo
 
 def _covered(state: ClusterState, job: Job) -> int:
     """Return how many of the job's GPUs the quota covers beside what its project holds."""
-    asked = job.gpus * job.workers
+    asked = job.spec.gpus * job.spec.workers
     branch = state.tree.of(job.project)
     quota = branch.quota[0]
     if quota is None:

@@ -230,7 +230,7 @@ def _allocated(jobs: Iterable[Job]) -> int:
 
 
 def _asked(jobs: Iterable[Job]) -> int:
-    return _whole(job.workers * (job.fraction or WHOLE_GPU * job.gpus) for job in jobs)
+    return _whole(job.spec.workers * (job.fraction or WHOLE_GPU * job.spec.gpus) for job in jobs)
 
 
 def _whole(thousandths: Iterable[int]) -> int:

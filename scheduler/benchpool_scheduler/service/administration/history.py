@@ -127,12 +127,12 @@ def _row(
         line=line,
         submit_s=record.submitted - zero,
         duration_s=max(1.0, useful_s),
-        gpus=record.total_gpus,
+        gpus=record.spec.total_gpus,
         project=record.project,
         user=record.user,
-        workers=record.workers,
-        priority=record.priority,
-        time_limit_s=record.time_limit_s,
+        workers=record.spec.workers,
+        priority=record.spec.priority,
+        time_limit_s=record.spec.time_limit_s,
     )
 
 

@@ -202,7 +202,7 @@ class WhatIfs:
             name="" if record is None else record.name,
             project=str(change.job.project),
             user=change.job.user or "",
-            gpus=change.job.gpus * change.job.workers,
+            gpus=change.job.spec.gpus * change.job.spec.workers,
             before=_job_now(change.before),
             after=_job_now(change.after),
         )

@@ -150,7 +150,7 @@ class BenchLine:
             return None
         if job.wish is not None or self._is_left(job.id, job.attempt, device.uuid):
             return Use.LEAVING
-        if not job.preemptible or device.resource != DEFAULT_RESOURCE:
+        if not job.spec.preemptible or device.resource != DEFAULT_RESOURCE:
             return None  # slices are neither kept for benches nor lent
         if JobId(job.id) in self._observed.now.latest_pass.over_quota:
             return Use.OVER_QUOTA

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypedDict
 
+from benchpool_scheduler.contract.spec import JobSpec
 from benchpool_scheduler.core.lifecycle import states
 from benchpool_scheduler.core.lifecycle.states import JobState
 from benchpool_scheduler.core.model import (
@@ -214,29 +215,18 @@ def jobs_of(
     held = attempt.live_workers if attempt and record.state in states.HOLDS_GPUS else ()
     staying = [w for w in held if not w.leaving]
     leaving = [w for w in held if w.leaving]
-    size = _size(record, attempt, staying, leaving)
+    spec = _asked(record, attempt, staying, leaving)
     learned = ledger.runtime_estimator.facts(record, ledger.attempts(record.id))
     job = Job(
         id=JobId(record.id),
         project=home[record.project],
-        gpus=record.gpus,
-        workers=size[0],
-        min_workers=size[1],
+        spec=spec,
         user=record.user,
-        priority=record.priority,
-        preemptible=record.preemptible,
         activity=_activity(record, attempt),
         held=_workers(staying),
-        time_limit_s=record.time_limit_s,
         is_nominated=bool(record.promised),
         nominated=workers_at(record.promised),
         preemptions_last_hour=sum(end > now for end in hours_of(ledger, record.id)),
-        gpu_models=record.gpu_models,
-        required_level=record.required_level,
-        preferred_level=record.preferred_level,
-        spread=record.spread,
-        cpus=record.cpus,
-        memory_gib=record.memory_gib,
         barred=barred(record, slices, (it for it, end in barred_of(ledger, record) if end > now)),
         expected_run_s=learned.expected_run_s,
         done_s=learned.done_s,
@@ -267,8 +257,7 @@ def _those_leaving(job: Job, leaving: Sequence[WorkerRecord]) -> Job:
     return replace(
         job,
         id=leaving_id(job.id),
-        workers=count,
-        min_workers=count,
+        spec=job.spec.changed(workers=count, min_workers=count),
         activity=Activity.TERMINATING,
         held=_workers(leaving),
         is_nominated=False,
@@ -285,7 +274,7 @@ def barred(
     record: JobRecord, slices: frozenset[str], refused: Iterable[str] = ()
 ) -> frozenset[NodeName]:
     """Return the places that a job may not use."""
-    out = {*refused, *(() if record.gpu_models else slices)}
+    out = {*refused, *(() if record.spec.gpu_models else slices)}
     return frozenset(NodeName(place) for place in out)
 
 
@@ -313,19 +302,21 @@ def _seated(node: str, gpus: Sequence[str]) -> Worker:
     return Worker(NodeName(place_of(node, gpus)), tuple(GpuId(gpu) for gpu in gpus))
 
 
-def _size(
+def _asked(
     record: JobRecord,
     attempt: AttemptRecord | None,
     staying: Sequence[WorkerRecord],
     leaving: Sequence[WorkerRecord],
-) -> tuple[int, int]:
-    """Return (workers, min_workers): of a gang whose first workers have ended well, the rest."""
-    held = len(staying)
-    if held and attempt is not None and held < record.min_workers:
-        return held, held
+) -> JobSpec:
+    """Return what it asks for now: of a gang whose first workers have ended well, the rest."""
+    held, spec = len(staying), record.spec
+    least = spec.least_workers
+    if held and attempt is not None and held < least:
+        return spec.changed(workers=held, min_workers=held)
     if held and attempt is not None and any(w.ended and not w.leaving for w in attempt.workers):
-        return held, min(held, record.min_workers)
-    return max(held, record.workers - len(leaving), 1), record.min_workers
+        return spec.changed(workers=held, min_workers=min(held, least))
+    workers = max(held, spec.workers - len(leaving), 1)
+    return spec if workers == spec.workers else spec.changed(workers=workers, min_workers=least)
 
 
 def _activity(record: JobRecord, attempt: AttemptRecord | None) -> Activity:
@@ -386,18 +377,7 @@ def candidate(record: JobRecord, slices: frozenset[str] = frozenset()) -> Job:
     return Job(
         id=JobId(record.id),
         project=ProjectName(record.project),
-        gpus=record.gpus,
-        workers=record.workers,
-        min_workers=record.min_workers,
+        spec=record.spec,
         user=record.user,
-        priority=record.priority,
-        preemptible=record.preemptible,
-        time_limit_s=record.time_limit_s,
-        gpu_models=record.gpu_models,
-        required_level=record.required_level,
-        preferred_level=record.preferred_level,
-        spread=record.spread,
-        cpus=record.cpus,
-        memory_gib=record.memory_gib,
         barred=barred(record, slices),
     )

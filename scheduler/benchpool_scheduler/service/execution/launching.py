@@ -74,7 +74,7 @@ class Launcher:
             output_dir=Path(submission.output_dir) if submission.output_dir else None,
             account=account,
             grace_s=self.observed.now.configuration.policy.grace_s,
-            time_limit_s=job.time_limit_s,
+            time_limit_s=job.spec.time_limit_s,
             nodes=tuple(w.node for w in attempt.workers),
             port=attempt.port,
         )

@@ -281,7 +281,7 @@ def _wish(
         for_ = f"{claimant.project}/{claimant.name}"
         why = (
             f"project {claimant.project} takes back {gpus} GPUs for its job {claimant.name}, "
-            f"which needs {claimant.total_gpus}"
+            f"which needs {claimant.spec.total_gpus}"
         )
     text = (
         f"Paused because {why} (rule {command.rule}). It has {grace_s:g} s to save and resumes by "

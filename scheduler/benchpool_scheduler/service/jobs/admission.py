@@ -130,9 +130,9 @@ class Admission:
         changed = replace(self._ledger.submission(job.id), workers=workers)
         submission_checks.check_least(changed)
         settings = self._observed.now.configuration.project(job.project)
-        if workers <= job.workers or settings is None:
+        if workers <= job.spec.workers or settings is None:
             return
-        room = capacity(self._observed.now, preemptible=job.preemptible)
+        room = capacity(self._observed.now, preemptible=job.spec.preemptible)
         submission_checks.check_size(changed, settings, self._observed.now.configuration, room)
         feasibility.check_places(changed, self._observed.now.inventory)
 
@@ -163,17 +163,6 @@ class Admission:
             state=JobState.QUEUED,
             submitted=now,
             queued_since=now,
-            gpus=submission.gpus,
-            workers=submission.workers,
-            min_workers=submission.min_workers or submission.workers,
-            priority=submission.priority,
-            preemptible=submission.preemptible,
-            time_limit_s=submission.time_limit_s,
+            spec=submission.spec,
             key=submission.key,
-            gpu_models=submission.gpu_models,
-            required_level=submission.required_level,
-            preferred_level=submission.preferred_level,
-            spread=submission.spread,
-            cpus=submission.cpus,
-            memory_gib=submission.memory_gib,
         )

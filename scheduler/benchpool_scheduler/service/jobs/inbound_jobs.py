@@ -130,7 +130,7 @@ class InboundJobs:
 
     async def _scale(self, store: Inbound, job: str, workers: int) -> None:
         record = self._ledger.job(job)
-        if record is None or record.workers == workers:
+        if record is None or record.spec.workers == workers:
             return
         try:
             self._admission.check_workers(record, workers)
@@ -138,7 +138,7 @@ class InboundJobs:
         except Unavailable:
             raise
         except BenchpoolError as error:
-            log.info("job %s keeps its %d workers: %s", job, record.workers, error.message)
+            log.info("job %s keeps its %d workers: %s", job, record.spec.workers, error.message)
             store.put_back(job, error.message)
 
     async def _accept(self, store: Inbound, one: JobWritten) -> None:

@@ -32,7 +32,7 @@ class JobLogs:
         number = max(1, record.attempt) if attempt is None else attempt
         known = self._ledger.attempt(record.id, number)
         # Those that left count, and those that came in their place.
-        workers = record.workers if known is None else len(known.workers)
+        workers = record.spec.workers if known is None else len(known.workers)
         if not 1 <= number <= max(1, record.attempt) or not 0 <= worker < workers:
             raise NotFound(
                 f"Job {record.id[:8]} has {record.attempt} attempts of {workers} workers "

@@ -62,7 +62,7 @@ class Previews:
         container = containers.told(self._observed.settings, caller.name, submission)
         return contract.Preview(
             project=record.project,
-            gpus=record.total_gpus,
+            gpus=record.spec.total_gpus,
             within_quota=found.within_quota,
             over_quota=found.over_quota,
             starts=found.starts,

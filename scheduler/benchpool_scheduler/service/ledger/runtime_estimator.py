@@ -91,13 +91,13 @@ class RuntimeEstimator:
             now: Count what the present attempt ran so far; None leaves it out.
         """
         return self.run_times.expect(
-            job.user, job.project, job.name, job.total_gpus, ran_s(attempts, now)
+            job.user, job.project, job.name, job.spec.total_gpus, ran_s(attempts, now)
         )
 
     def _learn(self, job: JobRecord, attempts: Sequence[AttemptRecord]) -> None:
         if any(attempt.started is not None for attempt in attempts):
             seconds = ran_s(attempts, None)
-            self.run_times.learn(job.user, job.project, job.name, job.total_gpus, seconds)
+            self.run_times.learn(job.user, job.project, job.name, job.spec.total_gpus, seconds)
 
 
 def _last_end(attempts: Sequence[AttemptRecord]) -> float | None:

@@ -35,10 +35,6 @@ def actions_of(job: JobRecord) -> list[str]:
     ]
 
 
-def workers_are_fixed(job: JobRecord, asked_least: int | None) -> bool:
-    """Tell whether a job runs with all of its workers or none, so that they cannot be others now.
-
-    Args:
-        asked_least: The ``min_workers`` that it was sent with, if any.
-    """
-    return asked_least is None and job.state in states.HOLDS_GPUS
+def workers_are_fixed(job: JobRecord) -> bool:
+    """Tell whether a job runs with all of its workers or none: they cannot be others now."""
+    return job.spec.min_workers is None and job.state in states.HOLDS_GPUS

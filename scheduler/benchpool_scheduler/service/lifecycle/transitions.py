@@ -99,20 +99,19 @@ def scale(work: UnitOfWork, job_id: str, workers: int, wish: Wish) -> None:
     Errors: Refused for a job that has ended, and for a gang that runs with all workers or none.
     """
     job = work.job(job_id)
-    if job.workers == workers:
+    if job.spec.workers == workers:
         return
     _require(job, states.CancelAsked, "scaled")
-    asked = work.ledger.submission(job_id).min_workers
-    if workers_are_fixed(job, asked):
-        whole = f"all of its {job.workers} workers or none" if job.workers > 1 else "its one worker"
+    if workers_are_fixed(job):
+        now = job.spec.workers
+        whole = f"all of its {now} workers or none" if now > 1 else "its one worker"
         raise Refused(
             f"Job {job.id[:8]} ({job.name}) runs with {whole}; "
             f"pause it first, or send it with min_workers to let workers come and go.",
             code="gang-is-rigid",
-            numbers={"workers": job.workers, "asked": workers},
+            numbers={"workers": now, "asked": workers},
         )
-    least = workers if asked is None else min(asked, workers)
-    work.save_job(replace(job, workers=workers, min_workers=least, promised=()))
+    work.save_job(replace(job, spec=job.spec.changed(workers=workers), promised=()))
     attempt = work.attempt(job)
     if job.state not in states.HOLDS_GPUS or attempt is None or job.wish is not None:
         return
@@ -125,10 +124,10 @@ def scale(work: UnitOfWork, job_id: str, workers: int, wish: Wish) -> None:
 def prioritise(work: UnitOfWork, job_id: str, priority: int) -> None:
     """Give a job another turn inside its project (R11). Errors: Refused when it has ended."""
     job = work.job(job_id)
-    if job.priority == priority:
+    if job.spec.priority == priority:
         return
     _require(job, states.CancelAsked, "given another priority")
-    work.save_job(replace(job, priority=priority))
+    work.save_job(replace(job, spec=job.spec.changed(priority=priority)))
 
 
 def pause(work: UnitOfWork, job_id: str, wish: Wish) -> None:

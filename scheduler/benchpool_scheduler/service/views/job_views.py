@@ -45,11 +45,11 @@ class JobViews:
             user=record.user,
             state=contract.State(record.state.value),
             reason=self._reason(record),
-            gpus=record.gpus,
-            workers=record.workers,
-            min_workers=record.min_workers,
-            priority=record.priority,
-            preemptible=record.preemptible,
+            gpus=record.spec.gpus,
+            workers=record.spec.workers,
+            min_workers=record.spec.least_workers,
+            priority=record.spec.priority,
+            preemptible=record.spec.preemptible,
             over_quota=over,
             attempt=record.attempt,
             submitted=moment(record.submitted),
@@ -69,18 +69,12 @@ class JobViews:
             job=self.job(record),
             attempts=self.attempts(record),
             container=self._container(record),
-            fixed=self._fixed(record),
+            fixed=["workers"] if job_actions.workers_are_fixed(record) else [],
         )
 
     def attempts(self, record: JobRecord) -> list[contract.Attempt]:
         """Return the starts of a job, oldest first."""
         return [_attempt(attempt) for attempt in self._ledger.attempts(record.id)]
-
-    def _fixed(self, record: JobRecord) -> list[str]:
-        if record.state not in HOLDS_GPUS:
-            return []
-        asked = self._ledger.submission(record.id).min_workers
-        return ["workers"] if job_actions.workers_are_fixed(record, asked) else []
 
     def _container(self, record: JobRecord) -> contract.Container | None:
         if self._observed.settings.containers is None:

@@ -6,6 +6,7 @@ import heapq
 from collections.abc import Mapping
 from dataclasses import replace
 
+from benchpool_scheduler.contract.spec import JobSpec
 from benchpool_scheduler.core.cluster.cluster_state import ClusterState
 from benchpool_scheduler.core.effects import apply
 from benchpool_scheduler.core.forecast.run_times import RunTimes
@@ -20,6 +21,7 @@ from benchpool_scheduler.core.model import (
     Start,
 )
 from benchpool_scheduler.core.plan import decide_on
+from benchpool_scheduler.simulation.documents import whole_seconds
 from benchpool_scheduler.simulation.replay.engine import ReplayClock, Run
 from benchpool_scheduler.simulation.replay.pools import ReplayPool
 from benchpool_scheduler.simulation.replay.trace import TraceJob
@@ -61,12 +63,14 @@ class Guaranteed:
         job = Job(
             id=JobId(str(run.index)),
             project=ProjectName(trace.project),
-            gpus=trace.gpus // run.workers,
-            workers=run.workers,
-            min_workers=run.workers,
+            spec=JobSpec(
+                gpus=trace.gpus // run.workers,
+                workers=run.workers,
+                min_workers=run.workers,
+                priority=50 if trace.priority is None else trace.priority,
+                time_limit_s=whole_seconds(trace.time_limit_s),
+            ),
             user=trace.user,
-            priority=50 if trace.priority is None else trace.priority,
-            time_limit_s=trace.time_limit_s,
             as_of_s=now_s,
             expected_run_s=self._expected_s(trace),
         )

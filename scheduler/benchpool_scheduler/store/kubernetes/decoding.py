@@ -15,6 +15,7 @@ from benchpool_scheduler.resources.jobs import (
     WishStatus,
     WorkerStatus,
 )
+from benchpool_scheduler.resources.submissions import asked_in
 from benchpool_scheduler.store.kubernetes.encoding import StoredJob, seconds
 from benchpool_scheduler.store.records import (
     AttemptRecord,
@@ -38,8 +39,6 @@ def stored_job(
     """
     submitted = created if status.submitted is None else status.submitted.timestamp()
     queued = submitted if status.queued_since is None else status.queued_since.timestamp()
-    topology = spec.topology
-    workers = status.accepted_workers or spec.workers
     job = JobRecord(
         id=id_,
         name=spec.name or id_,
@@ -48,12 +47,7 @@ def stored_job(
         state=JobState.QUEUED if status.state is None else JobState(status.state.value),
         submitted=submitted,
         queued_since=queued,
-        gpus=spec.gpus,
-        workers=workers,
-        min_workers=status.accepted_least or spec.min_workers or workers,
-        priority=spec.priority,
-        preemptible=spec.preemptible,
-        time_limit_s=spec.time_limit_seconds,
+        spec=asked_in(spec).changed(workers=status.accepted_workers or spec.workers),
         key=spec.key,
         attempt=status.attempt,
         started=seconds(status.started),
@@ -63,12 +57,6 @@ def stored_job(
         note=_note(status.note),
         promised=tuple(Place(it.node, it.gpus) for it in status.promised),
         progress=_read_progress(status.progress),
-        gpu_models=spec.gpu_models,
-        required_level=None if topology is None else topology.required,
-        preferred_level=None if topology is None else topology.preferred,
-        spread=spec.spread,
-        cpus=spec.cpus or 0.0,
-        memory_gib=spec.memory_gib or 0.0,
     )
     return StoredJob(
         job,

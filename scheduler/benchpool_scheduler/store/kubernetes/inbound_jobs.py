@@ -186,8 +186,8 @@ def found(read: JobObject, it: KeptJob, spec: TrainingJobSpec) -> CachedJob:
         revision=max(1, it.revision),
         written=max(1, it.revision),
         suspend=read.status.suspend if read.status.id is not None else it.suspend,
-        workers=stored.job.workers,
-        priority=stored.job.priority,
+        workers=stored.job.spec.workers,
+        priority=stored.job.spec.priority,
     )
 
 

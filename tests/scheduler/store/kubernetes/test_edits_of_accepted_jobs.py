@@ -11,6 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from benchpool_scheduler.contract import JobSubmission, ScriptEntry
+from benchpool_scheduler.contract.spec import JobSpec
 from benchpool_scheduler.core.lifecycle.states import JobState
 from benchpool_scheduler.kube import Connection, KubeNotFound
 from benchpool_scheduler.resources.jobs import TRAINING_JOBS
@@ -85,7 +86,9 @@ async def desk(make_store: MakeStore, connection: Connection, namespace: str) ->
 def record_of(told: JobWritten) -> JobRecord:
     submission = msgspec.json.decode(told.submission, type=JobSubmission)
     state = JobState.QUEUED
-    return JobRecord(told.id, "one", "vision", "susan", state, 1.0, 1.0, gpus=submission.gpus)
+    return JobRecord(
+        told.id, "one", "vision", "susan", state, 1.0, 1.0, spec=JobSpec(gpus=submission.gpus)
+    )
 
 
 def accepted(job: dict[str, Any]) -> bool:
@@ -133,7 +136,7 @@ async def test_an_edit_after_the_acceptance_and_before_the_status_is_put_back(
     assert (job["spec"]["gpus"], refusal(job)) == (1, PUT_BACK)
     again = make_store()
     (found,) = (await again.open()).jobs
-    assert found.gpus == 1
+    assert found.spec.gpus == 1
 
 
 async def test_an_edit_that_nobody_has_heard_of_yet_is_put_back(desk: Desk) -> None:
@@ -181,7 +184,12 @@ async def asked(desk: Desk, **spec: Any) -> JobRecord:
     """Let a job be sent and accepted."""
     told = await desk.send(**spec)
     record = record_of(told)
-    record = replace(record, workers=spec.get("workers", 1), min_workers=spec.get("minWorkers", 1))
+    record = replace(
+        record,
+        spec=record.spec.changed(
+            workers=spec.get("workers", 1), min_workers=spec.get("minWorkers", 1)
+        ),
+    )
     await desk.store.commit(AddJob(record, told.submission))
     await desk.until(accepted)
     return record
@@ -191,7 +199,7 @@ async def test_what_was_changed_elsewhere_is_asked_for_in_the_object(
     desk: Desk, make_store: MakeStore
 ) -> None:
     record = await asked(desk)
-    changed = replace(record, workers=3, min_workers=3, priority=80)
+    changed = replace(record, spec=record.spec.changed(workers=3, min_workers=3, priority=80))
     await desk.store.commit(SaveJob(changed), SaveAsked(record.id, ("workers", "priority")))
     job = await desk.found()
     assert (job["spec"]["workers"], job["spec"]["priority"], job["spec"]["gpus"]) == (3, 80, 1)
@@ -204,7 +212,7 @@ async def test_what_was_changed_elsewhere_is_asked_for_in_the_object(
     assert set(news[:-1]) <= {WorkersWritten(record.id, 3), PriorityWritten(record.id, 80)}
     again = make_store()
     (found,) = (await again.open()).jobs
-    assert (found.workers, found.min_workers, found.priority) == (3, 3, 80)
+    assert (found.spec.workers, found.spec.least_workers, found.spec.priority) == (3, 3, 80)
 
 
 async def test_a_newer_wish_at_the_object_is_not_written_over(desk: Desk) -> None:
@@ -212,7 +220,7 @@ async def test_a_newer_wish_at_the_object_is_not_written_over(desk: Desk) -> Non
     listening = desk.store.listening
     listening.cancel()  # it has not heard yet of what somebody writes now
     await desk.edit(priority=20)
-    changed = replace(record, priority=80)
+    changed = replace(record, spec=record.spec.changed(priority=80))
     await desk.store.commit(SaveJob(changed), SaveAsked(record.id, ("priority",)))
     assert (await desk.found())["spec"]["priority"] == 20
 
@@ -221,7 +229,7 @@ async def test_a_wish_that_waits_for_its_turn_is_not_written_over(desk: Desk) ->
     record = await asked(desk)
     await desk.edit(workers=3)
     assert await desk.told() == WorkersWritten(record.id, 3)  # told, and not yet taken
-    changed = replace(record, priority=80)
+    changed = replace(record, spec=record.spec.changed(priority=80))
     await desk.store.commit(SaveJob(changed), SaveAsked(record.id, ("priority",)))
     spec = (await desk.found())["spec"]
     assert (spec["workers"], spec["priority"]) == (3, 80)
@@ -249,7 +257,9 @@ async def test_what_may_change_is_heard_and_nothing_is_put_back(desk: Desk) -> N
         env={"A": "1"},
         gpu_models=("A100",),
     )
-    record = JobRecord("o" * 26, "one", "vision", "susan", JobState.QUEUED, 1.0, 1.0, gpus=2)
+    record = JobRecord(
+        "o" * 26, "one", "vision", "susan", JobState.QUEUED, 1.0, 1.0, spec=JobSpec(gpus=2)
+    )
     await desk.store.commit(AddJob(record, msgspec.json.encode(submission)))
     space = desk.namespace
     await desk.connection.patch(JOBS, record.id, {"spec": {"suspend": True}}, namespace=space)

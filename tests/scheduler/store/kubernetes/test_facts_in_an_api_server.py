@@ -325,13 +325,13 @@ async def test_commits_of_one_job_do_not_wait_for_ever_for_each_other(
 
     async def save(number: int) -> None:
         await asyncio.sleep(number % 7 / 1000)
-        await store.commit(SaveJob(replace(record, priority=number)))
+        await store.commit(SaveJob(replace(record, spec=record.spec.changed(priority=number))))
 
     async with asyncio.timeout(60):
         await asyncio.gather(*(save(number) for number in range(200)))
-    await store.commit(SaveJob(replace(record, priority=1000)))
+    await store.commit(SaveJob(replace(record, spec=record.spec.changed(priority=1000))))
     (found,) = (await make_store().open()).jobs
-    assert found.priority == 50  # of the spec, which stays as it was accepted
+    assert found.spec.priority == 50  # of the spec, which stays as it was accepted
 
 
 async def test_rights_that_do_not_reach_are_told_in_words(

@@ -11,6 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from benchpool_scheduler.contract import JobSubmission, ScriptEntry
+from benchpool_scheduler.contract.spec import JobSpec
 from benchpool_scheduler.core.lifecycle.states import JobState
 from benchpool_scheduler.kube import Connection
 from benchpool_scheduler.resources.jobs import TRAINING_JOBS
@@ -72,7 +73,7 @@ def record_of(told: JobWritten) -> JobRecord:
         state=JobState.PAUSED if told.suspended else JobState.QUEUED,
         submitted=told.since,
         queued_since=told.since,
-        gpus=submission.gpus,
+        spec=JobSpec(gpus=submission.gpus),
     )
 
 
@@ -229,17 +230,17 @@ async def test_a_job_that_was_scaled_is_told_once_and_also_when_nobody_listened(
     await apply(connection, namespace, "one", workers=2, minWorkers=1)
     told = await following(news)
     assert isinstance(told, JobWritten)
-    record = replace(record_of(told), workers=2)
+    record = replace(record_of(told), spec=JobSpec(workers=2))
     await store.commit(AddJob(record, told.submission))
     scale = {"spec": {"replicas": 4}}
     await connection.patch(JOBS, "one", scale, namespace=namespace, subresource="scale")
     assert await following(news) == WorkersWritten(told.id, 4)
-    await store.commit(SaveJob(replace(record, workers=4)))
+    await store.commit(SaveJob(replace(record, spec=record.spec.changed(workers=4))))
     await store.close()
 
     await connection.patch(JOBS, "one", {"spec": {"workers": 3}}, namespace=namespace)
     again = make_store()
-    assert [it.workers for it in (await again.open()).jobs] == [4]
+    assert [it.spec.workers for it in (await again.open()).jobs] == [4]
     assert await following(again.written()) == WorkersWritten(told.id, 3)
 
 
@@ -256,7 +257,7 @@ async def test_a_priority_that_was_written_is_told_once_and_also_when_nobody_lis
     await store.commit(AddJob(record, told.submission))
     await connection.patch(JOBS, "one", {"spec": {"priority": 70}}, namespace=namespace)
     assert await following(news) == PriorityWritten(told.id, 70)
-    await store.commit(SaveJob(replace(record, priority=70)))
+    await store.commit(SaveJob(replace(record, spec=record.spec.changed(priority=70))))
     await connection.patch(JOBS, "one", {"spec": {"suspend": True}}, namespace=namespace)
     assert await following(news) == SuspendWritten(told.id, suspend=True)
     await store.close()
@@ -264,7 +265,7 @@ async def test_a_priority_that_was_written_is_told_once_and_also_when_nobody_lis
     await connection.patch(JOBS, "one", {"spec": {"priority": 80}}, namespace=namespace)
     again = make_store()
     (job,) = (await again.open()).jobs
-    assert job.priority == 80
+    assert job.spec.priority == 80
 
 
 async def test_a_lease_whose_object_was_deleted_is_told_and_made_again_as_it_was(

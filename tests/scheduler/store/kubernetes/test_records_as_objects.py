@@ -17,6 +17,7 @@ from benchpool_scheduler.contract import (
     SnapshotFile,
     Source,
 )
+from benchpool_scheduler.contract.spec import JobSpec
 from benchpool_scheduler.core.lifecycle.states import Intent, JobState
 from benchpool_scheduler.resources.jobs import TrainingJobSpec, TrainingJobStatus
 from benchpool_scheduler.resources.submissions import (
@@ -47,6 +48,7 @@ from benchpool_scheduler.store.records import (
     Wish,
     WorkerRecord,
 )
+from benchpool_support.job_specs import job_specs
 
 ID = "a" * 26
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
@@ -119,12 +121,7 @@ RECORDS = st.builds(
     state=st.sampled_from(JobState),
     submitted=TIMES,
     queued_since=TIMES,
-    gpus=st.integers(1, 8),
-    workers=st.integers(1, 8),
-    min_workers=st.integers(1, 8),
-    priority=st.integers(0, 1000),
-    preemptible=st.booleans(),
-    time_limit_s=maybe(st.integers(1, 9999)),
+    spec=job_specs(),
     key=maybe(WORD),
     attempt=st.integers(0, 9),
     started=maybe(TIMES),
@@ -136,12 +133,6 @@ RECORDS = st.builds(
     progress=maybe(
         st.builds(JobProgress, TIMES, maybe(st.floats(0, 1)), maybe(TEXT), maybe(TIMES))
     ),
-    gpu_models=st.lists(WORD, max_size=2).map(tuple),
-    required_level=maybe(WORD),
-    preferred_level=maybe(WORD),
-    spread=st.booleans(),
-    cpus=st.integers(0, 9).map(float),
-    memory_gib=st.integers(0, 9).map(float),
 )
 
 
@@ -151,19 +142,8 @@ def submission_of(job: JobRecord) -> JobSubmission:
         entry=ScriptEntry("train.py"),
         name=job.name,
         project=job.project,
-        gpus=job.gpus,
-        workers=job.workers,
-        min_workers=job.min_workers,
-        priority=job.priority,
-        preemptible=job.preemptible,
-        time_limit_s=job.time_limit_s,
         key=job.key,
-        gpu_models=job.gpu_models,
-        required_level=job.required_level,
-        preferred_level=job.preferred_level,
-        spread=job.spread,
-        cpus=job.cpus,
-        memory_gib=job.memory_gib,
+        **{name: getattr(job.spec, name) for name in JobSpec.__struct_fields__},
     )
 
 

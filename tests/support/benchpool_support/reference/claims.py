@@ -56,8 +56,8 @@ def pieces(snapshot: Snapshot) -> list[Piece]:
     """Return all that anybody could ever be made to give (R16, R19)."""
     found: list[Piece] = []
     for job in snapshot.jobs:
-        if job.activity is Activity.RUNNING and job.preemptible:
-            found += [Piece(job, (worker,)) for worker in job.held[job.min_workers :]]
+        if job.activity is Activity.RUNNING and job.spec.preemptible:
+            found += [Piece(job, (worker,)) for worker in job.held[job.spec.least_workers :]]
             if not protected(snapshot, job):
                 found.append(Piece(job, job.held))
     return found
@@ -68,7 +68,7 @@ def lost_gpu_s(snapshot: Snapshot, victims: Sequence[Piece]) -> float:
     return sum(
         (p.job.unsaved_at(snapshot.now_s) + snapshot.policy.restart_s)
         * float(need(p.job)[GPUS])
-        * p.job.min_workers
+        * p.job.spec.least_workers
         for p in victims
         if p.whole
     )
@@ -85,7 +85,7 @@ def taken(victims: Sequence[Piece]) -> dict[JobId, tuple[Worker, ...]]:
 def may_take(snapshot: Snapshot, shares: Shares, claimant: Job, workers: int, victim: Job) -> bool:
     """Tell whether the claimant may make this job give way as things stand (R15)."""
     if claimant.project == victim.project:
-        return victim.priority < claimant.priority
+        return victim.spec.priority < claimant.spec.priority
     mine, theirs = path(snapshot, claimant.project), path(snapshot, victim.project)
     level = next(i for i, (a, b) in enumerate(zip(mine, theirs, strict=False)) if a != b)
     asked, now = times(need(claimant), workers), held(snapshot)

@@ -38,8 +38,8 @@ def times(amount: Amounts, count: int) -> Amounts:
 
 def need(job: Job) -> Amounts:
     """Return what one worker of the job takes."""
-    gpus = Fraction(job.gpus) if job.fraction is None else Fraction(job.fraction, 1000)
-    return gpus, _exact(job.cpus, 1000), _exact(job.memory_gib, 1024)
+    gpus = Fraction(job.spec.gpus) if job.fraction is None else Fraction(job.fraction, 1000)
+    return gpus, _exact(job.spec.cpus, 1000), _exact(job.spec.memory_gib, 1024)
 
 
 def _exact(value: float, parts: int) -> Fraction:
@@ -127,7 +127,7 @@ def booked(snapshot: Snapshot, *, firm: bool = False) -> Mapping[ProjectName, Am
     Args:
         firm: Count only non-preemptible jobs, as the quota does for them.
     """
-    jobs = (job for job in snapshot.jobs if not (firm and job.preemptible))
+    jobs = (job for job in snapshot.jobs if not (firm and job.spec.preemptible))
     return _sum(snapshot, ((job, len(occupied(job))) for job in jobs))
 
 
@@ -141,7 +141,7 @@ def over_bounds(snapshot: Snapshot, job: Job, workers: int) -> list[tuple[str, P
     asked = times(need(job), workers)
     found: list[tuple[str, ProjectName, int]] = []
     for kind in ("limit", "quota"):
-        if kind == "quota" and job.preemptible:
+        if kind == "quota" and job.spec.preemptible:
             continue
         now = booked(snapshot, firm=kind == "quota")
         for name in reversed(path(snapshot, job.project)):

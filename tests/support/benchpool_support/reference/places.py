@@ -69,11 +69,11 @@ def domain(node: Node, level: str, topology: Sequence[str]) -> tuple[str, ...] |
 
 def allowed(snapshot: Snapshot, job: Job) -> Iterator[list[Space]]:
     """Yield the sets of nodes any of which could hold the whole gang (R12, R13)."""
-    level = job.required_level
+    level = job.spec.required_level
     usable = [
         space
         for space in spaces(snapshot)
-        if not job.gpu_models or space.node.gpu_model in job.gpu_models
+        if not job.spec.gpu_models or space.node.gpu_model in job.spec.gpu_models
     ]
     if level is None:
         yield usable
@@ -101,4 +101,4 @@ def startable(snapshot: Snapshot, job: Job, workers: int) -> bool:
 def possible(snapshot: Snapshot, job: Job) -> bool:
     """Tell whether the job could start on the ready nodes if nobody else were there."""
     alone = replace(job, activity=Activity.QUEUED, held=(), is_nominated=False, nominated=())
-    return startable(replace(snapshot, jobs=(alone,)), alone, job.min_workers)
+    return startable(replace(snapshot, jobs=(alone,)), alone, job.spec.least_workers)

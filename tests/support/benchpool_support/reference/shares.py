@@ -90,7 +90,7 @@ def demands(snapshot: Snapshot) -> dict[ProjectName, Amounts]:
     asked = {project.name: NOTHING for project in snapshot.projects}
     for job in snapshot.jobs:
         if job.activity is not Activity.QUEUED or possible(snapshot, job):
-            asked[job.project] = plus(asked[job.project], times(need(job), job.workers))
+            asked[job.project] = plus(asked[job.project], times(need(job), job.spec.workers))
 
     def climb(project: Project) -> Amounts:
         for child in children(snapshot, project.name):
@@ -136,7 +136,7 @@ def fair_shares(snapshot: Snapshot) -> FairShares:
     leaf_sum = NOTHING
     for job in snapshot.jobs:
         if job.activity is not Activity.QUEUED or possible(snapshot, job):
-            leaf_sum = plus(leaf_sum, times(need(job), job.workers))
+            leaf_sum = plus(leaf_sum, times(need(job), job.spec.workers))
     shares: dict[ProjectName, Amounts] = {}
     rounded = False
 

@@ -1,0 +1,102 @@
+"""A state folder that 0.1.0 wrote is opened, and every job in it is there whole.
+
+``state_of_0_1_0`` was made by a service of that release: ``pool.sqlite`` is its database,
+``jobs.json`` what it said of each job, by name, at that moment.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from benchpool_scheduler.contract import JobSubmission
+from benchpool_scheduler.contract.spec import JobSpec
+from benchpool_scheduler.store.records import Contents, JobRecord
+from benchpool_scheduler.store.sqlite import SqliteStore
+from benchpool_support.pools import ADMIN, make_pool, opened
+
+OLD = Path(__file__).parent / "state_of_0_1_0"
+SAID: dict[str, dict[str, Any]] = json.loads((OLD / "jobs.json").read_text())
+ENDED = ("succeeded", "failed", "cancelled")
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> Path:
+    (tmp_path / "scheduler").mkdir()
+    shutil.copy(OLD / "pool.sqlite", tmp_path / "scheduler")
+    return tmp_path
+
+
+@pytest.fixture
+async def contents(state: Path) -> Contents:
+    store = SqliteStore(state / "scheduler")
+    found = await store.open()
+    await store.close()
+    return found
+
+
+def named(contents: Contents, name: str) -> JobRecord:
+    return next(job for job in contents.jobs if job.name == name)
+
+
+async def test_no_job_is_missing(contents: Contents) -> None:
+    assert {job.name: job.id for job in contents.jobs} == {
+        name: said["job"]["id"] for name, said in SAID.items()
+    }
+
+
+@pytest.mark.parametrize("name", SAID)
+async def test_each_asks_for_what_it_asked(contents: Contents, name: str) -> None:
+    said, job = SAID[name]["job"], named(contents, name)
+    spec = job.spec
+    assert (spec.gpus, spec.workers, spec.least_workers) == (
+        *(said["gpus"], said["workers"], said["min_workers"]),
+    )
+    assert (spec.priority, spec.preemptible) == (said["priority"], said["preemptible"])
+    assert (job.state.value, job.attempt) == (said["state"], said["attempt"])
+    assert len([it for it in contents.attempts if it.job == job.id]) == len(SAID[name]["attempts"])
+    assert [round(it.lost_gpu_s, 1) for it in contents.preemptions if it.job == job.id] == [
+        it["lost_gpu_s"] for it in said["preemptions"]
+    ]
+
+
+@pytest.mark.parametrize("name", SAID)
+async def test_but_for_changes_it_is_what_was_submitted(
+    state: Path, contents: Contents, name: str
+) -> None:
+    job = named(contents, name)
+    with sqlite3.connect(state / "scheduler" / "pool.sqlite") as db:
+        (body,) = db.execute("SELECT submission FROM jobs WHERE id = ?", (job.id,)).fetchone()
+    asked = msgspec.json.decode(body, type=JobSubmission).spec
+    assert job.spec == asked.changed(workers=job.spec.workers, priority=job.spec.priority)
+    changed = name.startswith("changed") or name == "elastic"
+    assert changed or job.spec == asked
+
+
+async def test_what_differs_from_the_defaults_is_all_there(contents: Contents) -> None:
+    assert named(contents, "elastic").spec == JobSpec(
+        workers=3, min_workers=1, priority=45, preferred_level="node", spread=True,
+        cpus=0.5, memory_gib=0.25,
+    )  # fmt: skip
+    assert named(contents, "rigid").spec == JobSpec(
+        gpus=2, preemptible=False, gpu_models=("A100", "H100"), required_level="node"
+    )
+    assert named(contents, "ended-well").spec == JobSpec(time_limit_s=600)
+
+
+async def test_the_service_goes_on_with_it(state: Path) -> None:
+    async with opened(make_pool(state)) as pool:
+        for name, said in SAID.items():
+            now = msgspec.to_builtins(pool.jobs.detail(ADMIN, said["job"]["id"]))
+            same = ["id", "gpus", "workers", "min_workers", "priority", "preemptible", "submitted"]
+            if said["job"]["state"] in ENDED:
+                assert now == said
+            assert {key: now["job"][key] for key in same} == {
+                key: said["job"][key] for key in same
+            }, name

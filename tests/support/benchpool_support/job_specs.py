@@ -1,0 +1,49 @@
+"""Any ``JobSpec``, drawn from the bounds that its fields declare: a new field is drawn too."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import strategies as st
+from msgspec import inspect
+
+from benchpool_scheduler.contract.spec import JobSpec
+
+LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789"
+
+
+def values(kind: inspect.Type) -> st.SearchStrategy[Any]:
+    """Return a strategy for values of a type, inside its bounds; small ones are likelier."""
+    match kind:
+        case inspect.Metadata():
+            return values(kind.type)
+        case inspect.BoolType():
+            return st.booleans()
+        case inspect.IntType():
+            return st.integers(kind.ge or 0, min(kind.le or 9, 1000))
+        case inspect.FloatType():
+            return st.integers(int(kind.ge or 0), 64).map(float)
+        case inspect.StrType():
+            return st.text(LETTERS, min_size=kind.min_length or 0, max_size=12)
+        case inspect.VarTupleType():
+            most = min(kind.max_length or 3, 3)
+            return st.lists(values(kind.item_type), max_size=most).map(tuple)
+        case inspect.NoneType():
+            return st.none()
+        case inspect.UnionType():
+            return st.one_of([values(one) for one in kind.types])
+    raise TypeError(f"no strategy for {kind}")
+
+
+def fields() -> dict[str, st.SearchStrategy[Any]]:
+    """Return a strategy for each field."""
+    found = inspect.type_info(JobSpec)
+    assert isinstance(found, inspect.StructType)
+    return {field.name: values(field.type) for field in found.fields}
+
+
+def job_specs() -> st.SearchStrategy[JobSpec]:
+    """Return a strategy for what a job may ask for; the fewest workers are not over all."""
+    return st.builds(JobSpec, **fields()).filter(
+        lambda spec: spec.min_workers is None or spec.min_workers <= spec.workers
+    )
