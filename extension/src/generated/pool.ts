@@ -708,7 +708,10 @@ export interface components {
          *         same submission harmless.
          */
         JobSubmission: {
-            /** @default 0 */
+            /**
+             * @description Processor cores of each worker.
+             * @default 0
+             */
             cpus: number;
             entry: components["schemas"]["ScriptEntry"] | components["schemas"]["ModuleEntry"] | components["schemas"]["CommandEntry"] | components["schemas"]["NotebookEntry"];
             /** @default {} */
@@ -717,9 +720,15 @@ export interface components {
             };
             /** @default [] */
             files: components["schemas"]["SnapshotFile"][];
-            /** @default [] */
+            /**
+             * @description GPU models it accepts, best first; empty accepts all.
+             * @default []
+             */
             gpu_models: string[];
-            /** @default 1 */
+            /**
+             * @description GPUs of each worker.
+             * @default 1
+             */
             gpus: number;
             /** @default null */
             image: string | null;
@@ -727,31 +736,58 @@ export interface components {
             interpreter: string | null;
             /** @default null */
             key: string | null;
-            /** @default 0 */
+            /**
+             * @description Memory of each worker, GiB.
+             * @default 0
+             */
             memory_gib: number;
-            /** @default null */
+            /**
+             * @description It may run with so few workers; those above come and go.
+             * @default null
+             */
             min_workers: number | null;
             /** @default null */
             name: string | null;
             /** @default null */
             output_dir: string | null;
-            /** @default true */
+            /**
+             * @description Whether it may be paused for others; if not it must fit the quota.
+             * @default true
+             */
             preemptible: boolean;
-            /** @default null */
+            /**
+             * @description All workers in one domain of this level, where that can be had.
+             * @default null
+             */
             preferred_level: string | null;
-            /** @default 50 */
+            /**
+             * @description Inside the project; larger goes first.
+             * @default 50
+             */
             priority: number;
             /** @default null */
             project: string | null;
-            /** @default null */
+            /**
+             * @description All workers in one domain of this level, or the job waits (R12).
+             * @default null
+             */
             required_level: string | null;
             /** @default null */
             source: components["schemas"]["Source"] | null;
-            /** @default false */
+            /**
+             * @description Each worker on a node of its own.
+             * @default false
+             */
             spread: boolean;
-            /** @default null */
+            /**
+             * @description It is ended after so long.
+             * @default null
+             */
             time_limit_s: number | null;
-            /** @default 1 */
+            /**
+             * @description Workers, started together.
+             * @default 1
+             */
             workers: number;
             /** @default null */
             working_dir: string | null;

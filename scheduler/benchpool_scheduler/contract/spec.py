@@ -1,8 +1,8 @@
 """What a job asks of the pool: the one definition that all floors of the scheduler share.
 
-A submission is a ``JobSpec`` and what to run; the record of a job, the ``TrainingJob`` and the
-core's job hold it whole. A new asked field is declared here, and as an option of ``submit`` in
-``contract.options``.
+A submission is a ``JobSpec`` and what to run; the record of a job and the core's job hold it whole,
+and the fields of a ``TrainingJob`` are made from it. The description of a field is what the
+reference of the API and ``kubectl explain`` say of it.
 """
 
 from __future__ import annotations
@@ -22,33 +22,41 @@ from benchpool_scheduler.contract.scalars import (
 )
 
 
-class JobSpec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """What a job asks of the pool.
+def _about(text: str, **bounds: Any) -> Meta:
+    return Meta(description=text, **bounds)
 
-    Attributes:
-        gpus: GPUs of each worker. ``cpus`` and ``memory_gib`` are per worker too, 0 for no demand.
-        workers: Workers of the gang. ``min_workers``: the fewest it may run with, None for all.
-        priority: Its turn inside its project; higher goes first.
-        preemptible: Whether it may be paused for others; if not it must fit the quota.
-        time_limit_s: It is ended after so many seconds; None for no limit.
-        gpu_models: The models that it accepts, best first; empty for any (R13).
-        required_level: All workers are in one domain of this level of the machine room, or of
-            ``node``. ``preferred_level``: if that can be had (R12).
-        spread: The workers want nodes of their own, instead of being packed (R12).
-    """
 
-    gpus: GpuCount = 1
-    workers: WorkerCount = 1
-    min_workers: WorkerCount | None = None
-    priority: Priority = 50
-    preemptible: bool = True
-    time_limit_s: Seconds | None = None
-    gpu_models: Annotated[tuple[Name, ...], Meta(max_length=32)] = ()
-    required_level: Name | None = None
-    preferred_level: Name | None = None
-    spread: bool = False
-    cpus: Cores = 0
-    memory_gib: Gib = 0
+class Asked(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """What a job asks for, as far as a ``TrainingJob`` says it in the same fields."""
+
+    gpus: Annotated[GpuCount, _about("GPUs of each worker.")] = 1
+    workers: Annotated[WorkerCount, _about("Workers, started together.")] = 1
+    min_workers: Annotated[
+        WorkerCount | None, _about("It may run with so few workers; those above come and go.")
+    ] = None
+    priority: Annotated[Priority, _about("Inside the project; larger goes first.")] = 50
+    preemptible: Annotated[
+        bool, _about("Whether it may be paused for others; if not it must fit the quota.")
+    ] = True
+    time_limit_s: Annotated[Seconds | None, _about("It is ended after so long.")] = None
+    gpu_models: Annotated[
+        tuple[Name, ...],
+        _about("GPU models it accepts, best first; empty accepts all.", max_length=32),
+    ] = ()
+    spread: Annotated[bool, _about("Each worker on a node of its own.")] = False
+    cpus: Annotated[Cores, _about("Processor cores of each worker.")] = 0
+    memory_gib: Annotated[Gib, _about("Memory of each worker, GiB.")] = 0
+
+
+class JobSpec(Asked, frozen=True, kw_only=True):
+    """What a job asks of the pool: all of it, in the words of the wire."""
+
+    required_level: Annotated[
+        Name | None, _about("All workers in one domain of this level, or the job waits (R12).")
+    ] = None
+    preferred_level: Annotated[
+        Name | None, _about("All workers in one domain of this level, where that can be had.")
+    ] = None
 
     def changed(self, **fields: Any) -> JobSpec:
         """Return the same with other values of these fields.

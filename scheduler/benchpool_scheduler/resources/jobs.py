@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
+import msgspec
 from msgspec import Meta, Struct
 
 from benchpool_scheduler.contract import FilePath, Sha256, State
+from benchpool_scheduler.contract.spec import Asked
 from benchpool_scheduler.resources.declaring import (
     Code,
     Condition,
@@ -108,17 +110,30 @@ ENV = (
 )
 """Rules of the field itself cost a write nothing where the field is not there; rules of the spec
 are checked with each write, also of the status."""
-FIXED = (
-    *("script", "module", "command", "notebook", "image", "name", "project", "user", "gpus"),
-    *("minWorkers", "preemptible", "timeLimitSeconds", "env", "gpuModels", "topology", "spread"),
-    *("cpus", "memoryGib", "interpreter", "workingFolder", "outputFolder", "files", "bundle"),
-    *("source", "key"),
-)
-"""Fields of the spec that stay as they were accepted (see ``policies``)."""
+RENAMED = {"time_limit_s": "timeLimitSeconds"}
+"""Asked fields with another name here than in camel case."""
+
+
+def _camel(name: str) -> str:
+    first, *others = name.split("_")
+    return RENAMED.get(name) or first + "".join(word.capitalize() for word in others)
+
+
+if TYPE_CHECKING:
+    AskedHere = Asked
+else:
+    AskedHere = msgspec.defstruct(
+        "AskedHere",
+        [(it.name, it.type, it.default) for it in msgspec.structs.fields(Asked)],
+        rename=_camel,
+        frozen=True,
+        kw_only=True,
+    )
+    """The fields of ``Asked`` under the names that they have in a cluster."""
 
 
 class TrainingJobSpec(
-    Struct, frozen=True, rename="camel", forbid_unknown_fields=True, omit_defaults=True
+    AskedHere, frozen=True, rename="camel", forbid_unknown_fields=True, omit_defaults=True
 ):
     """What is to run, on how many GPUs, for whom."""
 
@@ -148,35 +163,11 @@ class TrainingJobSpec(
         Annotated[str, Meta(min_length=1, max_length=1000)] | None,
         _about("Image of the workers, best by digest; by default that of the site."),
     ] = None
-    gpus: Annotated[int, _about("GPUs of each worker.", ge=1, le=1024)] = 1
-    workers: Annotated[int, _about("Workers, started together.", ge=1, le=4096)] = 1
-    min_workers: Annotated[
-        Annotated[int, Meta(ge=1, le=4096)] | None,
-        _about("It may run with so few workers; those above come and go."),
-    ] = None
-    priority: Annotated[int, _about("Inside the project; larger goes first.", ge=0, le=1000)] = 50
-    preemptible: Annotated[
-        bool, _about("Whether it may be paused for others; if not it must fit the quota.")
-    ] = True
-    time_limit_seconds: Annotated[
-        Annotated[int, Meta(ge=1, le=31_622_400)] | None, _about("It is ended after so long.")
-    ] = None
     env: Annotated[
         dict[str, Argument],
         _about("Variables of its environment.", max_length=1000, extra_json_schema=ruled(ENV)),
-    ] = {}
-    gpu_models: Annotated[
-        tuple[Annotated[str, Meta(min_length=1, max_length=100)], ...],
-        _about("GPU models it accepts, best first; empty accepts all.", max_length=32),
-    ] = ()
+    ] = msgspec.field(default_factory=dict)
     topology: Topology | None = None
-    spread: Annotated[bool, _about("Each worker on a node of its own.")] = False
-    cpus: Annotated[
-        Annotated[float, Meta(ge=0, le=10_000)] | None, _about("Processor cores of each worker.")
-    ] = None
-    memory_gib: Annotated[
-        Annotated[float, Meta(ge=0, le=1_000_000)] | None, _about("Memory of each worker, GiB.")
-    ] = None
     suspend: Annotated[bool, _about("It waits, or is paused, until this is false again.")] = False
     interpreter: Annotated[FilePath | None, _about("Of script, module and notebook.")] = None
     working_folder: Annotated[
@@ -185,7 +176,9 @@ class TrainingJobSpec(
     output_folder: Annotated[
         FilePath | None, _about("Absolute; gets what the job leaves in its output folder.")
     ] = None
-    files: Annotated[list[FileSpec], _about("Its files, when they are few.", max_length=256)] = []
+    files: Annotated[list[FileSpec], _about("Its files, when they are few.", max_length=256)] = (
+        msgspec.field(default_factory=list)
+    )
     bundle: Annotated[
         Sha256 | None, _about("An uploaded object with the list of its files, when they are many.")
     ] = None
@@ -194,6 +187,12 @@ class TrainingJobSpec(
         Annotated[str, Meta(min_length=1, max_length=200)] | None,
         _about("Makes a repeat of the same submission harmless."),
     ] = None
+
+
+MAY_CHANGE = frozenset({"workers", "priority", "suspend"})
+"""Fields of the spec that may change at any time."""
+FIXED = tuple(it for it in TrainingJobSpec.__struct_encode_fields__ if it not in MAY_CHANGE)
+"""Fields of the spec that stay as they were accepted (see ``policies``)."""
 
 
 # --------------------------------------------------------------------------- what became of it

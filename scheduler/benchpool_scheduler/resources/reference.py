@@ -9,7 +9,7 @@ from benchpool_scheduler.contract.kubernetes import API_VERSION
 from benchpool_scheduler.resources import policies, schema
 from benchpool_scheduler.resources.declaring import Resource, Rule
 from benchpool_scheduler.resources.definitions import RESOURCES
-from benchpool_scheduler.resources.jobs import ENV, TRAINING_JOBS
+from benchpool_scheduler.resources.jobs import ENV, MAY_CHANGE, TRAINING_JOBS
 
 INTRODUCTION = """# Custom resources
 
@@ -60,7 +60,7 @@ def _rules(resource: Resource) -> Iterator[Any]:
     if resource is TRAINING_JOBS:
         yield from ENV
         yield Rule("", policies.SENTENCE.format(field="Of an accepted job, every other field than "
-                   f"{', '.join(sorted(policies.MAY_CHANGE))}"))  # fmt: skip
+                   f"{', '.join(sorted(MAY_CHANGE))}"))  # fmt: skip
 
 
 def _fields(struct: Any) -> Iterator[tuple[str, str, str]]:

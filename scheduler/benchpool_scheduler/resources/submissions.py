@@ -17,6 +17,7 @@ from benchpool_scheduler.contract import (
     SnapshotFile,
     Source,
 )
+from benchpool_scheduler.contract.spec import Asked
 from benchpool_scheduler.resources.jobs import (
     FileSpec,
     Module,
@@ -30,20 +31,15 @@ from benchpool_scheduler.resources.jobs import (
 INLINE = 100
 """More files than this are not listed in the object but in an uploaded one (``bundle``)."""
 
+ASKED = Asked.__struct_fields__
 SAME = {
-    **{name: name for name in ("name", "project", "gpus", "workers", "min_workers", "priority")},
-    **{name: name for name in ("preemptible", "env", "key", "interpreter", "image", "gpu_models")},
-    "spread": "spread",
-    "time_limit_s": "time_limit_seconds",
+    **{name: name for name in ("name", "project", "env", "key", "interpreter", "image", *ASKED)},
     "working_dir": "working_folder",
     "output_dir": "output_folder",
 }
 """Fields of a submission that a spec has as they are, by their name there."""
 
-HERE = frozenset({"entry", "files", "source", "required_level", "preferred_level"}) | {
-    "cpus",
-    "memory_gib",
-}
+HERE = frozenset({"entry", "files", "source", "required_level", "preferred_level"})
 """Fields of a submission that are translated one by one."""
 
 
@@ -72,8 +68,6 @@ def as_spec(
         **same | {"name": name, "project": project},
         user=user,
         topology=_topology(submission),
-        cpus=submission.cpus or None,
-        memory_gib=submission.memory_gib or None,
         files=[] if bundle else files,
         bundle=bundle,
         source=None if submission.source is None else _origin(submission.source),
@@ -82,7 +76,12 @@ def as_spec(
 
 def asked_in(spec: TrainingJobSpec) -> JobSpec:
     """Return what the spec of an object asks for."""
-    return as_submission(spec, ()).spec
+    levels = spec.topology or Topology()
+    return JobSpec(
+        **{name: getattr(spec, name) for name in ASKED},
+        required_level=levels.required,
+        preferred_level=levels.preferred,
+    )
 
 
 def _topology(submission: JobSubmission) -> Topology | None:
@@ -108,8 +107,6 @@ def as_submission(spec: TrainingJobSpec, files: Sequence[SnapshotFile]) -> JobSu
         **same,
         required_level=topology.required,
         preferred_level=topology.preferred,
-        cpus=spec.cpus or 0,
-        memory_gib=spec.memory_gib or 0,
         files=list(listed),
         source=None
         if spec.source is None
