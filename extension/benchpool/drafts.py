@@ -10,7 +10,9 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
+
+from msgspec import structs
 
 from benchpool import notebook_job
 from benchpool.cells import CellSelection, NotebookCell, Problem, choose
@@ -25,6 +27,8 @@ from benchpool_scheduler.contract import (
     SnapshotFile,
     Source,
 )
+from benchpool_scheduler.contract.options import words_of
+from benchpool_scheduler.contract.spec import JobSpec
 from benchpool_scheduler.errors import InvalidInput
 
 RESULTS = "benchpool-results"
@@ -35,24 +39,25 @@ Kind = Literal["cells", "notebook", "script", "python", "magic"]
 
 @dataclass(frozen=True, slots=True)
 class JobOptions:
-    """What the user chose beside the code. ``key`` makes a repeat of the same sending harmless."""
+    """What the user chose beside the code: what the job asks for, and where it belongs.
 
-    gpus: int = 1
-    workers: int = 1
-    project: str | None = None
+    ``key`` makes a repeat of the same sending harmless.
+    """
+
+    spec: JobSpec = field(default_factory=JobSpec)
     name: str | None = None
-    time_limit_s: int | None = None
-    priority: int | None = None
-    preemptible: bool = True
+    project: str | None = None
+    image: str | None = None
     env: Mapping[str, str] = field(default_factory=dict)
     key: str = ""
-    gpu_models: Sequence[str] = ()
-    level: str | None = None
-    prefer_level: str | None = None
-    spread: bool = False
-    cpus: float = 0.0
-    memory_gib: float = 0.0
-    image: str | None = None
+
+    @classmethod
+    def of(cls, fields: Mapping[str, Any], key: str) -> JobOptions:
+        """Return the choices that these fields of a submission are."""
+        names = JobSpec.__struct_fields__
+        asked = {name: value for name, value in fields.items() if name in names}
+        others = {name: value for name, value in fields.items() if name not in names}
+        return cls(JobSpec(**asked), **others, key=key)
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,20 +204,8 @@ def command(draft: Draft) -> str:
     """Return what does the same without the dialog: in a terminal, for cells in a cell."""
     submission, entry = draft.submission, draft.submission.entry
     code = entry.path if isinstance(entry, ScriptEntry) else _path_of(submission)
-    words = ["--gpus", str(submission.gpus)]
-    for option, value, usual in (
-        ("--workers", submission.workers, 1),
-        ("--project", submission.project, None),
-        ("--name", submission.name, name_of(code)),
-        ("--priority", submission.priority, 50),
-        ("--time-limit", submission.time_limit_s, None),
-    ):
-        if value != usual:
-            words += [option, str(value)]
-    for model in submission.gpu_models:
-        words += ["--gpu-model", model]
-    if submission.spread:
-        words.append("--spread")
+    # How many GPUs is always said.
+    words = words_of(submission, {"gpus": None, "name": name_of(code)})
     if isinstance(entry, ScriptEntry):
         return shlex.join(["benchpool", "submit", *words, entry.path, *entry.args])
     if draft.submission.source and draft.submission.source.kind == "notebook":
@@ -241,11 +234,6 @@ def _submission(
         entry=entry,
         name=name,
         project=options.project,
-        gpus=options.gpus,
-        workers=options.workers,
-        priority=50 if options.priority is None else options.priority,
-        preemptible=options.preemptible,
-        time_limit_s=options.time_limit_s,
         env=dict(options.env),
         key=options.key or None,
         interpreter=interpreter,
@@ -254,10 +242,5 @@ def _submission(
         files=files or [],
         source=source,
         image=options.image or here.image,
-        gpu_models=tuple(options.gpu_models),
-        required_level=options.level,
-        preferred_level=options.prefer_level,
-        spread=options.spread,
-        cpus=options.cpus,
-        memory_gib=options.memory_gib,
+        **structs.asdict(options.spec),
     )

@@ -6,15 +6,16 @@ import os
 import sys
 import threading
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from benchpool import drafts, notebooks
+from benchpool import drafts, keywords, notebooks
 from benchpool.drafts import Draft, JobOptions
 from benchpool.kernel_environment import kernel_environment
 from benchpool_scheduler.client import Client, LogText, discover, snapshot
 from benchpool_scheduler.contract import ENDED, Attempt, Job, Quota, Status, Why
+from benchpool_scheduler.contract.options import fields_of
 from benchpool_scheduler.errors import InvalidInput, NotFound
 from benchpool_scheduler.phrases import count
 
@@ -162,24 +163,7 @@ def line_of(facts: Job) -> str:
 
 
 def submit(
-    path: str | os.PathLike[str],
-    *args: object,
-    gpus: int = 1,
-    workers: int = 1,
-    project: str | None = None,
-    name: str | None = None,
-    time_limit: int | None = None,
-    priority: int | None = None,
-    preemptible: bool = True,
-    env: Mapping[str, str] | None = None,
-    key: str | None = None,
-    gpu_models: Sequence[str] = (),
-    level: str | None = None,
-    prefer_level: str | None = None,
-    spread: bool = False,
-    cpus: float = 0.0,
-    memory_gib: float = 0.0,
-    image: str | None = None,
+    path: str | os.PathLike[str], *args: object, key: str | None = None, **options: Any
 ) -> JobHandle:
     """Send a script or a notebook to the pool and return its job.
 
@@ -189,49 +173,24 @@ def submit(
     Args:
         path: A ``.py`` or ``.ipynb`` file.
         args: Arguments of a script.
-        gpus, workers: GPUs per worker, and workers.
-        project: Needed only by who has several.
-        name: That of the file when not given.
-        time_limit: Seconds after which it is ended.
-        priority: 0 to 1000, inside the project; usually 50.
-        preemptible: False keeps it within the guaranteed quota, and from being paused.
-        env: Variables of the job.
         key: Makes a repeat with the same key harmless.
-        gpu_models: GPU models that it accepts, best first; any when empty.
-        level, prefer_level: All workers share one of these, such as ``"rack"`` or ``"node"``: or
-            the job waits; or where that is possible.
-        spread: Every worker wants a machine of its own.
-        cpus, memory_gib: Processor cores and memory per worker.
-        image: Container image to run in; on clusters.
 
     Raises:
         InvalidInput: There is no such file, or something in it is known to fail.
         Refused: A rule of the pool says no, with the numbers.
     """
-    options = JobOptions(
-        gpus=gpus,
-        workers=workers,
-        project=project,
-        name=name,
-        time_limit_s=time_limit,
-        priority=priority,
-        preemptible=preemptible,
-        env=env or {},
-        key=key or uuid.uuid4().hex,
-        gpu_models=gpu_models,
-        level=level,
-        prefer_level=prefer_level,
-        spread=spread,
-        cpus=cpus,
-        memory_gib=memory_gib,
-        image=image,
-    )
+    for name in options.keys() - keywords.NAMES:
+        raise TypeError(f"submit() got an unexpected keyword argument {name!r}")
+    chosen = JobOptions.of(fields_of(options), key or uuid.uuid4().hex)
     file = Path(path).absolute()
     if not file.is_file():
         raise InvalidInput(f"There is no file {path} in {Path.cwd()}.", field="path")
     if file.suffix == ".ipynb":
-        return send(_notebook(file, args, options))
-    return send(_script(file, [str(each) for each in args], options))
+        return send(_notebook(file, args, chosen))
+    return send(_script(file, [str(each) for each in args], chosen))
+
+
+keywords.describe(submit)
 
 
 def jobs(

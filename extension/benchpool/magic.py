@@ -29,8 +29,7 @@ def register(ipython: Any) -> None:
 def train(ipython: Any, line: str, cell: str) -> JobHandle | None:
     """Send a cell to the training pool.
 
-    Options: ``--gpus G --workers W --project P --name N --priority P --time-limit SECONDS``, also
-    ``--gpu-model M`` (best first, may be repeated) and ``--spread``.
+    It takes the options of ``benchpool submit``, e.g. ``--gpus 2 --time-limit 3600``.
     """
     from benchpool import handles
     from benchpool_scheduler.errors import BenchpoolError
@@ -58,19 +57,10 @@ def read_options(line: str) -> JobOptions:
     'my job'
     """
     from benchpool.drafts import JobOptions
+    from benchpool_scheduler.contract.options import fields_of, written
 
-    options = _Parser().parse_args(shlex.split(line))
-    return JobOptions(
-        gpus=options.gpus,
-        workers=options.workers,
-        project=options.project,
-        name=options.name,
-        time_limit_s=options.time_limit,
-        priority=options.priority,
-        gpu_models=options.gpu_models,
-        spread=options.spread,
-        key=uuid.uuid4().hex,
-    )
+    given = vars(_parser().parse_args(shlex.split(line)))
+    return JobOptions.of(fields_of(written(given, os.environ)), key=uuid.uuid4().hex)
 
 
 def cells_of(history: Sequence[str], cell: str) -> list[NotebookCell]:
@@ -108,19 +98,28 @@ def draft_of(cells: Sequence[NotebookCell], options: JobOptions, environ: Any) -
 
 
 class _Parser(argparse.ArgumentParser):
-    def __init__(self) -> None:
-        super().__init__(prog="%%train", add_help=False, allow_abbrev=False)
-        self.add_argument("--gpus", type=int, default=1)
-        self.add_argument("--workers", type=int, default=1)
-        self.add_argument("--project")
-        self.add_argument("--name")
-        self.add_argument("--priority", type=int)
-        self.add_argument("--time-limit", type=int, dest="time_limit")
-        self.add_argument("--gpu-model", action="append", default=[], dest="gpu_models")
-        self.add_argument("--spread", action="store_true")
-
     def error(self, message: str) -> NoReturn:
         from benchpool_scheduler.errors import InvalidInput
 
         usage = " ".join(self.format_usage().split()).removeprefix("usage: ")
         raise InvalidInput(f"%%train: {message}; it takes {usage}.", field="options")
+
+
+def _parser() -> _Parser:
+    """Return what reads the options of ``submit``."""
+    from benchpool_scheduler.contract.options import OPTIONS, value_of
+
+    parser = _Parser(prog="%%train", add_help=False, allow_abbrev=False)
+    for option in OPTIONS:
+        takes = value_of(option)
+        if takes.type is bool:
+            parser.add_argument(option.flag, action="store_true", dest=option.name)
+            continue
+        parser.add_argument(
+            option.flag,
+            dest=option.name,
+            type=takes.type,
+            action="append" if takes.many else "store",
+            metavar=option.metavar or None,
+        )
+    return parser

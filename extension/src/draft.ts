@@ -122,7 +122,7 @@ export function toRequest(subject: ISubject, draft: IDraft): ISendRequest {
     project: draft.project,
     name: draft.name.trim() || null,
     time_limit_s: parseDuration(draft.timeLimit) ?? null,
-    priority: draft.priority === '' ? null : Number(draft.priority),
+    ...(draft.priority === '' ? {} : { priority: Number(draft.priority) }),
     gpu_models: draft.gpuModel === '' ? [] : [draft.gpuModel],
     spread: draft.spread && draft.workers > 1
   };

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Literal
 
 import msgspec
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, field
 
 from benchpool.cells import NotebookCell
 from benchpool.cells.magics import Level
@@ -13,14 +13,11 @@ from benchpool.drafts import JobOptions
 from benchpool_scheduler.contract import (
     Argument,
     FilePath,
-    GpuCount,
     Name,
     Preview,
-    Priority,
     Quota,
-    Seconds,
-    WorkerCount,
 )
+from benchpool_scheduler.contract.spec import JobSpec
 from benchpool_scheduler.errors import InvalidInput, TooLarge
 
 MAX_CELLS = 10_000
@@ -42,37 +39,21 @@ class LiveCell(Struct, frozen=True, forbid_unknown_fields=True):
         )
 
 
-class SendRequest(Struct, frozen=True, forbid_unknown_fields=True):
-    """What the dialog asks about, and with ``key`` what it sends."""
+class SendRequest(JobSpec, frozen=True, forbid_unknown_fields=True, omit_defaults=False):
+    """What the dialog asks about, and with ``key`` what it sends: a job spec, and what to run."""
 
     kind: Literal["cells", "notebook", "script"]
     path: FilePath
     cells: Annotated[list[LiveCell], Meta(max_length=MAX_CELLS)] | None = None
     kernel_name: Annotated[str, Meta(max_length=200)] | None = None
-    args: Annotated[list[Argument], Meta(max_length=1000)] = []
-    gpus: GpuCount = 1
-    workers: WorkerCount = 1
+    args: Annotated[list[Argument], Meta(max_length=1000)] = field(default_factory=list)
     project: Name | None = None
     name: Name | None = None
-    time_limit_s: Seconds | None = None
-    priority: Priority | None = None
-    gpu_models: Annotated[list[Name], Meta(max_length=32)] = []
-    spread: bool = False
     key: Annotated[str, Meta(min_length=1, max_length=200)] | None = None
 
     def options(self) -> JobOptions:
         """Return the answers beside the code."""
-        return JobOptions(
-            gpus=self.gpus,
-            workers=self.workers,
-            project=self.project,
-            name=self.name,
-            time_limit_s=self.time_limit_s,
-            priority=self.priority,
-            gpu_models=self.gpu_models,
-            spread=self.spread,
-            key=self.key or "",
-        )
+        return JobOptions(self.spec, self.name, self.project, key=self.key or "")
 
 
 class PreparedCell(Struct, frozen=True):

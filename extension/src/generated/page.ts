@@ -323,16 +323,27 @@ export interface components {
         };
         /**
          * SendRequest
-         * @description What the dialog asks about, and with ``key`` what it sends.
+         * @description What the dialog asks about, and with ``key`` what it sends: a job spec, and what to run.
          */
         SendRequest: {
             /** @default [] */
             args: string[];
             /** @default null */
             cells: components["schemas"]["LiveCell"][] | null;
-            /** @default [] */
+            /**
+             * @description Processor cores of each worker.
+             * @default 0
+             */
+            cpus: number;
+            /**
+             * @description GPU models it accepts, best first; empty accepts all.
+             * @default []
+             */
             gpu_models: string[];
-            /** @default 1 */
+            /**
+             * @description GPUs of each worker.
+             * @default 1
+             */
             gpus: number;
             /** @default null */
             kernel_name: string | null;
@@ -340,18 +351,55 @@ export interface components {
             key: string | null;
             /** @enum {unknown} */
             kind: "cells" | "notebook" | "script";
+            /**
+             * @description Memory of each worker, GiB.
+             * @default 0
+             */
+            memory_gib: number;
+            /**
+             * @description It may run with so few workers; those above come and go.
+             * @default null
+             */
+            min_workers: number | null;
             /** @default null */
             name: string | null;
             path: string;
-            /** @default null */
-            priority: number | null;
+            /**
+             * @description Whether it may be paused for others; if not it must fit the quota.
+             * @default true
+             */
+            preemptible: boolean;
+            /**
+             * @description All workers in one domain of this level, where that can be had.
+             * @default null
+             */
+            preferred_level: string | null;
+            /**
+             * @description Inside the project; larger goes first.
+             * @default 50
+             */
+            priority: number;
             /** @default null */
             project: string | null;
-            /** @default false */
+            /**
+             * @description All workers in one domain of this level, or the job waits (R12).
+             * @default null
+             */
+            required_level: string | null;
+            /**
+             * @description Each worker on a node of its own.
+             * @default false
+             */
             spread: boolean;
-            /** @default null */
+            /**
+             * @description It is ended after so long.
+             * @default null
+             */
             time_limit_s: number | null;
-            /** @default 1 */
+            /**
+             * @description Workers, started together.
+             * @default 1
+             */
             workers: number;
         };
         /**

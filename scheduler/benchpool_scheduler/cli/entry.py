@@ -92,24 +92,6 @@ def interpreter(environ: Mapping[str, str]) -> str:
     return shutil.which("python3", path=path) or shutil.which("python", path=path) or sys.executable
 
 
-def environment(pairs: Sequence[str], environ: Mapping[str, str]) -> dict[str, str]:
-    """Read ``--env K=V``; a bare name takes the reader's own value.
-
-    >>> environment(["A=1", "HOME"], {"HOME": "/h"})
-    {'A': '1', 'HOME': '/h'}
-    """
-    found = {}
-    for pair in pairs:
-        name, sign, value = pair.partition("=")
-        if not sign and name not in environ:
-            raise InvalidInput(
-                f"--env {name} has no value and is not set here: write --env {name}=VALUE.",
-                field="env",
-            )
-        found[name] = value if sign else environ[name]
-    return found
-
-
 def _script(word: str, folder: Path) -> str:
     path = Path(os.path.normpath(folder / word))
     if not path.is_file():

@@ -13,10 +13,11 @@ import click
 from benchpool_scheduler.cli import applying, entry, following, submitting, views
 from benchpool_scheduler.cli.plain_verbs import plain
 from benchpool_scheduler.cli.session import Session
-from benchpool_scheduler.cli.verb import Options, Verb, argument, option
+from benchpool_scheduler.cli.verb import Options, Verb, argument, option, submit_option
 from benchpool_scheduler.client import results
 from benchpool_scheduler.contract.operation import Operation
 from benchpool_scheduler.contract.operations import OPERATIONS, Operations
+from benchpool_scheduler.contract.options import OPTIONS
 
 
 def _status(session: Session, options: Options) -> int:
@@ -79,37 +80,12 @@ def _submit(session: Session, options: Options) -> int:
 
 
 _ID = argument("id", metavar="ID")
-_WORKERS, _LEVELS = click.IntRange(1, 4096), click.IntRange(0, 1000)
-_TURN = "Its turn inside the project; higher first."
 
 _SUBMIT_PARAMS: Sequence[click.Parameter] = (
-    option("--project", help="The project; needed by those who belong to several."),
-    option("--name", help="Name of the job; the script's by default."),
-    option("--gpus", type=click.IntRange(1, 1024), default=1, help="GPUs per worker."),
-    option("--workers", type=_WORKERS, default=1, help="Workers of the gang."),
-    option("--min-workers", type=_WORKERS, help="The smallest gang it runs as."),
-    option("--priority", type=_LEVELS, default=50, help=_TURN),
-    option("--non-preemptible", is_flag=True,
-           help="Never paused for others; must fit the guaranteed quota."),
-    option("--time-limit", type=click.IntRange(min=1), metavar="S",
-           help="Seconds after which it is ended."),
-    option("--env", multiple=True, metavar="K=V",
-           help="A variable of the job; a bare K takes the value it has here."),
-    option("--gpu-model", "gpu_models", multiple=True, metavar="MODEL",
-           help="A GPU model that it accepts, best first; any without this."),
-    option("--level", metavar="LEVEL",
-           help="All workers share one of these, such as rack or node, or wait."),
-    option("--prefer-level", metavar="LEVEL",
-           help="All workers share one of these where possible."),
-    option("--spread", is_flag=True, help="Every worker on a machine of its own where possible."),
-    option("--cpus", type=click.FloatRange(min=0), default=0.0, metavar="C",
-           help="Processor cores per worker."),
-    option("--memory", type=click.FloatRange(min=0), default=0.0, metavar="GIB",
-           help="Memory per worker."),
-    option("--image", metavar="IMAGE", help="Container image to run in; on clusters."),
+    *(submit_option(each) for each in OPTIONS),
     option("--key", help="Makes a repeat harmless: the same key is the same job."),
     option("--wait", is_flag=True, help="Follow until the end and exit as the job did."),
-)  # fmt: skip
+)
 
 _SUBMIT_DETAILS = """\
 The current folder's files go with the job: those that git would track, without caches, environments

@@ -19,6 +19,7 @@ from benchpool_scheduler.contract import (
     Source,
     State,
 )
+from benchpool_scheduler.contract.options import fields_of, written
 
 RESULTS = "benchpool-results"
 INTERRUPTED = 130
@@ -79,31 +80,18 @@ def _submission(
     name = options["name"] or entries.name_of(entry)
     key = options["key"] or uuid.uuid4().hex
     folder = f"{_plain(name)}-{key[:8]}" if options["key"] is None else _plain(f"{name}-{key}")
-    return JobSubmission(
-        entry=entry,
-        name=name,
-        project=options["project"],
-        gpus=options["gpus"],
-        workers=options["workers"],
-        min_workers=options["min_workers"],
-        priority=options["priority"],
-        preemptible=not options["non_preemptible"],
-        time_limit_s=options["time_limit"],
-        env=entries.environment(options["env"], session.environ),
-        key=key,
-        # Another image has a Python of its own.
-        interpreter="python3" if options["image"] else entries.interpreter(session.environ),
-        output_dir=str(session.folder / RESULTS / folder),
-        files=list(files.files),
-        source=Source(kind="terminal", path=str(session.folder)),
-        image=options["image"] or session.environ.get("BENCHPOOL_IMAGE") or None,
-        gpu_models=tuple(options["gpu_models"]),
-        required_level=options["level"],
-        preferred_level=options["prefer_level"],
-        spread=options["spread"],
-        cpus=options["cpus"],
-        memory_gib=options["memory"],
-    )
+    # Another image has a Python of its own.
+    python = "python3" if options["image"] else entries.interpreter(session.environ)
+    here = {
+        "name": name,
+        "key": key,
+        "interpreter": python,
+        "output_dir": str(session.folder / RESULTS / folder),
+        "files": list(files.files),
+        "source": Source(kind="terminal", path=str(session.folder)),
+        "image": options["image"] or session.environ.get("BENCHPOOL_IMAGE") or None,
+    }
+    return JobSubmission(entry=entry, **fields_of(written(options, session.environ)) | here)
 
 
 def _plain(name: str) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from benchpool_scheduler.cli.session import Session
+from benchpool_scheduler.contract.options import SubmitOption, value_of
 
 Options = Mapping[str, Any]
 Run = Callable[[Session, Options], int]
@@ -43,3 +44,19 @@ def option(*names: str, **settings: Any) -> click.Option:
 def argument(name: str, **settings: Any) -> click.Argument:
     """Return a positional argument."""
     return click.Argument([name], **settings)
+
+
+def submit_option(of: SubmitOption) -> click.Option:
+    """Return an option of ``submit`` as the command line takes it."""
+    takes = value_of(of)
+    names = (of.name, of.flag)
+    if takes.type is bool:
+        return option(*names, is_flag=True, help=of.help)
+    settings: dict[str, Any] = {"help": of.help, "metavar": of.metavar or None}
+    if takes.many:
+        return option(*names, multiple=True, **settings)
+    if takes.type is str:
+        return option(*names, **settings)
+    bounds: Any = click.IntRange if takes.type is int else click.FloatRange
+    type_ = bounds(min=takes.least, max=takes.most)
+    return option(*names, type=type_, default=takes.default, **settings)

@@ -58,6 +58,11 @@ class JobSpec(Asked, frozen=True, kw_only=True):
         Name | None, _about("All workers in one domain of this level, where that can be had.")
     ] = None
 
+    @property
+    def spec(self) -> JobSpec:
+        """What a submission asks of the pool, without what is to run."""
+        return JobSpec(**{name: getattr(self, name) for name in JobSpec.__struct_fields__})
+
     def changed(self, **fields: Any) -> JobSpec:
         """Return the same with other values of these fields.
 

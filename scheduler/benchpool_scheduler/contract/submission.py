@@ -87,11 +87,6 @@ class JobSubmission(JobSpec, frozen=True, forbid_unknown_fields=True, omit_defau
     source: Source | None = None
     image: ImageName | None = None
 
-    @property
-    def spec(self) -> JobSpec:
-        """What it asks of the pool, whole."""
-        return JobSpec(**{name: getattr(self, name) for name in JobSpec.__struct_fields__})
-
 
 class Missing(Struct, frozen=True, forbid_unknown_fields=True):
     """A list of content hashes: those a client has, or those the service lacks."""

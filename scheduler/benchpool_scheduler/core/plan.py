@@ -153,12 +153,12 @@ class Pass:
         if state.ledger.bound(info, info.min_gang, releasing=True) is not None:
             return None
         amounts = info.request.times(len(job.nominated))
-        whole = job.spec.least_workers <= len(job.nominated) <= job.spec.workers
+        whole = info.least <= len(job.nominated) <= info.spec.workers
         if whole and state.ledger.bound(info, amounts, releasing=True) is None:
             assignment = state.capacity.take_nominated(info, job.nominated)
             if assignment is not None:
                 return self._behind_limit(info, assignment)
-        return self._take(info, job.spec.least_workers, releasing=True)
+        return self._take(info, info.least, releasing=True)
 
     def turns(self) -> None:
         """Every waiting job has its turn; then those that could grow."""

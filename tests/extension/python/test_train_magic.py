@@ -109,11 +109,11 @@ def test_the_session_is_taken_in_the_order_in_which_it_ran() -> None:
 def test_options_are_words_of_a_shell() -> None:
     options = read_options("--gpus 4 --project vision --name 'a b' --time-limit 60 --priority 3")
     assert (
-        options.gpus,
+        options.spec.gpus,
         options.project,
         options.name,
-        options.time_limit_s,
-        options.priority,
+        options.spec.time_limit_s,
+        options.spec.priority,
     ) == (
         4,
         "vision",
@@ -122,6 +122,6 @@ def test_options_are_words_of_a_shell() -> None:
         3,
     )
     options = read_options("--workers 2 --spread --gpu-model H100 --gpu-model A100")
-    assert (options.spread, options.gpu_models) == (True, ["H100", "A100"])
+    assert (options.spec.spread, options.spec.gpu_models) == (True, ("H100", "A100"))
     with pytest.raises(InvalidInput, match="invalid int value: 'two'"):
         read_options("--gpus two")

@@ -1,0 +1,68 @@
+"""The options of ``submit`` as keyword arguments of Python: their signature and what it says."""
+
+from __future__ import annotations
+
+import inspect
+import textwrap
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from benchpool_scheduler.contract.options import OPTIONS, SubmitOption, value_of
+
+NAMES = frozenset(option.name for option in OPTIONS)
+
+
+def parameter(option: SubmitOption) -> inspect.Parameter:
+    """Return an option as a keyword argument.
+
+    >>> str(parameter(OPTIONS[0]))
+    'gpus: int = 1'
+    """
+    takes = value_of(option)
+    word = takes.type.__name__
+    if option.field == "env":
+        annotation, default = "Mapping[str, str] | None", None
+    elif takes.many:
+        annotation, default = f"Sequence[{word}]", ()
+    else:
+        default = takes.default
+        annotation = word if default is not None else f"{word} | None"
+    return inspect.Parameter(
+        option.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=_Shown(annotation)
+    )
+
+
+def describe(function: Callable[..., Any]) -> None:
+    """Give a function that takes ``**options`` their signature, and a line for each in its help."""
+    signature = inspect.signature(function)
+    before = [it for it in signature.parameters.values() if it.kind is not it.VAR_KEYWORD]
+    function.__dict__["__signature__"] = signature.replace(
+        parameters=[*before, *map(parameter, OPTIONS)]
+    )
+    head, raises, tail = (function.__doc__ or "").partition("\n    Raises:\n")
+    function.__doc__ = head.rstrip("\n") + "\n" + "".join(_lines()) + raises + tail
+
+
+def _lines() -> Iterator[str]:
+    for option in OPTIONS:
+        says = option.help
+        if option.negates:
+            says = f"False: {says[0].lower()}{says[1:]}"
+        yield (
+            textwrap.fill(
+                f"{option.name}: {says}",
+                width=100,
+                initial_indent=" " * 8,
+                subsequent_indent=" " * 12,
+            )
+            + "\n"
+        )
+
+
+class _Shown(str):
+    """An annotation that is shown without quotes."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)

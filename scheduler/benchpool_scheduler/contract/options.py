@@ -1,0 +1,224 @@
+"""The options of ``submit``: one table for command line, cell magic and Python.
+
+Each option is a field of a submission. Its type, its bounds and its default are those of that
+field; here stand only how it is written and what is said of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+from msgspec import NODEFAULT, inspect
+
+from benchpool_scheduler.contract.submission import JobSubmission
+from benchpool_scheduler.errors import InvalidInput
+
+
+@dataclass(frozen=True, slots=True)
+class SubmitOption:
+    """An option of ``submit``.
+
+    Attributes:
+        field: The field of ``JobSubmission`` that it sets.
+        flag: As it is written in a terminal or after ``%%train``.
+        help: One sentence.
+        keyword: Its name in Python; empty for that of the flag.
+        metavar: What stands for its value in a help; empty for that of the type.
+        negates: Giving it says no: its field is true without it.
+    """
+
+    field: str
+    flag: str
+    help: str
+    keyword: str = ""
+    metavar: str = ""
+    negates: bool = False
+
+    @property
+    def name(self) -> str:
+        """Its name in Python."""
+        return self.keyword or self.flag.removeprefix("--").replace("-", "_")
+
+
+OPTIONS = (
+    SubmitOption("gpus", "--gpus", "GPUs per worker."),
+    SubmitOption("workers", "--workers", "Workers of the gang."),
+    SubmitOption("min_workers", "--min-workers", "The smallest gang it runs as."),
+    SubmitOption("project", "--project", "The project; needed by those who belong to several."),
+    SubmitOption("name", "--name", "Name of the job; the script's by default."),
+    SubmitOption("priority", "--priority", "Its turn inside the project; higher first."),
+    SubmitOption(
+        "preemptible",
+        "--non-preemptible",
+        "Never paused for others; must fit the guaranteed quota.",
+        keyword="preemptible",
+        negates=True,
+    ),
+    SubmitOption("time_limit_s", "--time-limit", "Seconds after which it is ended.", metavar="S"),
+    SubmitOption(
+        "gpu_models",
+        "--gpu-model",
+        "A GPU model that it accepts, best first; any without this.",
+        keyword="gpu_models",
+        metavar="MODEL",
+    ),
+    SubmitOption(
+        "required_level",
+        "--level",
+        "All workers share one of these, such as rack or node, or wait.",
+        metavar="LEVEL",
+    ),
+    SubmitOption(
+        "preferred_level",
+        "--prefer-level",
+        "All workers share one of these where possible.",
+        metavar="LEVEL",
+    ),
+    SubmitOption("spread", "--spread", "Every worker on a machine of its own where possible."),
+    SubmitOption("cpus", "--cpus", "Processor cores per worker.", metavar="C"),
+    SubmitOption(
+        "memory_gib", "--memory", "Memory per worker.", keyword="memory_gib", metavar="GIB"
+    ),
+    SubmitOption("image", "--image", "Container image to run in; on clusters.", metavar="IMAGE"),
+    SubmitOption(
+        "env",
+        "--env",
+        "A variable of the job; a bare K takes the value it has here.",
+        metavar="K=V",
+    ),
+)
+"""In the order in which a help lists them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """What an option takes.
+
+    Attributes:
+        type: Of one value; ``bool`` for an option that takes none.
+        many: It may be given more than once.
+        least, most: Bounds of a number, None for none.
+        default: What its field is without it.
+    """
+
+    type: type[bool | int | float | str]
+    many: bool = False
+    least: float | None = None
+    most: float | None = None
+    default: Any = None
+
+
+def value_of(option: SubmitOption) -> Value:
+    """Return what an option takes, from its field.
+
+    >>> value_of(OPTIONS[0])
+    Value(type=<class 'int'>, many=False, least=1, most=1024, default=1)
+    """
+    found: Any = inspect.type_info(JobSubmission)
+    field: inspect.Field = next(it for it in found.fields if it.name == option.field)
+    default = None if field.default is NODEFAULT else field.default
+    kind = _plain(field.type)
+    match kind:
+        case inspect.BoolType():
+            return Value(bool, default=default)
+        case inspect.IntType():
+            return Value(int, least=kind.ge, most=kind.le, default=default)
+        case inspect.FloatType():
+            return Value(float, least=kind.ge, most=kind.le, default=float(default or 0))
+        case inspect.VarTupleType() | inspect.DictType():
+            return Value(str, many=True, default=())
+    return Value(str, default=default)
+
+
+def _plain(kind: inspect.Type) -> inspect.Type:
+    """Return a type without what is said of it, and without None."""
+    if isinstance(kind, inspect.Metadata):
+        return _plain(kind.type)
+    if isinstance(kind, inspect.UnionType):
+        return _plain(next(it for it in kind.types if not isinstance(it, inspect.NoneType)))
+    return kind
+
+
+def fields_of(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of a submission that values of options say; None says nothing.
+
+    Args:
+        given: Values by the option's name in Python, as Python takes them: a mapping for ``env``,
+            a sequence where an option may be given more than once.
+
+    >>> fields_of({"gpus": 2, "time_limit": 60, "name": None, "gpu_models": ["H100"]})
+    {'gpus': 2, 'time_limit_s': 60, 'gpu_models': ('H100',)}
+    """
+    found: dict[str, Any] = {}
+    for option in OPTIONS:
+        value = given.get(option.name)
+        if value is None:
+            continue
+        if isinstance(value, Mapping):
+            found[option.field] = dict(value)
+        else:
+            found[option.field] = tuple(value) if value_of(option).many else value
+    return found
+
+
+def written(given: Mapping[str, Any], environ: Mapping[str, str]) -> dict[str, Any]:
+    """Return values as they were written after flags as Python takes them.
+
+    Args:
+        given: Values by the option's name; a flag that negates says True when it was written.
+        environ: Where a bare name of ``--env`` finds its value.
+
+    Raises:
+        InvalidInput: A variable that has no value here.
+    """
+    found = {option.name: given.get(option.name) for option in OPTIONS}
+    for option in OPTIONS:
+        if option.negates:
+            found[option.name] = not found[option.name]
+    return found | {"env": environment(found["env"] or (), environ)}
+
+
+def environment(pairs: Sequence[str], environ: Mapping[str, str]) -> dict[str, str]:
+    """Read ``--env K=V``; a bare name takes the reader's own value.
+
+    >>> environment(["A=1", "HOME"], {"HOME": "/h"})
+    {'A': '1', 'HOME': '/h'}
+    """
+    found = {}
+    for pair in pairs:
+        name, sign, value = pair.partition("=")
+        if not sign and name not in environ:
+            raise InvalidInput(
+                f"--env {name} has no value and is not set here: write --env {name}=VALUE.",
+                field="env",
+            )
+        found[name] = value if sign else environ[name]
+    return found
+
+
+def words_of(submission: JobSubmission, usual: Mapping[str, Any]) -> list[str]:
+    """Return the flags that say the same, without those that say what holds anyway.
+
+    Args:
+        usual: Fields with another default than their own.
+
+    >>> from benchpool_scheduler.contract.submission import ScriptEntry
+    >>> words_of(JobSubmission(ScriptEntry("a.py"), gpus=2, preemptible=False), {})
+    ['--gpus', '2', '--non-preemptible']
+    """
+    words = []
+    plain = msgspec.structs.asdict(submission)
+    for option in OPTIONS:
+        value, takes = plain[option.field], value_of(option)
+        if value == usual.get(option.field, takes.default) or (takes.many and not value):
+            continue
+        if takes.type is bool:
+            words.append(option.flag)
+            continue
+        pairs = [f"{k}={v}" for k, v in value.items()] if isinstance(value, dict) else value
+        for one in pairs if takes.many else (value,):
+            words += [option.flag, str(one)]
+    return words
