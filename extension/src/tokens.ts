@@ -33,8 +33,12 @@ export type IChangeRequest = {
 };
 
 export type ILiveCell = Page.LiveCell;
-/** What is asked when the dialog prepares a submission, and again, with a key, when it sends. */
-export type ISendRequest = Omit<Page.SendRequest, 'key'>;
+/**
+ * What is asked when the dialog prepares a submission, and again, with a key, when it sends; what
+ * is left out is as usual.
+ */
+export type ISendRequest = Pick<Page.SendRequest, 'kind' | 'path'> &
+  Partial<Omit<Page.SendRequest, 'key'>>;
 export type SendKind = ISendRequest['kind'];
 export type IPreparedCell = Page.PreparedCell;
 export type IProblem = Page.SaidProblem;

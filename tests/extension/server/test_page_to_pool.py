@@ -44,7 +44,6 @@ def body(kind: str = "cells", path: str = "book.ipynb", **more: Any) -> dict[str
         "project": None,
         "name": None,
         "time_limit_s": None,
-        "priority": None,
         **more,
     }
 

@@ -41,8 +41,8 @@ def without_collector() -> Iterator[None]:
     gc.enable()
 
 
-@pytest.mark.parametrize("work", WORKS)
-@pytest.mark.parametrize("shape", ["fill", "drain", "swap", "blocked", "gang", "cycle"])
+@pytest.mark.parametrize("info", WORKS)
+@pytest.mark.parametrize("signature", ["fill", "drain", "swap", "blocked", "gang", "cycle"])
 @pytest.mark.usefixtures("without_collector")
 def test_nothing_of_it_waits_for_a_collection(signature: str, info: str) -> None:
     do = WORKS[info](SHAPES[signature].build(max(NODES, SHAPES[signature].least)).snapshot)

@@ -21,6 +21,7 @@ from benchpool_scheduler.core.model import (
     Worker,
 )
 from benchpool_scheduler.core.plan import decide
+from benchpool_support.asking import asking
 
 VISION = ProjectName("vision")
 
@@ -39,8 +40,7 @@ def gang(workers: int, **facts: Any) -> Job:
     return Job(
         JobId("gang"),
         VISION,
-        spec=JobSpec(workers=workers, min_workers=workers, spread=True),
-        **facts,
+        **asking(facts, workers=workers, min_workers=workers, spread=True),
     )
 
 
