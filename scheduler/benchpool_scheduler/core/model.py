@@ -308,13 +308,25 @@ class ReasonCode(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class NamedJob:
+    """Another job that a reason is about. ``text`` is the reason's, for who may see that job."""
+
+    job: JobId
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Reason:
-    """Why a job waits: true now, with the numbers, the tree level and what would help (R22)."""
+    """Why a job waits: true now, with the numbers, the tree level and what would help (R22).
+
+    ``text`` names nobody else's work; ``other`` is for those who may see the job it is about.
+    """
 
     code: ReasonCode
     text: str
     numbers: Mapping[str, int | float | str | None]
     remedy: str
+    other: NamedJob | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -132,10 +132,11 @@ def test_whoever_is_held_back_would_end_too_late_or_take_what_is_needed(pool: Sn
     held_back = {
         job: reason
         for job, reason in plan.reasons.items()
-        if reason.code is ReasonCode.RESERVED_FOR_OTHERS and "reserved_for" in reason.numbers
+        if reason.code is ReasonCode.RESERVED_FOR_OTHERS and reason.other is not None
     }
     for job, reason in held_back.items():
-        owner = reason.numbers["reserved_for"]
+        assert reason.other is not None
+        owner = reason.other.job
         rest = replace(after(pool, plan), jobs=())
         others = [it for it in after(pool, plan).jobs if it.id != owner]
         alone = [it for it in others if it.held or it.id == job]
@@ -190,7 +191,7 @@ def test_every_waiting_job_still_has_exactly_one_reason(pool: Snapshot) -> None:
 @given(any_pools)
 def test_without_known_ends_nothing_is_reserved(pool: Snapshot) -> None:
     plan = decide(pool)
-    assert all("reserved_for" not in reason.numbers for reason in plan.reasons.values())
+    assert all(reason.other is None for reason in plan.reasons.values())
     assert not ClusterState.of(pool).endings
 
 
@@ -242,8 +243,13 @@ def test_the_reasons_say_for_whom_until_when_and_what_would_help() -> None:
     held_back = plan.reasons[JobId("b")]
     assert held_back.code is ReasonCode.RESERVED_FOR_OTHERS
     assert held_back.text == (
-        "waits for 1 GPU: 2 of 4 are free, and kept for job a-very-l of project vision, which "
-        "goes first and can start within 40 min"
+        "waits for 1 GPU: 2 of 4 are free, and kept for another job, which goes first and can "
+        "start within 40 min"
+    )
+    assert held_back.other is not None
+    assert held_back.other.job == "a-very-long-name"
+    assert held_back.other.text == held_back.text.replace(
+        "another job", "job a-very-l of project vision"
     )
     assert held_back.remedy == "it would start now with a time limit of 2400 s or less"
     reserved = plan.reasons[JobId("a-very-long-name")]

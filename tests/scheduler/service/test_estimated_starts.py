@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from benchpool_scheduler.contract import Job, JobSubmission, State
+from benchpool_scheduler.contract import Job, JobSubmission, Reason, State
 from benchpool_scheduler.runtime import WorkerId
 from benchpool_scheduler.service import Caller, Pool
 from benchpool_support.clocks import FakeClock
 from benchpool_support.pools import (
+    ADMIN,
     JOE,
     SUSAN,
     make_pool,
@@ -120,18 +121,48 @@ async def test_run_times_are_learned_and_known_after_a_restart(tmp_path: Path) -
         assert seconds(again, lab.clock.now()) == [40, 40, 40]
 
 
-async def test_the_remedy_names_what_it_waits_for_by_id_and_project_only(tmp_path: Path) -> None:
+async def test_the_remedy_names_what_it_waits_for_only_to_who_may_see_that(tmp_path: Path) -> None:
     lab = Lab(tmp_path)
     async with opened(lab.pool) as pool:
         first = await lab.start(SUSAN, sleeper(time_limit_s=2400, name="secret-plan"))
         second = await estimated(pool, (await pool.jobs.submit(JOE, sleeper())).id)
         why = pool.jobs.why(JOE, second.id)
         assert why.reason is not None
-        told = f"It waits for job {first.id[:8]} of project vision, within 40 min."
-        assert why.reason.remedy.endswith(told)
+        assert why.reason.remedy.endswith("It waits for another job, within 40 min.")
         assert why.would_start_with == why.reason.remedy
+        assert first.id[:8] not in why.reason.remedy
+        told = f"It waits for job {first.id[:8]} of project vision, within 40 min."
+        of_admin = pool.jobs.why(ADMIN, second.id).reason
+        assert of_admin is not None
+        assert of_admin.remedy.endswith(told)
         assert "susan" not in why.reason.remedy
         assert "secret" not in why.reason.remedy
+
+
+async def test_a_job_that_goes_first_is_named_only_to_who_may_see_it(tmp_path: Path) -> None:
+    lab = Lab(tmp_path, gpus=2)
+    async with opened(lab.pool) as pool:
+        await lab.start(SUSAN, sleeper(time_limit_s=2400))
+        first = await pool.jobs.submit(SUSAN, sleeper(gpus=2))
+        second = await pool.jobs.submit(JOE, sleeper())
+        await until(pool, second.id, lambda now: code_of(now) == "reserved-for-others")
+        of_admin = reason_of(pool, ADMIN, second.id)
+        assert of_admin.numbers["reserved_for"] == first.id
+        assert f"kept for job {first.id[:8]} of project vision" in of_admin.text
+        of_joe = reason_of(pool, JOE, second.id)
+        assert "kept for another job, which goes first" in of_joe.text
+        assert "reserved_for" not in of_joe.numbers
+        assert pool.jobs.detail(JOE, second.id).job.reason == of_joe
+
+
+def code_of(job: Job) -> str:
+    return "" if job.reason is None else job.reason.code
+
+
+def reason_of(pool: Pool, caller: Caller, job: str) -> Reason:
+    found = pool.jobs.why(caller, job).reason
+    assert found is not None
+    return found
 
 
 async def test_a_preview_says_when_it_would_start(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from benchpool_scheduler.core.backfill.reservation import Reservation
 from benchpool_scheduler.core.explain.sentences import measured, plain
 from benchpool_scheduler.core.jobs.amounts import WHOLE_GPU
 from benchpool_scheduler.core.jobs.job_info import JobInfo
-from benchpool_scheduler.core.model import JobId, Reason, ReasonCode
+from benchpool_scheduler.core.model import JobId, NamedJob, Reason, ReasonCode
 from benchpool_scheduler.phrases import is_are, steady_bound
 
 SHORTEST_S = 1.0
@@ -40,24 +40,25 @@ def _held_back(backfill: Backfill, info: JobInfo, reservation: Reservation) -> R
     free = backfill.state.capacity.free(info.requirements)
     reserved = plain(owner.min_gang.gpus, 0)
     longest = _below(seconds)
+    total = backfill.state.total.gpus // WHOLE_GPU
+    opening = f"waits for {measured(info.min_gang.gpus, 0)}: {free} of {total} {is_are(free)} free"
+    ending = f"which goes first and can start within {steady_bound(seconds)}"
+    named = f"job {owner.job.id[:8]} of project {owner.branch.name}"
     return Reason(
         ReasonCode.RESERVED_FOR_OTHERS,
-        f"waits for {measured(info.min_gang.gpus, 0)}: {free} of "
-        f"{backfill.state.total.gpus // WHOLE_GPU} {is_are(free)} free, and kept for job "
-        f"{owner.job.id[:8]} of project {owner.branch.name}, which goes first and can start "
-        f"within {steady_bound(seconds)}",
+        f"{opening}, and kept for another job, {ending}",
         {
             "asked": plain(info.min_gang.gpus, 0),
             "free": free,
-            "total": backfill.state.total.gpus // WHOLE_GPU,
+            "total": total,
             "project": info.branch.name,
             "reserved": reserved,
-            "reserved_for": owner.job.id,
             "time_limit_s": longest,
         },
         f"it would start now with a time limit of {longest:g} s or less"
         if longest >= SHORTEST_S
         else "it starts by itself when the other has started, or enough GPUs become free",
+        NamedJob(owner.job.id, f"{opening}, and kept for {named}, {ending}"),
     )
 
 

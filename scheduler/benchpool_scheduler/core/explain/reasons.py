@@ -3,7 +3,8 @@
 The reasons are asked in order, and the first that holds is the binding one: it can never run; a
 limit or quota of its project or of one above it; it was promised room that others are leaving;
 what is free. Advice is checked on the same state before it is given. Sentences name only the
-reader's own project and those above it, never other people's work.
+reader's own project and those above it, never other people's work: where a reason is about another
+job, its name stands apart (``NamedJob``).
 """
 
 from __future__ import annotations

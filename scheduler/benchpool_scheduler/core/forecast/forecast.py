@@ -134,11 +134,11 @@ def _estimate(
     )
 
 
-def waits_for(estimate: Estimate, project: str, passed_s: float = 0.0) -> str | None:
+def waits_for(estimate: Estimate, project: str | None, passed_s: float = 0.0) -> str | None:
     """Return for whose end a job waits; the other job is named by the start of its id only.
 
     Args:
-        project: That of the other job.
+        project: That of the other job; None where the reader may not see it.
         passed_s: How old the estimate is, in seconds.
 
     >>> waits_for(Estimate(60, 900, 2400, JobId("3f2a9c1b7d"), 2400.0), "vision")
@@ -146,7 +146,10 @@ def waits_for(estimate: Estimate, project: str, passed_s: float = 0.0) -> str | 
     """
     if estimate.waits_for is None:
         return None
-    told = f"it waits for job {estimate.waits_for[:8]} of project {project}"
+    which = "another job"
+    if project is not None:
+        which = f"job {estimate.waits_for[:8]} of project {project}"
+    told = f"it waits for {which}"
     if estimate.ends_within_s is None:
         return told
     return f"{told}, within {steady_bound(max(1.0, estimate.ends_within_s - passed_s))}"

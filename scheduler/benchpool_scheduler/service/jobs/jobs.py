@@ -57,7 +57,7 @@ class Jobs:
     ) -> tuple[contract.Job, bool]:
         """Do as ``submit`` and tell whether the job is new (HTTP 201) or a repeat (200)."""
         record, new = await shielded(self._admission.submit(caller, submission))
-        return self._views.job(self._now(record)), new
+        return self._views.job(self._now(record), caller), new
 
     async def preview(self, caller: Caller, submission: contract.JobSubmission) -> contract.Preview:
         """Say what would happen to this submission now; objects need not be there yet.
@@ -88,7 +88,7 @@ class Jobs:
             )
             if project is None or record.project == project
         )
-        return [self._views.job(record) for record in islice(chosen, max(0, limit))]
+        return [self._views.job(record, caller) for record in islice(chosen, max(0, limit))]
 
     def _visible(
         self, caller: Caller, *, all: bool, project: str | None
@@ -103,7 +103,7 @@ class Jobs:
 
     def detail(self, caller: Caller, job: str) -> contract.JobDetail:
         """Return a job and its attempts. Errors: NotFound."""
-        return self._views.detail(self._find(caller, job))
+        return self._views.detail(self._find(caller, job), caller)
 
     def attempts(self, caller: Caller, job: str) -> list[contract.Attempt]:
         """Return the starts of a job alone, for lists of many jobs. Errors: NotFound."""
@@ -111,7 +111,7 @@ class Jobs:
 
     def why(self, caller: Caller, job: str) -> contract.Why:
         """Explain why a job waits (R22). Errors: NotFound."""
-        return self._views.why(self._find(caller, job))
+        return self._views.why(self._find(caller, job), caller)
 
     def submission(self, caller: Caller, job: str) -> contract.JobSubmission:
         """Return what was submitted, without its key. Errors: NotFound."""
@@ -135,7 +135,7 @@ class Jobs:
         record = self._find(caller, job)
         asked = getattr(JobActions, action).body() if body is None else body
         await shielded(self._commands.act(caller, record.id, action, asked))
-        return self._views.job(self._now(record))
+        return self._views.job(self._now(record), caller)
 
     # ------------------------------------------------------------------ inside
 

@@ -60,12 +60,20 @@ def set_aside(text: str) -> contract.Reason:
     )
 
 
-def from_core(reason: model.Reason) -> contract.Reason:
-    """Return the core's reason for a waiting job (R22)."""
+def from_core(reason: model.Reason, *, named: bool = False) -> contract.Reason:
+    """Return the core's reason for a waiting job (R22).
+
+    Args:
+        named: The reader may see the other job that it is about, if it is about one.
+    """
+    text, numbers = reason.text, dict(reason.numbers)
+    if named and reason.other is not None:
+        text = reason.other.text
+        numbers["reserved_for"] = reason.other.job
     return contract.Reason(
         code=str(reason.code),
-        text=sentence(reason.text),
-        numbers=dict(reason.numbers),
+        text=sentence(text),
+        numbers=numbers,
         remedy=sentence(reason.remedy),
     )
 
@@ -79,10 +87,12 @@ def sentence(clause: str) -> str:
     return f"{clause[:1].upper()}{clause[1:].rstrip('.')}."
 
 
-def of_job(job: JobRecord, decided: model.Reason | None) -> contract.Reason | None:
+def of_job(
+    job: JobRecord, decided: model.Reason | None, *, named: bool = False
+) -> contract.Reason | None:
     """Return a job's reason: why it waits, leaves, is paused or failed; None when it just runs."""
     if job.state is JobState.QUEUED:
-        return NEXT_PASS if decided is None else from_core(decided)
+        return NEXT_PASS if decided is None else from_core(decided, named=named)
     if job.wish is not None:
         return _leaving(job)
     return None if job.note is None else _from_note(job.note)

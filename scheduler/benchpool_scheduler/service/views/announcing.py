@@ -50,7 +50,7 @@ class Announcer:
 
     def _tell(self, announce: Announce, jobs: Sequence[str]) -> None:
         records = filter(None, map(self._ledger.job, jobs))
-        waiting = [self._views.job(it) for it in records if it.state is JobState.QUEUED]
+        waiting = [self._views.job(it, None) for it in records if it.state is JobState.QUEUED]
         try:
             announce(waiting)
         except Exception:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -159,8 +159,12 @@ class Estimates:
             return None
         return on_the_clock(estimate, self.at, self._observed.settings.clock.now())
 
-    def waits_for(self, job: JobRecord) -> str | None:
-        """Return for whose end a waiting job waits, as a sentence; by id and project only."""
+    def waits_for(self, job: JobRecord, sees: Callable[[str], bool]) -> str | None:
+        """Return for whose end a waiting job waits, as a sentence; by id and project only.
+
+        Args:
+            sees: Tells whether the reader may see a job; one that it may not is not named.
+        """
         estimate = self.newest.get(job.id)
         if estimate is None or estimate.waits_for is None or job.state is not JobState.QUEUED:
             return None
@@ -168,7 +172,7 @@ class Estimates:
         if other is None or not other.live:
             return None
         passed = self._observed.settings.clock.now() - self.at
-        return waits_for(estimate, other.project, passed)
+        return waits_for(estimate, other.project if sees(other.id) else None, passed)
 
     @property
     def quick(self) -> bool:

@@ -44,6 +44,6 @@ class EventStream:
         record = self._ledger.job(entry.job)
         if record is not None:
             visible = rights.may_use(caller, record, configuration)
-            return msgspec.json.encode(self._jobs.job(record)) if visible else None
+            return msgspec.json.encode(self._jobs.job(record, caller)) if visible else None
         owned = rights.may_use_of(caller, entry.user, entry.project, configuration)
         return msgspec.json.encode(contract.JobDeleted(entry.job)) if owned else None

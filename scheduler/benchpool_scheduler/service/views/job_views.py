@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from datetime import datetime
+from functools import partial
 
 import msgspec
 
 from benchpool_scheduler import contract
 from benchpool_scheduler.core.lifecycle.states import HOLDS_GPUS, JobState
 from benchpool_scheduler.core.model import JobId
+from benchpool_scheduler.service.access import rights
+from benchpool_scheduler.service.access.caller import Caller
 from benchpool_scheduler.service.execution import containers
 from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.service.lifecycle import job_actions, job_reasons
@@ -34,8 +37,8 @@ class JobViews:
         self._observed = observed
         self._estimates = estimates
 
-    def job(self, record: JobRecord) -> contract.Job:
-        """Return a job."""
+    def job(self, record: JobRecord, reader: Caller | None) -> contract.Job:
+        """Return a job as its reader may see it; None is anybody who may see the job itself."""
         latest_pass = self._observed.now.latest_pass
         over = JobId(record.id) in latest_pass.over_quota and record.state in HOLDS_GPUS
         return contract.Job(
@@ -44,7 +47,7 @@ class JobViews:
             project=record.project,
             user=record.user,
             state=contract.State(record.state.value),
-            reason=self._reason(record),
+            reason=self._reason(record, reader),
             gpus=record.spec.gpus,
             workers=record.spec.workers,
             min_workers=record.spec.least_workers,
@@ -63,10 +66,10 @@ class JobViews:
             actions=job_actions.actions_of(record),
         )
 
-    def detail(self, record: JobRecord) -> contract.JobDetail:
+    def detail(self, record: JobRecord, reader: Caller) -> contract.JobDetail:
         """Return a job and its attempts."""
         return contract.JobDetail(
-            job=self.job(record),
+            job=self.job(record, reader),
             attempts=self.attempts(record),
             container=self._container(record),
             fixed=["workers"] if job_actions.workers_are_fixed(record) else [],
@@ -84,9 +87,9 @@ class JobViews:
         submission = self._ledger.submission(record.id)
         return containers.told(self._observed.settings, record.user, submission, nodes)
 
-    def why(self, record: JobRecord) -> contract.Why:
+    def why(self, record: JobRecord, reader: Caller) -> contract.Why:
         """Return why a job waits and what would make it start (R22)."""
-        reason = self._reason(record)
+        reason = self._reason(record, reader)
         waits = record.state is JobState.QUEUED
         return contract.Why(
             job=record.id,
@@ -95,13 +98,23 @@ class JobViews:
             would_start_with=reason.remedy if waits and reason is not None else None,
         )
 
-    def _reason(self, record: JobRecord) -> contract.Reason | None:
+    def _sees(self, reader: Caller | None, job: str) -> bool:
+        """Tell whether the reader may know of another job."""
+        other = self._ledger.job(job)
+        if reader is None or other is None:
+            return False
+        return rights.may_use(reader, other, self._observed.now.configuration)
+
+    def _reason(self, record: JobRecord, reader: Caller | None) -> contract.Reason | None:
         latest_pass = self._observed.now.latest_pass
         quarantined = latest_pass.quarantined.get(record.id)
         if quarantined is not None and record.state is JobState.QUEUED:
             return job_reasons.set_aside(quarantined)
-        reason = job_reasons.of_job(record, latest_pass.reasons.get(JobId(record.id)))
-        awaited = self._estimates.waits_for(record)
+        decided = latest_pass.reasons.get(JobId(record.id))
+        other = None if decided is None else decided.other
+        named = other is not None and self._sees(reader, other.job)
+        reason = job_reasons.of_job(record, decided, named=named)
+        awaited = self._estimates.waits_for(record, partial(self._sees, reader))
         if reason is None or awaited is None:
             return reason
         remedy = f"{reason.remedy} {job_reasons.sentence(awaited)}"
