@@ -1,4 +1,4 @@
-"""Does this code save its progress? A look at the text, for the sentence in the dialog."""
+"""Whether code seems to save checkpoints: found in its text, for a sentence in the dialog."""
 
 from __future__ import annotations
 

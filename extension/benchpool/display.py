@@ -78,12 +78,12 @@ class Row:
             button.on_click(lambda _button, action=action: self._act(action))
         head = widgets.HBox([self.title, self.bar, *self.buttons.values()])
         self.widget = widgets.VBox([head, self.reason, self.log])
-        self.take(job.facts)
+        self.show_facts(job.facts)
         if follow:
             self._start(self._follow_state)
             self._start(self._follow_log)
 
-    def take(self, facts: Job) -> None:
+    def show_facts(self, facts: Job) -> None:
         """Show these facts."""
         self._job.facts = facts
         gpus = facts.gpus * facts.workers
@@ -109,7 +109,7 @@ class Row:
         except BenchpoolError as refused:
             self.reason.value = refused.message
         else:
-            self.take(self._job.facts)
+            self.show_facts(self._job.facts)
 
     def _start(self, follow: Any) -> None:
         threading.Thread(target=self._guarded, args=(follow,), daemon=True).start()
@@ -127,9 +127,9 @@ class Row:
     def _follow_state(self, pool: Client) -> None:
         for event in pool.events():
             if event.kind in ("open", "reset"):
-                self.take(pool.job(self._job.id).job)
+                self.show_facts(pool.job(self._job.id).job)
             elif isinstance(event.data, Job) and event.data.id == self._job.id:
-                self.take(event.data)
+                self.show_facts(event.data)
             if self._job.facts.state in ENDED:
                 return
 

@@ -118,7 +118,7 @@ def _without_left_out(source: str) -> tuple[str, tuple[CellNote, ...]]:
 
 
 def _is_command(line: str) -> bool:
-    """Tell ``pip install x`` (automagic) from Python that begins alike, which would not be here."""
+    """Say whether a line is a command such as ``pip install x`` (automagic), and not Python."""
     return _parsed(line.strip()) is None
 
 

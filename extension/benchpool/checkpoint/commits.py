@@ -142,10 +142,8 @@ def _part(folder: Path, step: int | None, keep: int) -> Iterator[Path]:
     name = commit_manifest.PART.format(rank=rank)
     commit_manifest.write(aside, name, {**about, **ranks})
     final = folder / f"{number:08d}"
-    for path in [
-        *commit_manifest.files(aside),
-        aside / name,
-    ]:  # the manifest last: it makes it count
+    # The manifest goes last: it makes the part count.
+    for path in [*commit_manifest.files(aside), aside / name]:
         target = final / path.relative_to(aside)
         target.parent.mkdir(parents=True, exist_ok=True)
         os.replace(path, target)

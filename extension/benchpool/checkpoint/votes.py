@@ -28,7 +28,7 @@ from benchpool.checkpoint import notices
 SHARED = "BENCHPOOL_CHECKPOINT_SHARED"
 BEHIND_CALLS = 2
 BEHIND_S = 5.0
-"""So far behind rank 0 the others stop when they cannot see that it has."""
+"""Calls and seconds after the notice when ranks stop that cannot see that rank 0 has."""
 
 stopping = False
 """True once this process was answered that it should stop."""

@@ -1,4 +1,4 @@
-"""One run of a notebook: cell after cell, until the end, an error, or the word to stop."""
+"""One run of a notebook: cell after cell, until its end, an error, or a request to stop."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ class NotebookRun:
     def _failed(self, index: int, failure: Failure) -> int:
         status = exit_of_error(failure, self._told())
         if failure.name == "SystemExit":
-            self._say(f"cell {self._number(index)} ended the notebook with exit status {status}")
+            self._say(f"cell {self._number(index)} ended the notebook with exit code {status}")
             return status
         for output in self._notebook.cells[index].outputs:
             if output.output_type == "error":

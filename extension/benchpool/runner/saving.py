@@ -11,7 +11,7 @@ import nbformat
 
 LEAST_S = 1.0
 BUSY_SHARE = 0.05
-"""Saving takes at most this part of the time: a notebook of 100 MB is saved less often."""
+"""Saving takes at most this part of the time, so that a large notebook is saved less often."""
 
 
 class Copy:

@@ -20,7 +20,7 @@ from tornado import iostream, web
 
 from benchpool.server import PREFIX, allowed
 from benchpool.server.pool_access import PoolAccess
-from benchpool.server.preparation import Preparing
+from benchpool.server.preparation import Preparer
 from benchpool.server.requests import ResultFiles, decode
 from benchpool.server.served_folder import ServedFolder
 from benchpool_scheduler.client import results, sending, snapshot
@@ -47,7 +47,7 @@ def routes(base_url: str) -> list[tuple[str, type[APIHandler]]]:
 
 
 class Handler(APIHandler):
-    """What all routes share: the pool, the places, and errors as one object."""
+    """What all routes share: the pool, the served folder, and errors as one object."""
 
     auth_resource = RESOURCE
 
@@ -58,19 +58,19 @@ class Handler(APIHandler):
         return found
 
     @cached_property
-    def preparing(self) -> Preparing:
+    def preparer(self) -> Preparer:
         """What prepares for this server; kept, because it remembers lists of files."""
-        known = self.settings.get("benchpool_preparing")
+        known = self.settings.get("benchpool_preparer")
         if known is None:
             root = getattr(self.contents_manager, "root_dir", None) or "."
-            known = Preparing(
+            known = Preparer(
                 ServedFolder(Path(root)),
                 self.kernel_spec_manager,
                 self.pool,
                 self.kernel_manager.default_kernel_name,
             )
-            self.settings["benchpool_preparing"] = known
-        found: Preparing = known
+            self.settings["benchpool_preparer"] = known
+        found: Preparer = known
         return found
 
     async def answer(self, work: Awaitable[Any], status: int = 200) -> None:
@@ -112,7 +112,7 @@ class PrepareHandler(Handler):
         await self.answer(self._prepared())
 
     async def _prepared(self) -> Any:
-        return await self.preparing.prepare(decode(self.request.body, allowed.MAX_BODY))
+        return await self.preparer.prepare(decode(self.request.body, allowed.MAX_BODY))
 
 
 class SendHandler(Handler):
@@ -128,7 +128,7 @@ class SendHandler(Handler):
         request = decode(self.request.body, allowed.MAX_BODY)
         if request.key is None:
             raise InvalidInput("A key is missing, which makes a repeat harmless.", field="key")
-        draft = await self.preparing.to_send(request)
+        draft = await self.preparer.to_send(request)
         client = self.pool.client
         await snapshot.upload_async(client, draft.contents)
         return await self.pool.ask(lambda pool: pool.submit(draft.submission), ANSWER_S)
@@ -147,18 +147,18 @@ class ResultHandler(Handler):
         if not _JOB.fullmatch(job):
             raise NotFound("There is no such job.", field="job")
         submission = await self.pool.ask(lambda pool: pool.submission(job), ANSWER_S)
-        places = self.preparing.places
+        served = self.preparer.served
         folder = Path(submission.output_dir) if submission.output_dir else None
-        if folder is not None and not folder.is_dir() and places.relative(folder) is not None:
+        if folder is not None and not folder.is_dir() and served.relative(folder) is not None:
             await self._fetch(job, folder)
-        if folder is None or not folder.is_dir() or places.relative(folder) is None:
+        if folder is None or not folder.is_dir() or served.relative(folder) is None:
             return ResultFiles(None, None, [])
-        files = await asyncio.to_thread(places.files_below, folder)
+        files = await asyncio.to_thread(served.files_below, folder)
         entry, notebook = submission.entry, None
         if isinstance(entry, NotebookEntry):
-            copy = places.relative(folder / entry.name)
+            copy = served.relative(folder / entry.name)
             notebook = copy if copy in files else None
-        return ResultFiles(notebook, places.relative(folder), files)
+        return ResultFiles(notebook, served.relative(folder), files)
 
     async def _fetch(self, job: str, folder: Path) -> None:
         """Bring results here that an ended job could not lay down itself."""
@@ -245,7 +245,7 @@ class ForwardHandler(Handler):
         await web.RequestHandler.finish(self)
 
     async def _cut(self, failed: httpx.HTTPError) -> None:
-        """The scheduler went away: before the answer it is said, after it the stream just ends."""
+        """Say that the scheduler went away; a stream that has begun can only end."""
         if self._headers_written:
             await self.end()
             return

@@ -47,10 +47,10 @@ SCRIPT_BYTES = 1 << 20
 
 
 @dataclass(slots=True)
-class Preparing:
+class Preparer:
     """Prepares and drafts for one notebook server; ``usual_kernel`` is for code without one."""
 
-    places: ServedFolder
+    served: ServedFolder
     specs: Any
     pool: PoolAccess
     usual_kernel: str
@@ -66,7 +66,7 @@ class Preparing:
         problems: list[SaidProblem] = []
         interpreter = self._interpreter(request, problems)
         draft = await self._draft(request, interpreter or "python3")
-        script = self.places.file(request.path) if request.kind == "script" else None
+        script = self.served.file(request.path) if request.kind == "script" else None
         files, preview, quota = await asyncio.gather(
             self._files(script, problems),
             _outcome(self.pool.ask(lambda pool: pool.preview(_asked(draft, script)), PREVIEW_S)),
@@ -82,7 +82,7 @@ class Preparing:
             cells=[PreparedCell(c.id, c.index, c.included, c.selected, c.why) for c in cells],
             problems=[*problems, *said],
             interpreter=interpreter,
-            working_dir=self.places.relative(folder),
+            working_dir=self.served.relative(folder),
             output_dir=f"{drafts.RESULTS}/{drafts.plain(name)}-…",
             files=files,
             command=drafts.command(draft),
@@ -103,7 +103,7 @@ class Preparing:
     ) -> Draft:
         options = request.options()
         if request.kind == "script":
-            script = self.places.file(request.path)
+            script = self.served.file(request.path)
             files = None
             if with_files:
                 files = await asyncio.to_thread(snapshot.take, script.parent, must=[script.name])
@@ -116,7 +116,7 @@ class Preparing:
             await self._cells(request),
             options,
             kind=request.kind,
-            folder=self.places.folder_of(request.path).resolve(),
+            folder=self.served.folder_of(request.path).resolve(),
             interpreter=interpreter,
             path=request.path,
             whole=request.kind == "notebook",
@@ -129,7 +129,7 @@ class Preparing:
             return [each.as_cell() for each in request.cells]
         if request.kind == "cells":
             raise InvalidInput("No cells were sent: select some in the notebook.", field="cells")
-        return await asyncio.to_thread(notebooks.read, self.places.file(request.path))
+        return await asyncio.to_thread(notebooks.read, self.served.file(request.path))
 
     def _interpreter(self, request: SendRequest, problems: list[SaidProblem]) -> str | None:
         try:

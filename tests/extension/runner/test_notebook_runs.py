@@ -155,7 +155,7 @@ def test_stopped_and_resumed_the_result_is_that_of_an_uninterrupted_run(
         first.send_signal(signal.SIGTERM)  # to the runner alone, which passes it on
         log, _ = first.communicate(timeout=60)
     assert first.returncode == 75
-    assert "ended the notebook with exit status 75" in log
+    assert "ended the notebook with exit code 75" in log
     said = job.texts(0).split()
     stopped_at = int(said[-1])
     assert stopped_at >= 50
