@@ -189,7 +189,14 @@ class TrainingJobSpec(
     ] = None
 
 
-MAY_CHANGE = frozenset({"workers", "priority", "suspend"})
+class SpecWishes(Struct, frozen=True):
+    """What of a spec is a wish at any time: it is heard, and written where it came another way."""
+
+    workers: int = 1
+    priority: int = 50
+
+
+MAY_CHANGE = frozenset({*SpecWishes.__struct_fields__, "suspend"})
 """Fields of the spec that may change at any time."""
 FIXED = tuple(it for it in TrainingJobSpec.__struct_encode_fields__ if it not in MAY_CHANGE)
 """Fields of the spec that stay as they were accepted (see ``policies``)."""

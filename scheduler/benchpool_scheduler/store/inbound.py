@@ -40,18 +40,15 @@ class SuspendWritten(Struct, frozen=True):
     suspend: bool
 
 
-class WorkersWritten(Struct, frozen=True):
-    """Somebody wants an accepted job to have this number of workers (``kubectl scale``)."""
+class FieldWritten(Struct, frozen=True):
+    """Somebody wants an accepted job to have another value of this field from now on.
+
+    Such as ``workers`` (``kubectl scale``) and ``priority``.
+    """
 
     id: str
-    workers: int
-
-
-class PriorityWritten(Struct, frozen=True):
-    """Somebody wants an accepted job to have this priority from now on."""
-
-    id: str
-    priority: int
+    field: str
+    value: int | str | None
 
 
 class JobGone(Struct, frozen=True):
@@ -66,7 +63,7 @@ class LeaseGone(Struct, frozen=True):
     id: str
 
 
-Written = JobWritten | SuspendWritten | WorkersWritten | PriorityWritten | JobGone | LeaseGone
+Written = JobWritten | SuspendWritten | FieldWritten | JobGone | LeaseGone
 
 
 @runtime_checkable
@@ -82,8 +79,8 @@ class Inbound(Protocol):
         Errors: Unavailable.
         """
 
-    def put_back(self, job: str, why: str) -> None:
-        """Let a job ask for the workers that it has, and say why; written later.
+    def put_back(self, job: str, field: str, why: str) -> None:
+        """Let a job ask for what it has of a field, and say why; written later.
 
         For a wish that was told and cannot be met.
         """

@@ -16,12 +16,11 @@ from benchpool_scheduler.hub import HubServer, StaticDirectory
 from benchpool_scheduler.runtime import EndedBy, WorkerId
 from benchpool_scheduler.service import Pool
 from benchpool_scheduler.store.inbound import (
+    FieldWritten,
     JobGone,
     JobWritten,
     LeaseGone,
-    PriorityWritten,
     SuspendWritten,
-    WorkersWritten,
     Written,
 )
 from benchpool_scheduler.store.records import Note
@@ -62,7 +61,7 @@ class SharedStore(SqliteStore):
         self.refused[job] = reason
         self.answered.set()
 
-    def put_back(self, job: str, why: str) -> None:
+    def put_back(self, job: str, field: str, why: str) -> None:
         self.kept[job] = why
 
     async def restore(self, lease: str) -> None:
@@ -197,14 +196,14 @@ async def test_workers_that_are_written_come_and_go(site: Site) -> None:
     await site.has(FIRST)
     await reached(site.pool, FIRST, State.RUNNING)
     workers = await site.runtime.until_launched(3)
-    site.store.inbox.put_nowait(WorkersWritten(FIRST, 1))
+    site.store.inbox.put_nowait(FieldWritten(FIRST, "workers", 1))
     noticed = await site.runtime.until_noticed(2)
     assert [worker for worker, _ in noticed] == workers[1:]
     assert "go on with 1 worker " in noticed[0][1].text
     for worker, _ in noticed:
         site.runtime.end(worker, 143, EndedBy.NOTICE)
     assert site.pool.jobs.detail(ADMIN, FIRST).job.workers == 1
-    site.store.inbox.put_nowait(WorkersWritten(FIRST, 2))
+    site.store.inbox.put_nowait(FieldWritten(FIRST, "workers", 2))
     more = await site.runtime.until_launched(4)
     assert more[3].worker == 3
     assert site.pool.jobs.detail(ADMIN, FIRST).job.state is State.RUNNING
@@ -218,8 +217,8 @@ async def test_a_gang_that_runs_as_a_whole_stays_whole_and_one_that_waits_is_sca
     await reached(site.pool, FIRST, State.RUNNING)
     site.write(SECOND, sleeper(workers=2), suspended=True)
     await site.has(SECOND)
-    site.store.inbox.put_nowait(WorkersWritten(FIRST, 1))
-    site.store.inbox.put_nowait(WorkersWritten(SECOND, 1))
+    site.store.inbox.put_nowait(FieldWritten(FIRST, "workers", 1))
+    site.store.inbox.put_nowait(FieldWritten(SECOND, "workers", 1))
     site.store.inbox.put_nowait(SuspendWritten(SECOND, suspend=False))
     job = await reached(site.pool, SECOND, State.RUNNING)
     assert (job.workers, job.min_workers) == (1, 1)
@@ -232,8 +231,8 @@ async def test_a_gang_that_runs_as_a_whole_stays_whole_and_one_that_waits_is_sca
 async def test_workers_with_which_a_job_could_never_run_are_put_back(site: Site) -> None:
     site.write(FIRST, sleeper(gpus=2), suspended=True)
     await site.has(FIRST)
-    site.store.inbox.put_nowait(WorkersWritten(FIRST, 9))
-    site.store.inbox.put_nowait(PriorityWritten(FIRST, 30))
+    site.store.inbox.put_nowait(FieldWritten(FIRST, "workers", 9))
+    site.store.inbox.put_nowait(FieldWritten(FIRST, "priority", 30))
     await until(site.pool, FIRST, lambda job: job.priority == 30)
     assert site.pool.jobs.detail(ADMIN, FIRST).job.workers == 1
     assert "need 18 GPUs and can never run: the pool has" in site.store.kept[FIRST]
@@ -246,8 +245,8 @@ async def test_a_priority_that_is_written_changes_whose_turn_it_is(site: Site) -
     for job in (SECOND, THIRD):
         site.write(job, sleeper(gpus=4))
         await site.has(job)
-    site.store.inbox.put_nowait(PriorityWritten(THIRD, 40))
-    site.store.inbox.put_nowait(PriorityWritten(SECOND, 30))
+    site.store.inbox.put_nowait(FieldWritten(THIRD, "priority", 40))
+    site.store.inbox.put_nowait(FieldWritten(SECOND, "priority", 30))
     await until(site.pool, SECOND, lambda job: job.priority == 30)
     (worker,) = await site.runtime.until_launched(1)
     site.runtime.end(worker, 0)

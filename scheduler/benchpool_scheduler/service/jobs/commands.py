@@ -81,12 +81,26 @@ class Commands:
 
         await self._do(command)
 
+    async def take_field(self, caller: Caller, job: str, field: str, value: Any) -> None:
+        """Let a job have what somebody wrote of a field where jobs are kept.
+
+        Errors: those of the field's command.
+        """
+        await WRITTEN[field](self, caller, job, value)
+
     async def scale(self, caller: Caller, job: str, workers: int) -> None:
-        """Let a job have so many workers from now on. Errors: Refused, Unavailable."""
+        """Let a job have this number of workers from now on.
+
+        Errors: InvalidInput, Refused, Unavailable.
+        """
+        record = self._ledger.job(job)
+        if record is None or record.spec.workers == workers:
+            return
+        self._admission.check_workers(record, workers)
         wish = self._fewer(caller, workers)
         await self._do(lambda work: transitions.scale(work, job, workers, wish))
 
-    async def prioritise(self, job: str, priority: int) -> None:
+    async def prioritise(self, caller: Caller, job: str, priority: int) -> None:
         """Let a job have this priority from now on. Errors: Refused, Unavailable."""
         await self._do(lambda work: transitions.prioritise(work, job, priority))
 
@@ -124,3 +138,6 @@ ACTIONS: Mapping[str, Command] = {
     "change": Commands.change,
 }
 """Who does each of ``contract.operations.JobActions``, by its name."""
+
+WRITTEN: Mapping[str, Command] = {"workers": Commands.scale, "priority": Commands.prioritise}
+"""Who takes what others write of a field where jobs are kept (``store.inbound``)."""

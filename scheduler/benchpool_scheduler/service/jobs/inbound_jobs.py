@@ -24,13 +24,12 @@ from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.service.lifecycle.job_reasons import StateReason
 from benchpool_scheduler.service.observed.observed import Observed
 from benchpool_scheduler.store.inbound import (
+    FieldWritten,
     Inbound,
     JobGone,
     JobWritten,
     LeaseGone,
-    PriorityWritten,
     SuspendWritten,
-    WorkersWritten,
     Written,
 )
 from benchpool_scheduler.store.records import DropJob, Note
@@ -121,25 +120,19 @@ class InboundJobs:
                 await self._commands.pause(SOMEBODY, job, ActionReason())
             case SuspendWritten(id=job):
                 await self._commands.resume(SOMEBODY, job, ActionReason())
-            case WorkersWritten(id=job, workers=workers):
-                await self._scale(store, job, workers)
-            case PriorityWritten(id=job, priority=priority):
-                await self._commands.prioritise(job, priority)
+            case FieldWritten():
+                await self._take_field(store, one)
             case JobGone(id=job):
                 await self._end(job)
 
-    async def _scale(self, store: Inbound, job: str, workers: int) -> None:
-        record = self._ledger.job(job)
-        if record is None or record.spec.workers == workers:
-            return
+    async def _take_field(self, store: Inbound, one: FieldWritten) -> None:
         try:
-            self._admission.check_workers(record, workers)
-            await self._commands.scale(SOMEBODY, job, workers)
+            await self._commands.take_field(SOMEBODY, one.id, one.field, one.value)
         except Unavailable:
             raise
         except BenchpoolError as error:
-            log.info("job %s keeps its %d workers: %s", job, record.spec.workers, error.message)
-            store.put_back(job, error.message)
+            log.info("%s of job %s stays: %s", one.field, one.id, error.message)
+            store.put_back(one.id, one.field, error.message)
 
     async def _accept(self, store: Inbound, one: JobWritten) -> None:
         try:

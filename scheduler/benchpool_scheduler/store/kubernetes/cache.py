@@ -14,7 +14,7 @@ import msgspec
 from msgspec.structs import replace
 
 from benchpool_scheduler.core.lifecycle.states import JobState
-from benchpool_scheduler.resources.jobs import TrainingJobSpec
+from benchpool_scheduler.resources.jobs import SpecWishes, TrainingJobSpec
 from benchpool_scheduler.store.kubernetes.edits import EditRefused
 from benchpool_scheduler.store.kubernetes.encoding import StoredJob, WaitReport
 from benchpool_scheduler.store.records import (
@@ -50,9 +50,8 @@ class CachedJob:
         name: Of the object. ``spec``: its spec as JSON.
         version: The resource version as we know it, empty before the object is there.
         revision: Grows with each change here; ``written``: the one that the API server has.
-        suspend: The value of ``spec.suspend`` that was told last; ``workers`` and ``priority``
-            likewise.
-        asked: Those of ``workers`` and ``priority`` that the object is still to say as they are.
+        suspend: The value of ``spec.suspend`` that was told last; ``wishes`` likewise.
+        asked: Those fields of ``wishes`` that the object is still to say as the job has them.
         gone: The object was deleted; there is nothing to write to any more.
         edited: The object says otherwise now; ``refused`` is the last edit that was put back.
     """
@@ -66,8 +65,7 @@ class CachedJob:
     revision: int = 0
     written: int = 0
     suspend: bool = False
-    workers: int = 0
-    priority: int = 0
+    wishes: SpecWishes = field(default_factory=SpecWishes)
     asked: tuple[str, ...] = ()
     gone: bool = False
     edited: bool = False

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+import msgspec
+from msgspec.structs import asdict
+
 from benchpool_scheduler.core.lifecycle.states import Intent, JobState
 from benchpool_scheduler.resources.jobs import (
     AttemptStatus,
     PreemptionStatus,
     ProgressStatus,
     ReasonStatus,
+    SpecWishes,
     TrainingJobSpec,
     TrainingJobStatus,
     WishStatus,
@@ -63,6 +67,11 @@ def stored_job(
         tuple(_read_attempt(id_, it) for it in status.attempts),
         tuple(_read_preemption(id_, it) for it in status.preemptions),
     )
+
+
+def wishes_of(job: JobRecord) -> SpecWishes:
+    """Return what the object of a job says of what is a wish at any time."""
+    return msgspec.convert({**asdict(job.spec), "name": job.name}, SpecWishes)
 
 
 def _note(reason: ReasonStatus | None) -> Note | None:

@@ -1,9 +1,9 @@
 """What people write with kubectl, as events for the service: pure but for the watch.
 
 A job that was created in Kubernetes is told once, with the id that follows from its UID, and again
-after each edit while it is refused. Of an accepted job only ``suspend``, ``workers`` and
-``priority`` are heard, and that it was deleted. What was written while nobody listened is told at
-the start.
+after each edit while it is refused. Of an accepted job only ``suspend`` and the
+``SpecWishes`` are heard, and that it was deleted. What was written while nobody listened is told
+at the start.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from datetime import datetime
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import asdict
 
 from benchpool_scheduler.contract import SnapshotFile
 from benchpool_scheduler.contract.kubernetes import ACCEPTED
 from benchpool_scheduler.resources.declaring import ObjectMeta
-from benchpool_scheduler.resources.jobs import TrainingJobSpec, TrainingJobStatus
+from benchpool_scheduler.resources.jobs import SpecWishes, TrainingJobSpec, TrainingJobStatus
 from benchpool_scheduler.resources.submissions import as_submission
 from benchpool_scheduler.store.inbound import (
+    FieldWritten,
     JobGone,
     JobWritten,
-    PriorityWritten,
     SuspendWritten,
-    WorkersWritten,
     Written,
 )
 from benchpool_scheduler.store.kubernetes import edits
@@ -81,10 +81,8 @@ class JobObject(Struct, frozen=True):
         return datetime.fromisoformat(text).timestamp() if text else 0.0
 
 
-class _Wish(Struct, frozen=True):
+class _Suspend(Struct, frozen=True):
     suspend: bool = False
-    workers: int = 1
-    priority: int = 50
 
 
 @dataclass(slots=True)
@@ -102,8 +100,7 @@ class OfferedJob:
     generation: int
     spec: bytes
     suspend: bool
-    workers: int
-    priority: int
+    wishes: SpecWishes
     created: float
 
 
@@ -116,8 +113,7 @@ class KeptJob(Struct, frozen=True):
     version: str
     generation: int
     suspend: bool
-    workers: int
-    priority: int
+    wishes: SpecWishes
     epoch: int
     revision: int
     refused: bool
@@ -139,7 +135,8 @@ def seen(read: JobObject, cached: CachedJob | None = None) -> KeptJob | None:
     about = read.metadata
     if about.deletion_timestamp is not None:
         return None
-    wish = msgspec.json.decode(read.spec, type=_Wish)
+    suspend = msgspec.json.decode(read.spec, type=_Suspend).suspend
+    wishes = msgspec.json.decode(read.spec, type=SpecWishes)
     offer = None
     if not read.accepted and not read.refused:
         offer = OfferedJob(
@@ -149,9 +146,8 @@ def seen(read: JobObject, cached: CachedJob | None = None) -> KeptJob | None:
             about.resource_version or "",
             about.generation or 0,
             bytes(read.spec),
-            wish.suspend,
-            wish.workers,
-            wish.priority,
+            suspend,
+            wishes,
             read.created,
         )
     return KeptJob(
@@ -160,9 +156,8 @@ def seen(read: JobObject, cached: CachedJob | None = None) -> KeptJob | None:
         about.uid or "",
         about.resource_version or "",
         about.generation or 0,
-        wish.suspend,
-        wish.workers,
-        wish.priority,
+        suspend,
+        wishes,
         read.status.epoch,
         read.status.revision,
         read.refused,
@@ -186,8 +181,7 @@ def found(read: JobObject, it: KeptJob, spec: TrainingJobSpec) -> CachedJob:
         revision=max(1, it.revision),
         written=max(1, it.revision),
         suspend=read.status.suspend if read.status.id is not None else it.suspend,
-        workers=stored.job.spec.workers,
-        priority=stored.job.spec.priority,
+        wishes=msgspec.structs.replace(it.wishes, workers=stored.job.spec.workers),
     )
 
 
@@ -207,12 +201,10 @@ def hear(it: KeptJob, cached: CachedJob | None, offers: dict[str, OfferedJob]) -
             cached.suspend = it.suspend
             cached.revision += 1
             yield SuspendWritten(it.id, it.suspend)
-        if it.workers != cached.workers:
-            cached.workers = it.workers
-            yield WorkersWritten(it.id, it.workers)
-        if it.priority != cached.priority:
-            cached.priority = it.priority
-            yield PriorityWritten(it.id, it.priority)
+        was, cached.wishes = asdict(cached.wishes), it.wishes
+        for field, value in asdict(it.wishes).items():
+            if value != was[field]:
+                yield FieldWritten(it.id, field, value)
         return
     if it.offer is None:
         return

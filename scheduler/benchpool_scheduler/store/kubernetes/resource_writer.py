@@ -11,7 +11,7 @@ in between, and the object is read back:
   the present version is taken, and the write is made again. What an edit changed of what was
   accepted is put back before (``edits``), so that a status never stands beside another job.
 
-Workers and priority that were changed here, not at the object, are written into its spec first.
+What of ``SpecWishes`` was changed here, not at the object, is written into its spec first.
 
 While the API server is away, what is to be written waits and is tried again for ever, and
 ``report`` says so: a commit that has begun is finished, or the process ends.
@@ -28,6 +28,7 @@ from typing import Any
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from benchpool_scheduler.errors import InvalidInput
 from benchpool_scheduler.kube import (
@@ -42,9 +43,10 @@ from benchpool_scheduler.kube import (
     Precondition,
 )
 from benchpool_scheduler.resources.declaring import ObjectMeta, envelope
-from benchpool_scheduler.resources.jobs import TRAINING_JOBS
+from benchpool_scheduler.resources.jobs import TRAINING_JOBS, SpecWishes
 from benchpool_scheduler.store.kubernetes import edits
 from benchpool_scheduler.store.kubernetes.cache import CachedJob
+from benchpool_scheduler.store.kubernetes.decoding import wishes_of
 from benchpool_scheduler.store.kubernetes.encoding import StoredJob, as_status, without_history
 from benchpool_scheduler.store.kubernetes.patient_calls import PatientCalls, for_all
 from benchpool_scheduler.store.kubernetes.write_priority import (
@@ -70,11 +72,6 @@ class _Written(Struct, frozen=True):
 
     metadata: ObjectMeta
     status: _Stamp = _Stamp()
-
-
-class _Asked(Struct, frozen=True):
-    workers: int = 1
-    priority: int = 50
 
 
 class _Found(Struct, frozen=True):
@@ -163,7 +160,8 @@ class ResourceWriter:
 
     async def _ask(self, cached: CachedJob, revision: int) -> None:
         """Let the object ask for what was changed here; what others ask for beside it stays."""
-        asked = {name: getattr(cached.stored.job, name) for name in cached.asked}
+        now = wishes_of(cached.stored.job)
+        asked = {name: getattr(now, name) for name in cached.asked}
         change = {"metadata": {"resourceVersion": cached.version}, "spec": asked}
         try:
             answer: _Written = await self._connection.patch(
@@ -178,8 +176,7 @@ class ResourceWriter:
             cached.asked = ()
         else:
             cached.asked = ()
-            cached.workers = asked.get("workers", cached.workers)
-            cached.priority = asked.get("priority", cached.priority)
+            cached.wishes = replace(cached.wishes, **asked)
             cached.version = answer.metadata.resource_version or ""
             cached.generation = max(cached.generation, answer.metadata.generation or 0)
 
@@ -230,10 +227,10 @@ class ResourceWriter:
             )
         cached.version = found.metadata.resource_version or ""
         if cached.asked:
-            now = msgspec.json.decode(found.spec, type=_Asked)
+            now = msgspec.json.decode(found.spec, type=SpecWishes)
             # What somebody else has asked for meanwhile is the newer wish; it will be heard.
             cached.asked = tuple(
-                name for name in cached.asked if getattr(now, name) == getattr(cached, name)
+                name for name in cached.asked if getattr(now, name) == getattr(cached.wishes, name)
             )
         if cached.edited or (found.metadata.generation or 0) != cached.generation:
             await self._put_back(cached, found)

@@ -38,6 +38,7 @@ from benchpool_scheduler.resources.submissions import (
 from benchpool_scheduler.store.inbound import JobGone, LeaseGone, Written
 from benchpool_scheduler.store.kubernetes import inbound_jobs, informer, lease_objects, usage
 from benchpool_scheduler.store.kubernetes.cache import CachedJob, StoreCache, WriteSet
+from benchpool_scheduler.store.kubernetes.decoding import wishes_of
 from benchpool_scheduler.store.kubernetes.edits import EditRefused
 from benchpool_scheduler.store.kubernetes.encoding import (
     WaitReport,
@@ -249,7 +250,7 @@ class KubernetesStore:
         """Hold a job as it was told; what was written meanwhile is heard as if it came now."""
         cached.name, cached.uid, cached.version = offer.name, offer.uid, offer.version
         cached.generation, cached.spec, cached.suspend = offer.generation, offer.spec, offer.suspend
-        cached.workers, cached.priority = offer.workers, offer.priority
+        cached.wishes = offer.wishes
         now = self.reflector.items.get((self._namespace, offer.name))
         if now is None or now.uid != offer.uid:
             cached.gone = True
@@ -264,8 +265,7 @@ class KubernetesStore:
         if len(submission.files) > INLINE:
             bundle = await self._uploads.bundle(submission.files)
         spec = as_spec(submission, job.user, job.name, job.project, bundle)
-        cached.spec, cached.workers = msgspec.json.encode(spec), spec.workers
-        cached.priority = spec.priority
+        cached.spec, cached.wishes = msgspec.json.encode(spec), wishes_of(job)
         about = metadata_of(job)
         await self.writer.create(cached, envelope(JOBS, about, spec=msgspec.Raw(cached.spec)))
 
@@ -330,12 +330,12 @@ class KubernetesStore:
         """Say at the object why a job was not accepted. Errors: NotLeading."""
         await self._inbox.refuse(job, reason)
 
-    def put_back(self, job: str, why: str) -> None:
-        """Let the object ask for the workers that the job has, and say why."""
+    def put_back(self, job: str, field: str, why: str) -> None:
+        """Let the object ask for what the job has of a field, and say why."""
         cached = self._cache.jobs.get(job)
         if cached is None or cached.gone:
             return
-        cached.asked, cached.refused = ("workers",), EditRefused(why, time.time())
+        cached.asked, cached.refused = (field,), EditRefused(why, time.time())
         cached.revision += 1
         self.writer.later(cached, SOON)
 

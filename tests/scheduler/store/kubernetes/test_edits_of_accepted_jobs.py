@@ -16,11 +16,10 @@ from benchpool_scheduler.core.lifecycle.states import JobState
 from benchpool_scheduler.kube import Connection, KubeNotFound
 from benchpool_scheduler.resources.jobs import TRAINING_JOBS
 from benchpool_scheduler.store.inbound import (
+    FieldWritten,
     JobGone,
     JobWritten,
-    PriorityWritten,
     SuspendWritten,
-    WorkersWritten,
     Written,
 )
 from benchpool_scheduler.store.kubernetes import KubernetesStore
@@ -209,7 +208,10 @@ async def test_what_was_changed_elsewhere_is_asked_for_in_the_object(
     news = [await desk.told()]
     while not isinstance(news[-1], SuspendWritten):  # its own words may come back before
         news.append(await desk.told())
-    assert set(news[:-1]) <= {WorkersWritten(record.id, 3), PriorityWritten(record.id, 80)}
+    assert set(news[:-1]) <= {
+        FieldWritten(record.id, "workers", 3),
+        FieldWritten(record.id, "priority", 80),
+    }
     again = make_store()
     (found,) = (await again.open()).jobs
     assert (found.spec.workers, found.spec.least_workers, found.spec.priority) == (3, 3, 80)
@@ -228,7 +230,7 @@ async def test_a_newer_wish_at_the_object_is_not_written_over(desk: Desk) -> Non
 async def test_a_wish_that_waits_for_its_turn_is_not_written_over(desk: Desk) -> None:
     record = await asked(desk)
     await desk.edit(workers=3)
-    assert await desk.told() == WorkersWritten(record.id, 3)  # told, and not yet taken
+    assert await desk.told() == FieldWritten(record.id, "workers", 3)  # told, and not yet taken
     changed = replace(record, spec=record.spec.changed(priority=80))
     await desk.store.commit(SaveJob(changed), SaveAsked(record.id, ("priority",)))
     spec = (await desk.found())["spec"]
@@ -238,8 +240,8 @@ async def test_a_wish_that_waits_for_its_turn_is_not_written_over(desk: Desk) ->
 async def test_a_wish_that_cannot_be_met_is_put_back_with_its_sentence(desk: Desk) -> None:
     record = await asked(desk, workers=2)
     await desk.edit(workers=3)
-    assert await desk.told() == WorkersWritten(record.id, 3)
-    desk.store.put_back(record.id, "It runs with all of its 2 workers or none.")
+    assert await desk.told() == FieldWritten(record.id, "workers", 3)
+    desk.store.put_back(record.id, "workers", "It runs with all of its 2 workers or none.")
     job = await desk.until(lambda it: refusal(it) is not None)
     assert (job["spec"]["workers"], refusal(job)) == (
         2,

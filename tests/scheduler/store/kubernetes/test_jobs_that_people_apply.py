@@ -17,13 +17,12 @@ from benchpool_scheduler.kube import Connection
 from benchpool_scheduler.resources.jobs import TRAINING_JOBS
 from benchpool_scheduler.resources.leases import BUILD_LEASES
 from benchpool_scheduler.store.inbound import (
+    FieldWritten,
     Inbound,
     JobGone,
     JobWritten,
     LeaseGone,
-    PriorityWritten,
     SuspendWritten,
-    WorkersWritten,
     Written,
 )
 from benchpool_scheduler.store.kubernetes import KubernetesStore
@@ -234,14 +233,14 @@ async def test_a_job_that_was_scaled_is_told_once_and_also_when_nobody_listened(
     await store.commit(AddJob(record, told.submission))
     scale = {"spec": {"replicas": 4}}
     await connection.patch(JOBS, "one", scale, namespace=namespace, subresource="scale")
-    assert await following(news) == WorkersWritten(told.id, 4)
+    assert await following(news) == FieldWritten(told.id, "workers", 4)
     await store.commit(SaveJob(replace(record, spec=record.spec.changed(workers=4))))
     await store.close()
 
     await connection.patch(JOBS, "one", {"spec": {"workers": 3}}, namespace=namespace)
     again = make_store()
     assert [it.spec.workers for it in (await again.open()).jobs] == [4]
-    assert await following(again.written()) == WorkersWritten(told.id, 3)
+    assert await following(again.written()) == FieldWritten(told.id, "workers", 3)
 
 
 async def test_a_priority_that_was_written_is_told_once_and_also_when_nobody_listened(
@@ -256,7 +255,7 @@ async def test_a_priority_that_was_written_is_told_once_and_also_when_nobody_lis
     record = record_of(told)
     await store.commit(AddJob(record, told.submission))
     await connection.patch(JOBS, "one", {"spec": {"priority": 70}}, namespace=namespace)
-    assert await following(news) == PriorityWritten(told.id, 70)
+    assert await following(news) == FieldWritten(told.id, "priority", 70)
     await store.commit(SaveJob(replace(record, spec=record.spec.changed(priority=70))))
     await connection.patch(JOBS, "one", {"spec": {"suspend": True}}, namespace=namespace)
     assert await following(news) == SuspendWritten(told.id, suspend=True)
