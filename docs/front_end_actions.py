@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from benchpool_scheduler.contract import ActionReason
+from benchpool_scheduler.contract.actions import ActionReason, JobActions
 from benchpool_scheduler.contract.forms import Field, fields
 from benchpool_scheduler.contract.operation import Operation, declared
-from benchpool_scheduler.contract.operations import JobActions
 
 HEAD = """\
 // Made from the table of operations by docs/generate.py: do not edit.

@@ -13,9 +13,10 @@ from benchpool_scheduler.api import jobs, routing
 from benchpool_scheduler.cli import VERBS, plain_verbs
 from benchpool_scheduler.client import AsyncClient, Client, Credentials, PoolEvent
 from benchpool_scheduler.contract import Job
+from benchpool_scheduler.contract.actions import JobActions
 from benchpool_scheduler.contract.forms import fields
 from benchpool_scheduler.contract.operation import PARTS, Given, Media, declared, given, operation
-from benchpool_scheduler.contract.operations import OPERATIONS, JobActions, Operations
+from benchpool_scheduler.contract.operations import OPERATIONS, Operations
 from benchpool_scheduler.service.jobs import commands
 from benchpool_scheduler.web.routes import routes as pages
 

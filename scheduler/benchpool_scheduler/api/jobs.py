@@ -7,8 +7,9 @@ from typing import Any
 
 from benchpool_scheduler.api.routing import Answer, Handle, Request
 from benchpool_scheduler.contract import JobsQuery
+from benchpool_scheduler.contract.actions import JobActions
 from benchpool_scheduler.contract.operation import Operation, declared
-from benchpool_scheduler.contract.operations import JobActions, Operations
+from benchpool_scheduler.contract.operations import Operations
 
 
 async def submit(request: Request) -> Answer:

@@ -3,7 +3,9 @@
 Field names, units and meanings are those of the reference; times are RFC 3339 with zone,
 durations seconds, sizes bytes. Bodies are closed: a key that is not declared here is refused.
 The room holds data only; who may do what is decided in ``api``, what runs in ``core``. Its door
-is this package; ``contract.kubernetes`` has the names that cluster and scheduler share.
+is this package. Beside it, ``contract.operations`` is the table of what can be asked,
+``contract.actions`` what can be done to a job, with the bodies, and ``contract.kubernetes`` the
+names that cluster and scheduler share.
 """
 
 from benchpool_scheduler.contract.benches import (
@@ -31,12 +33,10 @@ from benchpool_scheduler.contract.events import (
 )
 from benchpool_scheduler.contract.jobs import (
     ENDED,
-    ActionReason,
     Attempt,
     Container,
     EstimatedStart,
     Job,
-    JobChange,
     JobDetail,
     JobsQuery,
     Preemption,
@@ -119,7 +119,6 @@ API_VERSION = "v1"
 __all__ = [
     "API_VERSION",
     "ENDED",
-    "ActionReason",
     "Argument",
     "Attempt",
     "AttemptNumber",
@@ -146,7 +145,6 @@ __all__ = [
     "ImageName",
     "InLine",
     "Job",
-    "JobChange",
     "JobDeleted",
     "JobDetail",
     "JobNow",

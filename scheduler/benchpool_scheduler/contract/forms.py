@@ -71,7 +71,7 @@ class Field:
 def fields(struct: type[Struct]) -> tuple[Field, ...]:
     """Return the fields of a closed struct whose values are simple; others are left out.
 
-    >>> from benchpool_scheduler.contract import JobChange
+    >>> from benchpool_scheduler.contract.actions import JobChange
     >>> [(one.name, one.kind, one.most) for one in fields(JobChange)]
     [('priority', 'whole', 1000), ('workers', 'whole', 4096)]
     """

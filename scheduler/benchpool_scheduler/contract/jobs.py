@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from benchpool_scheduler.contract.scalars import Name, Priority, WorkerCount
+from benchpool_scheduler.contract.scalars import Name
 
 
 class State(StrEnum):
@@ -171,28 +171,3 @@ class JobsQuery(Struct, frozen=True, forbid_unknown_fields=True):
     project: Annotated[Name, Meta(description="Only jobs of this project.")] | None = None
     state: Annotated[State, Meta(description="Only jobs in this state.")] | None = None
     limit: Annotated[int, Meta(ge=1, le=10_000)] = 1000
-
-
-class ActionReason(Struct, frozen=True, forbid_unknown_fields=True):
-    """Body of ``pause``, ``resume`` and ``cancel``: the reason is shown to the job's owner."""
-
-    reason: (
-        Annotated[
-            str, Meta(max_length=500, description="A short reason, which the job's owner sees.")
-        ]
-        | None
-    ) = None
-
-
-class JobChange(Struct, frozen=True, forbid_unknown_fields=True):
-    """Body of ``change``: what an accepted job is to have from now on; the rest stays as it is.
-
-    ``priority`` is its turn inside its project, higher first. ``workers`` may change while it
-    waits; while it runs only for a job with ``min_workers``: more come when there is room, the
-    last ones go at once.
-    """
-
-    priority: (
-        Annotated[Priority, Meta(description="Its turn inside the project; higher first.")] | None
-    ) = None
-    workers: Annotated[WorkerCount, Meta(description="Workers from now on.")] | None = None

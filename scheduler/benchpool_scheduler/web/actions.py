@@ -10,9 +10,9 @@ from urllib.parse import urlencode
 from msgspec import Struct
 
 from benchpool_scheduler.api import decoding
-from benchpool_scheduler.contract import ActionReason, Job
+from benchpool_scheduler.contract import Job
+from benchpool_scheduler.contract.actions import ActionReason, JobActions
 from benchpool_scheduler.contract.operation import Operation, declared
-from benchpool_scheduler.contract.operations import JobActions
 from benchpool_scheduler.errors import Forbidden, InvalidInput
 from benchpool_scheduler.service import Caller
 from benchpool_scheduler.web.pages import PageHandler

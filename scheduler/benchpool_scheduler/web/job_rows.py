@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from benchpool_scheduler.contract import ActionReason, Attempt, Gpu, Job, State
+from benchpool_scheduler.contract import Attempt, Gpu, Job, State
+from benchpool_scheduler.contract.actions import ActionReason
 from benchpool_scheduler.contract.operation import declared
 from benchpool_scheduler.contract.operations import JobActions
 from benchpool_scheduler.phrases import count, duration, gpus_of_job, ordinal, start_range

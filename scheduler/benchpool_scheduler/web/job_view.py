@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from benchpool_scheduler.contract import (
-    ActionReason,
     Attempt,
     Gpu,
     Job,
@@ -15,6 +14,7 @@ from benchpool_scheduler.contract import (
     Preemption,
     State,
 )
+from benchpool_scheduler.contract.actions import ActionReason
 from benchpool_scheduler.contract.forms import Field, fields
 from benchpool_scheduler.phrases import attempt_end, duration, gpu_time
 from benchpool_scheduler.web.actions import FORMS

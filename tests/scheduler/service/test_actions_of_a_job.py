@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from benchpool_scheduler.contract import ActionReason, JobChange, State
+from benchpool_scheduler.contract import State
+from benchpool_scheduler.contract.actions import ActionReason, JobChange
 from benchpool_scheduler.errors import Refused
 from benchpool_support.pools import SUSAN, make_pool, opened, reached, sleeper
 

@@ -14,12 +14,12 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from benchpool_scheduler.contract import (
     GpuState,
-    JobChange,
     JobSubmission,
     LeaseRequest,
     LineRequest,
     State,
 )
+from benchpool_scheduler.contract.actions import JobChange
 from benchpool_scheduler.core.model import JobId, Plan, Start
 from benchpool_scheduler.core.plan import decide
 from benchpool_scheduler.errors import BenchpoolError, Refused, Unavailable

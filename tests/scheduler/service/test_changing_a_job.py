@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from benchpool_scheduler.contract import JobChange, State
+from benchpool_scheduler.contract import State
+from benchpool_scheduler.contract.actions import JobChange
 from benchpool_scheduler.errors import InvalidInput, NotFound, Refused
 from benchpool_scheduler.runtime import EndedBy
 from benchpool_scheduler.service import Pool

@@ -21,6 +21,7 @@ from tornado.web import Application, RequestHandler
 from benchpool_scheduler import contract
 from benchpool_scheduler.api import Api
 from benchpool_scheduler.contract import GpuState, State
+from benchpool_scheduler.contract.actions import ActionReason
 from benchpool_scheduler.contract.spec import JobSpec
 from benchpool_scheduler.core.lifecycle.states import Intent, JobState
 from benchpool_scheduler.errors import BenchpoolError, Forbidden, NotFound, Refused
@@ -283,7 +284,7 @@ class StagedPool:
         self, caller: Caller, job: str, action: str, body: msgspec.Struct
     ) -> contract.Job:
         """Move at once, or take what is given."""
-        if action in MOVES and isinstance(body, contract.ActionReason):
+        if action in MOVES and isinstance(body, ActionReason):
             return await self._move(action, caller, job, body.reason, MOVES[action])
         one = self.detail(caller, job).job
         given = {key: value for key, value in msgspec.structs.asdict(body).items() if value}

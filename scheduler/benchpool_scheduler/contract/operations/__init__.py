@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from benchpool_scheduler.contract.actions import JobActions
 from benchpool_scheduler.contract.operation import Operation, declared
-from benchpool_scheduler.contract.operations.jobs import JobActions, JobOperations
+from benchpool_scheduler.contract.operations.jobs import JobOperations
 from benchpool_scheduler.contract.operations.pool import (
     BenchOperations,
     ContentOperations,

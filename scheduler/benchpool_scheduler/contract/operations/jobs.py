@@ -7,11 +7,9 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from benchpool_scheduler.contract.forms import Form, PlainVerb
+from benchpool_scheduler.contract.forms import PlainVerb
 from benchpool_scheduler.contract.jobs import (
-    ActionReason,
     Job,
-    JobChange,
     JobDetail,
     JobsQuery,
     Preview,
@@ -21,11 +19,6 @@ from benchpool_scheduler.contract.operation import MIB, Given, Repeat, given, op
 from benchpool_scheduler.contract.submission import JobSubmission
 
 _SUBMISSION: dict[str, Any] = {"body": JobSubmission, "max_body": 16 * MIB, "lab": True}
-
-_CHANGE = """\
-Everything else stays as it was accepted. A job that waits may get any number of workers that could
-run. One that runs keeps its workers unless it was sent with --min-workers: more then come when
-there is room, and the last ones go at once, saving as for a pause."""
 
 
 class JobOperations:
@@ -106,75 +99,3 @@ class JobOperations:
     def submission(self, id_: str) -> Given:
         """Read back what was submitted."""
         return given(job=id_)
-
-
-class JobActions:
-    """What may be done to an accepted job.
-
-    Each is a wish for how the job is to be, so saying it twice is saying it once.
-    """
-
-    @operation(
-        "POST",
-        "jobs/{job}/pause",
-        Job,
-        body=ActionReason,
-        lab=True,
-        form=Form("Pause"),
-        verb=PlainVerb(
-            ("pause",), "Pause jobs: they keep their progress and wait until resumed.", many=True
-        ),
-    )
-    def pause(self, id_: str, reason: str | None = None) -> Given:
-        """Pause a job until it is resumed.
-
-        It keeps its progress. The reason is shown to its owner.
-        """
-        return given(ActionReason(reason), job=id_)
-
-    @operation(
-        "POST",
-        "jobs/{job}/resume",
-        Job,
-        body=ActionReason,
-        lab=True,
-        form=Form("Resume"),
-        verb=PlainVerb(("resume",), "Queue paused jobs again.", many=True),
-    )
-    def resume(self, id_: str, reason: str | None = None) -> Given:
-        """Queue a paused job again."""
-        return given(ActionReason(reason), job=id_)
-
-    @operation(
-        "POST",
-        "jobs/{job}/cancel",
-        Job,
-        body=ActionReason,
-        lab=True,
-        form=Form("Cancel"),
-        verb=PlainVerb(("cancel",), "End jobs for good.", many=True),
-    )
-    def cancel(self, id_: str, reason: str | None = None) -> Given:
-        """End a job for good."""
-        return given(ActionReason(reason), job=id_)
-
-    @operation(
-        "POST",
-        "jobs/{job}/change",
-        Job,
-        body=JobChange,
-        lab=True,
-        form=Form("Change", "{name} has priority {priority} and is to have {workers_text}."),
-        verb=PlainVerb(
-            ("change",),
-            "Give jobs another priority or other workers.",
-            _CHANGE,
-            many=True,
-        ),
-    )
-    def change(self, id_: str, *, priority: int | None = None, workers: int | None = None) -> Given:
-        """Give an accepted job another priority, other workers, or both.
-
-        None leaves it as it is.
-        """
-        return given(JobChange(priority, workers), job=id_)

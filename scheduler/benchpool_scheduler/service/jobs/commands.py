@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec.structs import asdict
 
-from benchpool_scheduler.contract import ActionReason, JobChange
+from benchpool_scheduler.contract.actions import ActionReason, JobChange
 from benchpool_scheduler.core.lifecycle.states import Intent
 from benchpool_scheduler.errors import InvalidInput
 from benchpool_scheduler.phrases import count
@@ -137,7 +137,7 @@ ACTIONS: Mapping[str, Command] = {
     "cancel": Commands.cancel,
     "change": Commands.change,
 }
-"""Who does each of ``contract.operations.JobActions``, by its name."""
+"""Who does each of ``contract.actions.JobActions``, by its name."""
 
 WRITTEN: Mapping[str, Command] = {"workers": Commands.scale, "priority": Commands.prioritise}
 """Who takes what others write of a field where jobs are kept (``store.inbound``)."""

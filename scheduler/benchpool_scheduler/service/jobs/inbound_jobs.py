@@ -13,7 +13,8 @@ from collections.abc import Iterable
 
 import msgspec
 
-from benchpool_scheduler.contract import ActionReason, JobSubmission
+from benchpool_scheduler.contract import JobSubmission
+from benchpool_scheduler.contract.actions import ActionReason
 from benchpool_scheduler.errors import BenchpoolError, InvalidInput, Unavailable
 from benchpool_scheduler.runtime import Runtime
 from benchpool_scheduler.service.access.caller import Caller

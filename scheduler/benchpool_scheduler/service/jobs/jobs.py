@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from benchpool_scheduler import contract
-from benchpool_scheduler.contract.operations import JobActions
+from benchpool_scheduler.contract.actions import JobActions
 from benchpool_scheduler.core.lifecycle.states import JobState
 from benchpool_scheduler.service.access import rights
 from benchpool_scheduler.service.access.caller import Caller
@@ -127,7 +127,7 @@ class Jobs:
     async def act(
         self, caller: Caller, job: str, action: str, body: Struct | None = None
     ) -> contract.Job:
-        """Do to a job what an action of the table says (``contract.operations.JobActions``).
+        """Do to a job what an action of the table says (``contract.actions.JobActions``).
 
         ``body`` is that of the action, by default an empty one. Repeating it does nothing.
         Errors: NotFound, InvalidInput, Refused where the job's state does not let it.

@@ -1,0 +1,117 @@
+"""What may be done to an accepted job: each action with its body.
+
+This is the part of the table of operations that grows; ``service.jobs.commands`` does them.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from benchpool_scheduler.contract.forms import Form, PlainVerb
+from benchpool_scheduler.contract.jobs import Job
+from benchpool_scheduler.contract.operation import Given, given, operation
+from benchpool_scheduler.contract.scalars import Priority, WorkerCount
+
+_CHANGE = """\
+Everything else stays as it was accepted. A job that waits may get any number of workers that could
+run. One that runs keeps its workers unless it was sent with --min-workers: more then come when
+there is room, and the last ones go at once, saving as for a pause."""
+
+
+class ActionReason(Struct, frozen=True, forbid_unknown_fields=True):
+    """Body of ``pause``, ``resume`` and ``cancel``: the reason is shown to the job's owner."""
+
+    reason: (
+        Annotated[
+            str, Meta(max_length=500, description="A short reason, which the job's owner sees.")
+        ]
+        | None
+    ) = None
+
+
+class JobChange(Struct, frozen=True, forbid_unknown_fields=True):
+    """Body of ``change``: what an accepted job is to have from now on; the rest stays as it is.
+
+    ``priority`` is its turn inside its project, higher first. ``workers`` may change while it
+    waits; while it runs only for a job with ``min_workers``: more come when there is room, the
+    last ones go at once.
+    """
+
+    priority: (
+        Annotated[Priority, Meta(description="Its turn inside the project; higher first.")] | None
+    ) = None
+    workers: Annotated[WorkerCount, Meta(description="Workers from now on.")] | None = None
+
+
+class JobActions:
+    """What may be done to an accepted job.
+
+    Each is a wish for how the job is to be, so saying it twice is saying it once.
+    """
+
+    @operation(
+        "POST",
+        "jobs/{job}/pause",
+        Job,
+        body=ActionReason,
+        lab=True,
+        form=Form("Pause"),
+        verb=PlainVerb(
+            ("pause",), "Pause jobs: they keep their progress and wait until resumed.", many=True
+        ),
+    )
+    def pause(self, id_: str, reason: str | None = None) -> Given:
+        """Pause a job until it is resumed.
+
+        It keeps its progress. The reason is shown to its owner.
+        """
+        return given(ActionReason(reason), job=id_)
+
+    @operation(
+        "POST",
+        "jobs/{job}/resume",
+        Job,
+        body=ActionReason,
+        lab=True,
+        form=Form("Resume"),
+        verb=PlainVerb(("resume",), "Queue paused jobs again.", many=True),
+    )
+    def resume(self, id_: str, reason: str | None = None) -> Given:
+        """Queue a paused job again."""
+        return given(ActionReason(reason), job=id_)
+
+    @operation(
+        "POST",
+        "jobs/{job}/cancel",
+        Job,
+        body=ActionReason,
+        lab=True,
+        form=Form("Cancel"),
+        verb=PlainVerb(("cancel",), "End jobs for good.", many=True),
+    )
+    def cancel(self, id_: str, reason: str | None = None) -> Given:
+        """End a job for good."""
+        return given(ActionReason(reason), job=id_)
+
+    @operation(
+        "POST",
+        "jobs/{job}/change",
+        Job,
+        body=JobChange,
+        lab=True,
+        form=Form("Change", "{name} has priority {priority} and is to have {workers_text}."),
+        verb=PlainVerb(
+            ("change",),
+            "Give jobs another priority or other workers.",
+            _CHANGE,
+            many=True,
+        ),
+    )
+    def change(self, id_: str, *, priority: int | None = None, workers: int | None = None) -> Given:
+        """Give an accepted job another priority, other workers, or both.
+
+        None leaves it as it is.
+        """
+        return given(JobChange(priority, workers), job=id_)
