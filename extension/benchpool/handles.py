@@ -132,6 +132,10 @@ class JobHandle:
         """Give it another priority, other workers, or both; the rest stays as it was accepted."""
         return self._acted(client().change(self.id, priority=priority, workers=workers))
 
+    def rename(self, name: str) -> JobHandle:
+        """Give it another name, at any time; everything else stays."""
+        return self._acted(client().rename(self.id, name))
+
     def _acted(self, facts: Job) -> JobHandle:
         self.facts = facts
         return self

@@ -1,5 +1,5 @@
 import { differing, doneText, former, present } from '../filling';
-import type { IFilledAction } from '../generated/actions';
+import { FILLED_ACTIONS, IFilledAction } from '../generated/actions';
 import { job } from './builders';
 
 const action: IFilledAction = {
@@ -32,5 +32,17 @@ describe('an action that is filled in', () => {
 
   it('is said to be done in the words of the table', () => {
     expect(doneText(action, before)).toBe('old of vision is labelled.');
+  });
+});
+
+describe('the name of a job', () => {
+  const rename = FILLED_ACTIONS.find(one => one.name === 'rename')!;
+
+  it('is asked for with the bounds of the service, also where the job has ended', () => {
+    expect(rename.ended).toBe(true);
+    expect(rename.fields).toEqual([expect.objectContaining({ kind: 'text', longest: 100 })]);
+    const ended = job({ name: 'old', state: 'succeeded' });
+    expect(differing(rename, ended, { name: 'new' })).toEqual({ name: 'new' });
+    expect(doneText(rename, { ...ended, name: 'new' })).toBe('Its name is new now.');
   });
 });

@@ -24,7 +24,7 @@ export interface IFilledAction {
   readonly fields: readonly IActionField[];
 }
 
-export type FilledAction = 'change';
+export type FilledAction = 'change' | 'rename';
 
 export const FILLED_ACTIONS: readonly (IFilledAction & { readonly name: FilledAction })[] = [
   {
@@ -51,6 +51,24 @@ export const FILLED_ACTIONS: readonly (IFilledAction & { readonly name: FilledAc
         "least": 1,
         "most": 4096,
         "longest": null
+      }
+    ]
+  },
+  {
+    "name": "rename",
+    "label": "Rename",
+    "summary": "Give a job another name",
+    "done": "Its name is {name} now.",
+    "ended": true,
+    "fields": [
+      {
+        "name": "name",
+        "title": "Name",
+        "help": "What lists, pages and messages call it.",
+        "kind": "text",
+        "least": null,
+        "most": null,
+        "longest": 100
       }
     ]
   }

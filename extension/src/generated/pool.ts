@@ -209,6 +209,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/jobs/{job}/rename": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Give a job another name */
+        post: operations["rename"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/jobs/{job}/results": {
         parameters: {
             query?: never;
@@ -697,6 +714,14 @@ export interface components {
             /** @enum {unknown} */
             state: "leaves" | "promised" | "runs" | "waits";
             workers: number;
+        };
+        /**
+         * JobRename
+         * @description Body of ``rename``: the name that a job has from now on, also one that has ended.
+         */
+        JobRename: {
+            /** @description What lists, pages and messages call it. */
+            name: string;
         };
         /**
          * JobSubmission
@@ -1305,6 +1330,7 @@ export type JobChange = components['schemas']['JobChange'];
 export type JobDeleted = components['schemas']['JobDeleted'];
 export type JobDetail = components['schemas']['JobDetail'];
 export type JobNow = components['schemas']['JobNow'];
+export type JobRename = components['schemas']['JobRename'];
 export type JobSubmission = components['schemas']['JobSubmission'];
 export type JobWhatIf = components['schemas']['JobWhatIf'];
 export type Lease = components['schemas']['Lease'];
@@ -1668,6 +1694,33 @@ export interface operations {
         requestBody: {
             content: {
                 "application/json": components["schemas"]["ActionReason"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Job"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    rename: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                job: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["JobRename"];
             };
         };
         responses: {

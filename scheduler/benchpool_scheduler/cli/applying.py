@@ -197,6 +197,9 @@ def _apply_job(client: Client, wanted: Wanted) -> tuple[Job, str]:
     if job.state in ENDED:
         return job, "is over"
     done = "is there"
+    if submission.name is not None and job.name != submission.name:
+        job = client.rename(job.id, submission.name)
+        done = f"is called {job.name} from now on"
     if (job.priority, job.workers) != (submission.priority, submission.workers):
         job = client.change(job.id, priority=submission.priority, workers=submission.workers)
         done = f"has priority {job.priority} and workers {job.workers} from now on"
@@ -217,7 +220,7 @@ def submission_of(wanted: Wanted) -> JobSubmission:
     return msgspec.structs.replace(submission, name=name, key=key)
 
 
-CHANGEABLE = ("key", "priority", "workers")
+CHANGEABLE = ("key", "name", "priority", "workers")
 """Fields of a submission that may be otherwise when it is applied again."""
 
 

@@ -12,7 +12,7 @@ from msgspec import Meta, Struct
 from benchpool_scheduler.contract.forms import Form, PlainVerb
 from benchpool_scheduler.contract.jobs import Job
 from benchpool_scheduler.contract.operation import Given, given, operation
-from benchpool_scheduler.contract.scalars import Priority, WorkerCount
+from benchpool_scheduler.contract.scalars import Name, Priority, WorkerCount
 
 _CHANGE = """\
 Everything else stays as it was accepted. A job that waits may get any number of workers that could
@@ -43,6 +43,12 @@ class JobChange(Struct, frozen=True, forbid_unknown_fields=True):
         Annotated[Priority, Meta(description="Its turn inside the project; higher first.")] | None
     ) = None
     workers: Annotated[WorkerCount, Meta(description="Workers from now on.")] | None = None
+
+
+class JobRename(Struct, frozen=True, forbid_unknown_fields=True):
+    """Body of ``rename``: the name that a job has from now on, also one that has ended."""
+
+    name: Annotated[Name, Meta(description="What lists, pages and messages call it.")]
 
 
 class JobActions:
@@ -115,3 +121,21 @@ class JobActions:
         None leaves it as it is.
         """
         return given(JobChange(priority, workers), job=id_)
+
+    @operation(
+        "POST",
+        "jobs/{job}/rename",
+        Job,
+        body=JobRename,
+        lab=True,
+        form=Form("Rename", "Its name is {name} now.", ended=True),
+        verb=PlainVerb(
+            ("rename",),
+            "Give a job another name, at any time.",
+            "Everything else stays, also where its results are.",
+            positional=("name",),
+        ),
+    )
+    def rename(self, id_: str, name: str) -> Given:
+        """Give a job another name."""
+        return given(JobRename(name), job=id_)

@@ -194,6 +194,7 @@ class SpecWishes(Struct, frozen=True):
 
     workers: int = 1
     priority: int = 50
+    name: str | None = None
 
 
 MAY_CHANGE = frozenset({*SpecWishes.__struct_fields__, "suspend"})

@@ -46,6 +46,7 @@ def test_a_job_is_paused_resumed_and_cancelled(susan: Path) -> None:
     assert next(job.follow()) == "on\n"
     assert job.pause("lunch").facts.state in {State.PAUSING, State.PAUSED}
     assert job.change(priority=80).facts.priority == 80
+    assert job.rename("longer").name == "longer"
     job.resume()  # told while it is still pausing, it goes on afterwards
     assert not job.ended
     job.cancel()

@@ -82,6 +82,37 @@ def test_pause_keeps_a_job_until_it_is_resumed(service: Served) -> None:
     assert (ended.state, ended.attempt) == (State.SUCCEEDED, 2)
 
 
+@pytest.mark.parametrize(
+    ("name", "status"), [("new", 200), ("n" * 100, 200), ("", 422), ("n" * 101, 422), (3, 422)]
+)
+def test_a_name_is_another_from_now_on_where_it_is_one(
+    service: Served, name: object, status: int
+) -> None:
+    with service.client("susan") as susan:
+        job = susan.submit(command("pass", name="old"))
+        answer = httpx.post(
+            f"{service.url}/api/v1/jobs/{job.id}/rename",
+            json={"name": name},
+            headers={"Authorization": "token susan"},
+        )
+        assert answer.status_code == status, answer.text
+        assert susan.job(job.id).job.name == (name if status == 200 else "old")
+        if status == 422:
+            assert answer.json()["error"]["field"] == "name"
+
+
+def test_a_job_that_has_ended_can_be_renamed_and_those_who_watch_are_told(service: Served) -> None:
+    with service.client("susan") as susan:
+        job = susan.submit(command("pass", name="old"))
+        susan.wait(job.id)
+        events = susan.events()
+        assert next(events).kind == "open"
+        assert susan.rename(job.id, "new").name == "new"
+        told = next(event.data for event in events if event.kind == "job")
+        assert isinstance(told, Job)
+        assert (told.name, told.state) == ("new", State.SUCCEEDED)
+
+
 def test_what_was_submitted_can_be_read_back(service: Served) -> None:
     with service.client("susan") as susan:
         sent = command("pass", name="mine", env={"A": "1"})

@@ -39,6 +39,7 @@ EXPECTED: Mapping[tuple[str, str], Mapping[str, int]] = {
     ("POST", "jobs/{job}/resume"): OBJECT,
     ("POST", "jobs/{job}/cancel"): OBJECT,
     ("POST", "jobs/{job}/change"): OBJECT,
+    ("POST", "jobs/{job}/rename"): OBJECT,
     ("GET", "jobs/{job}/logs"): OBJECT,
     ("GET", "jobs/{job}/logs/stream"): OBJECT,
     ("GET", "jobs/{job}/results"): OBJECT,
@@ -121,6 +122,7 @@ def body(path: str, who: str) -> tuple[str, bytes]:
         "leases": b'{"user": "susan", "server": "", "spawn": "s1", "gpus": 1}',
         "leases/line": b'{"lease": {"user": "susan", "server": "", "spawn": "s1", "gpus": 1}}',
         "jobs/{job}/change": b'{"priority": 60}',
+        "jobs/{job}/rename": b'{"name": "other"}',
         "whatif": b'{"more_gpus": 1}',
         "objects/missing": b'{"sha256": []}',
     }

@@ -137,6 +137,16 @@ def test_jobs_get_another_priority_and_other_workers(benchpool: Benchpool, waiti
     assert "priority, workers, or both" in benchpool("change", waiting).err
 
 
+def test_a_job_gets_another_name(benchpool: Benchpool, waiting: str) -> None:
+    assert benchpool("rename", "--json", waiting, "ablation 3").json["name"] == "ablation 3"
+    assert "ablation 3" in benchpool("rename", waiting, "ablation 3").out
+    assert benchpool("show", "--json", waiting).json["job"]["name"] == "ablation 3"
+    refused = benchpool("rename", waiting, "")
+    assert refused.status == 2
+    assert "name" in refused.err
+    assert benchpool("rename", waiting).status == 2
+
+
 def test_an_action_is_done_for_every_job_though_one_is_refused(
     benchpool: Benchpool, waiting: str
 ) -> None:

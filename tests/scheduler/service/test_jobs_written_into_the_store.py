@@ -254,6 +254,18 @@ async def test_a_priority_that_is_written_changes_whose_turn_it_is(site: Site) -
     assert site.pool.jobs.detail(ADMIN, SECOND).job.state is State.QUEUED
 
 
+async def test_a_name_that_is_written_is_that_of_the_job(site: Site) -> None:
+    site.write(FIRST, sleeper(name="old"))
+    await site.has(FIRST)
+    site.store.inbox.put_nowait(FieldWritten(FIRST, "name", "new"))
+    await until(site.pool, FIRST, lambda job: job.name == "new")
+    site.store.inbox.put_nowait(FieldWritten(FIRST, "name", None))
+    site.store.inbox.put_nowait(FieldWritten(FIRST, "priority", 30))
+    await until(site.pool, FIRST, lambda job: job.priority == 30)
+    assert site.pool.jobs.detail(ADMIN, FIRST).job.name == "new"
+    assert "keeps its name" in site.store.kept[FIRST]
+
+
 async def test_a_lease_whose_object_was_deleted_stays_while_its_server_may_be_there(
     site: Site,
 ) -> None:

@@ -172,6 +172,25 @@ async def test_priority_and_workers_are_changed_from_the_jobs_page(
         assert (answer.status_code, words in answer.text) == (422, True), answer.text
 
 
+@pytest.mark.parametrize("state", [State.RUNNING, State.SUCCEEDED])
+async def test_a_job_is_renamed_from_its_page_at_any_time(
+    http: httpx.AsyncClient, staged: StagedPool, state: State
+) -> None:
+    await staged.becomes(MINE.id, state=state)
+    page = await http.get(f"jobs/{MINE.id}", headers=as_("susan"))
+    assert f'action="/services/benchpool/jobs/{MINE.id}/rename"' in page.text
+    assert 'name="name" type="text" maxlength="100"' in page.text
+    fields = form("susan", back="job", name="  <b>baseline</b> ")
+    answer = await http.post(f"jobs/{MINE.id}/rename", data=fields, headers=as_("susan"))
+    assert answer.status_code == 303
+    page = await http.get(led_to(answer), headers=as_("susan"))
+    assert "Its name is &lt;b&gt;baseline&lt;/b&gt; now." in page.text
+    answer = await http.post(
+        f"jobs/{MINE.id}/rename", data=form("susan", name=" "), headers=as_("susan")
+    )
+    assert answer.status_code == 422
+
+
 async def test_a_gang_that_runs_offers_its_priority_alone(
     http: httpx.AsyncClient, staged: StagedPool
 ) -> None:

@@ -1,13 +1,13 @@
-"""Pause, resume, cancel, change: what people may do to a job that exists."""
+"""Pause, resume, cancel, change, rename: what people may do to a job that exists."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-from msgspec.structs import asdict
+from msgspec.structs import asdict, replace
 
-from benchpool_scheduler.contract.actions import ActionReason, JobChange
+from benchpool_scheduler.contract.actions import ActionReason, JobChange, JobRename
 from benchpool_scheduler.core.lifecycle.states import Intent
 from benchpool_scheduler.errors import InvalidInput
 from benchpool_scheduler.phrases import count
@@ -81,6 +81,27 @@ class Commands:
 
         await self._do(command)
 
+    async def rename(self, caller: Caller, job: str, asked: JobRename) -> None:
+        """Let a job have another name; one that has ended, too. Errors: Unavailable."""
+
+        def command(work: UnitOfWork) -> None:
+            self._name(work, job, asked.name)
+            work.save_asked(job, "name")
+
+        await self._do(command)
+
+    async def take_name(self, caller: Caller, job: str, name: str | None) -> None:
+        """Let a job have the name that its object says. Errors: InvalidInput for none."""
+        if name is None:
+            raise InvalidInput("A job keeps its name until it has another.", field="name")
+        await self._do(lambda work: self._name(work, job, name))
+
+    @staticmethod
+    def _name(work: UnitOfWork, job: str, name: str) -> None:
+        record = work.job(job)
+        if record.name != name:
+            work.save_job(replace(record, name=name))
+
     async def take_field(self, caller: Caller, job: str, field: str, value: Any) -> None:
         """Let a job have what somebody wrote of a field where jobs are kept.
 
@@ -136,8 +157,13 @@ ACTIONS: Mapping[str, Command] = {
     "resume": Commands.resume,
     "cancel": Commands.cancel,
     "change": Commands.change,
+    "rename": Commands.rename,
 }
 """Who does each of ``contract.actions.JobActions``, by its name."""
 
-WRITTEN: Mapping[str, Command] = {"workers": Commands.scale, "priority": Commands.prioritise}
+WRITTEN: Mapping[str, Command] = {
+    "workers": Commands.scale,
+    "priority": Commands.prioritise,
+    "name": Commands.take_name,
+}
 """Who takes what others write of a field where jobs are kept (``store.inbound``)."""

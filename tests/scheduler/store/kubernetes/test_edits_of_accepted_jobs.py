@@ -217,6 +217,22 @@ async def test_what_was_changed_elsewhere_is_asked_for_in_the_object(
     assert (found.spec.workers, found.spec.least_workers, found.spec.priority) == (3, 3, 80)
 
 
+async def test_another_name_stands_in_the_object_and_is_found_there_again(
+    desk: Desk, make_store: MakeStore
+) -> None:
+    record = await asked(desk)
+    await desk.store.commit(SaveJob(replace(record, name="new")), SaveAsked(record.id, ("name",)))
+    job = await desk.found()
+    assert (job["spec"]["name"], refusal(job)) == ("new", None)
+    await desk.edit(name="newer")
+    news = [await desk.told()]
+    while news[-1] != FieldWritten(record.id, "name", "newer"):  # its own word may come back before
+        news.append(await desk.told())
+    assert set(news[:-1]) <= {FieldWritten(record.id, "name", "new")}
+    (found,) = (await make_store().open()).jobs
+    assert found.name == "newer"
+
+
 async def test_a_newer_wish_at_the_object_is_not_written_over(desk: Desk) -> None:
     record = await asked(desk)
     listening = desk.store.listening
