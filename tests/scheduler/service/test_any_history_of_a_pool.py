@@ -393,11 +393,11 @@ class PoolHistory(RuleBasedStateMachine):
         engine = self.pool
         # A pass may be under way in its thread; it has the turn as long as it looks at the board.
         async with engine.ledger.lock:
-            kept = engine.state_cache.decide(engine.state_cache.pass_input())
+            kept = engine.state_cache.decide(engine.state_cache.take_input())
             afresh = StateCache(engine.ledger, engine.observed)
             afresh.touch(engine.ledger.job_index.live)
             now = engine.observed.settings.clock.now()
-            assert timeless(kept) == timeless(afresh.decide(afresh.pass_input()))
+            assert timeless(kept) == timeless(afresh.decide(afresh.take_input()))
             assert seen(kept) == seen(
                 decide(snapshots.snapshot(engine.ledger, engine.observed.now, now))
             )

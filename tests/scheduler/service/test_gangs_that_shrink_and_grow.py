@@ -22,7 +22,7 @@ from benchpool_scheduler.runtime import EndedBy
 from benchpool_scheduler.service import Pool
 from benchpool_scheduler.service.cluster_state import snapshots
 from benchpool_scheduler.service.execution import passes
-from benchpool_scheduler.service.ledger.ledger import UnitOfWork
+from benchpool_scheduler.service.ledger.unit_of_work import UnitOfWork
 from benchpool_support.pools import SUSAN, make_pool, opened, reached, sleeper, until
 from benchpool_support.scripted import ScriptedRuntime, devices
 

@@ -144,4 +144,4 @@ async def test_the_core_is_told_of_past_use_only_where_it_has_strength(
         assert [(it.name, it.used_gpu_s) for it in seen.users] == [("susan", expected)] * bool(
             weight
         )
-        assert engine.state_cache.pass_input().spec.projects == seen.projects
+        assert engine.state_cache.take_input().spec.projects == seen.projects

@@ -21,8 +21,8 @@ from benchpool_scheduler.service.access.caller import Caller
 from benchpool_scheduler.service.administration import workloads
 from benchpool_scheduler.service.administration.history import History, history
 from benchpool_scheduler.service.administration.reconfiguration import Reconfiguration
-from benchpool_scheduler.service.cluster_state import snapshots
-from benchpool_scheduler.service.cluster_state.snapshots import NodeInputs
+from benchpool_scheduler.service.cluster_state import node_inputs, snapshots
+from benchpool_scheduler.service.cluster_state.node_inputs import NodeInputs
 from benchpool_scheduler.service.cluster_state.state_cache import StateCache
 from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.service.lifecycle import job_reasons
@@ -62,7 +62,7 @@ class Twins:
             moved = settings.moved
             pool = replace(
                 pool,
-                nodes=snapshots.nodes(settings.node_inputs),
+                nodes=node_inputs.nodes(settings.node_inputs),
                 projects=settings.projects,
                 policy=settings.policy,
                 jobs=tuple(
@@ -145,7 +145,7 @@ class WhatIfs:
             entries = (self._ledger.counters.entry(job) for job in self._state_cache.quarantined)
             blocked = frozenset(gpu for entry in entries if entry is not None for gpu in entry.gpus)
             settings = OtherSettings(
-                node_inputs=snapshots.node_inputs(self._ledger, other, blocked),
+                node_inputs=node_inputs.node_inputs(self._ledger, other, blocked),
                 projects=snapshots.projects(other, homes.values()),
                 policy=new.policy,
                 moved={

@@ -19,7 +19,7 @@ from benchpool_scheduler.service.process.shielded import shielded
 from benchpool_scheduler.store.records import DropLease, LeaseRecord, SaveLease
 
 GONE_S = 60.0
-"""A lease whose server the Hub has not named for so long is given back."""
+"""A lease is given back when the Hub has not named its server for this time."""
 
 MOST_IN_LINE = 1000
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import TypedDict
 
 from benchpool_scheduler.contract.spec import JobSpec
@@ -14,26 +14,23 @@ from benchpool_scheduler.core.model import (
     GpuId,
     Job,
     JobId,
-    Node,
     NodeName,
     Project,
     ProjectName,
     Snapshot,
     Worker,
 )
-from benchpool_scheduler.runtime import DeviceState, EndedBy, NodeFacts
-from benchpool_scheduler.service.benches import bench_reserve
+from benchpool_scheduler.runtime import EndedBy
+from benchpool_scheduler.service.cluster_state import node_inputs
 from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.service.lifecycle import transitions
-from benchpool_scheduler.service.observed.inventory import UNKNOWN, Inventory, node_of, place_of
+from benchpool_scheduler.service.observed.inventory import node_of, place_of
 from benchpool_scheduler.service.observed.observations import Observations
 from benchpool_scheduler.store.records import AttemptRecord, JobRecord, Place, WorkerRecord
 
-Links = tuple[tuple[int, ...], ...]
-
 HOUR_S = 3600.0
 BARRED_S = 600.0
-"""A node that did not take a job's worker is not tried again for so long."""
+"""A node that did not take a job's worker is not tried again within this time."""
 _LEAVING = " (leaving)"
 
 
@@ -44,7 +41,7 @@ def snapshot(ledger: Ledger, seen: Observations, now: float) -> Snapshot:
     """
     home = homes(seen, ledger.counters.projects())
     return Snapshot(
-        nodes=nodes(node_inputs(ledger, seen)),
+        nodes=node_inputs.nodes(node_inputs.node_inputs(ledger, seen)),
         projects=projects(seen, home.values()),
         jobs=tuple(
             at(job, now)
@@ -61,103 +58,6 @@ def snapshot(ledger: Ledger, seen: Observations, now: float) -> Snapshot:
 def levels(seen: Observations) -> tuple[str, ...]:
     """Return the levels of the machine room, the widest first (R12)."""
     return tuple(level.name for level in seen.configuration.topology)
-
-
-# --------------------------------------------------------------------------- nodes
-
-
-@dataclass(frozen=True, slots=True)
-class NodeInputs:
-    """All that the nodes are made of; equal grounds make equal nodes.
-
-    Attributes:
-        kept: GPUs that nodes keep for benches (R3); ``called`` those of them that were lent and
-            have an owner who waits. ``lends``: the others may be used by what can be paused.
-        leased: GPUs that benches hold. ``clung``: GPUs that are not usable, but held by workers.
-        blocked: GPUs of jobs that the core does not know of.
-    """
-
-    inventory: Inventory
-    kept: Mapping[str, int]
-    leased: frozenset[str]
-    clung: frozenset[str]
-    blocked: frozenset[str] = frozenset()
-    called: Mapping[str, int] = field(default_factory=dict)
-    lends: bool = False
-
-
-def node_inputs(
-    ledger: Ledger, seen: Observations, blocked: frozenset[str] = frozenset()
-) -> NodeInputs:
-    """Return what the nodes are made of now."""
-    holders = ledger.counters.holders
-    reserve = bench_reserve.by_node(ledger, seen)
-    return NodeInputs(
-        inventory=seen.inventory,
-        kept=reserve.kept,
-        leased=frozenset(ledger.leased),
-        clung=frozenset(d.uuid for d in seen.inventory.unusable if d.uuid in holders),
-        blocked=blocked,
-        called=reserve.called,
-        lends=seen.configuration.build.lend_idle,
-    )
-
-
-def nodes(of: NodeInputs) -> tuple[Node, ...]:
-    """Return the nodes with the GPUs that train may use, in use by workers or not (R1)."""
-    return tuple(node(of, place) for place in of.inventory.places)
-
-
-def node(of: NodeInputs, place: str) -> Node:
-    """Return one place as a node; jobs wait for the GPUs of a machine that is not ready.
-
-    Benches keep whole GPUs: slices have no part in it.
-    """
-    called, kept = of.called.get(place, 0), of.kept.get(place, 0)
-    devices = of.inventory.places[place]
-    model, facts = devices[0].model, of.inventory.facts.get(node_of(place), UNKNOWN)
-    there = (DeviceState.USABLE,) if facts.ready else (DeviceState.USABLE, DeviceState.BROKEN)
-    gpus = tuple(
-        GpuId(device.uuid)
-        for device in devices
-        if device.uuid not in of.leased
-        and device.uuid not in of.blocked
-        and (device.state in there or device.uuid in of.clung)
-    )
-    links, sockets = hanging(facts, gpus)
-    known = (
-        (level, facts.labels.get(level.label)) for level in of.inventory.configuration.topology
-    )
-    return Node(
-        name=NodeName(place),
-        gpus=gpus,
-        kept=called if of.lends else kept,
-        called=called,
-        lent=kept - called if of.lends else 0,
-        on_benches=tuple(GpuId(d.uuid) for d in devices if of.lends and d.uuid in of.leased),
-        gpu_model=model,
-        cpus=facts.cpus,
-        memory_gib=facts.memory_gib,
-        labels={"gpu.model": model, **{level.name: value for level, value in known if value}},
-        ready=facts.ready,
-        links=links,
-        sockets=sockets,
-    )
-
-
-def hanging(facts: NodeFacts, gpus: Sequence[str]) -> tuple[Links, tuple[int, ...]]:
-    """Return links and sockets of some GPUs of a machine; nothing where one is not known (R12).
-
-    >>> facts = NodeFacts("n", gpus=("a", "b", "c"), links=((0, 1, 2), (1, 0, 3), (2, 3, 0)))
-    >>> hanging(facts, ["c", "a"])
-    (((0, 2), (2, 0)), ())
-    """
-    if not (facts.links or facts.sockets) or not set(gpus) <= set(facts.gpus):
-        return (), ()
-    at = [facts.gpus.index(gpu) for gpu in gpus]
-    links = tuple(tuple(facts.links[a][b] for b in at) for a in at) if facts.links else ()
-    sockets = tuple(facts.sockets[a] for a in at) if facts.sockets else ()
-    return links, sockets
 
 
 # --------------------------------------------------------------------------- projects
@@ -289,7 +189,7 @@ def barred_of(ledger: Ledger, record: JobRecord) -> Iterator[tuple[str, float]]:
 
 
 def expiries(ledger: Ledger, record: JobRecord) -> Iterator[float]:
-    """Yield the instants at which time alone makes another job of it to the core."""
+    """Yield the instants at which the job changes for the core without an event."""
     yield from hours_of(ledger, record.id)
     yield from (end for _, end in barred_of(ledger, record))
 

@@ -1,7 +1,7 @@
-"""The core's board, kept in step with the ledger: a change of the ledger costs what it changes.
+"""The core's ``ClusterState``, kept in step with the ledger at the cost of what changes.
 
-What the loop of events learns it only notes here; the board itself is touched in ``decide``, by
-the one thread that passes run in. A job that the core cannot take, or that makes it fail, is set
+The event loop only notes here which jobs changed. The state itself is changed in ``decide``, by the
+one thread that passes run in. A job that the core cannot take, or that makes it fail, is set
 aside with a sentence and the pool goes on without it.
 """
 
@@ -27,8 +27,8 @@ from benchpool_scheduler.core.model import (
 )
 from benchpool_scheduler.core.plan import decide_on
 from benchpool_scheduler.core.whatif.preview import PreviewOutcome, preview_on
-from benchpool_scheduler.service.cluster_state import snapshots
-from benchpool_scheduler.service.cluster_state.snapshots import NodeInputs
+from benchpool_scheduler.service.cluster_state import node_inputs, snapshots
+from benchpool_scheduler.service.cluster_state.node_inputs import NodeInputs
 from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.service.observed.observations import Observations
 from benchpool_scheduler.service.observed.observed import Observed
@@ -38,15 +38,15 @@ from benchpool_scheduler.store.records import JobRecord
 log = logging.getLogger(__name__)
 
 MANY_NODES = 2
-"""When more than one in so many nodes has changed, they are not renewed one by one."""
+"""When more than every second node has changed, they are not renewed one by one."""
 
 MOST_QUARANTINED = 10
-"""So many jobs are set aside in one pass; more means that the fault is not theirs."""
+"""At most this many jobs are quarantined in one pass; with more the fault is not theirs."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterSpec:
-    """All that a board is made of but its jobs; another frame needs another board.
+    """All that a cluster state is made of but its jobs; another spec needs another state.
 
     Attributes:
         homes: In which project of the core the jobs of each project are.
@@ -93,12 +93,12 @@ class Quarantined:
 
 
 class StateCache:
-    """The board with the jobs of the ledger.
+    """The cluster state with the jobs of the ledger.
 
     Attributes:
-        aside: Jobs that are kept off the board, by id.
+        quarantined: Jobs that are kept out of the state, by id.
         decider: The core's decision.
-        rebuilt: How often a board was made from nothing; ``rehoused``: only its nodes.
+        rebuilt: How often a state was made from nothing; ``rehoused``: only its nodes.
     """
 
     def __init__(
@@ -127,11 +127,11 @@ class StateCache:
         self._touched.update(dict.fromkeys(jobs))
 
     def renew(self) -> None:
-        """Have the next look make the board from nothing, and try again what is aside."""
+        """Have the next pass make the state from nothing, and try the quarantined jobs again."""
         self._anew = True
 
-    def pass_input(self) -> PassInput:
-        """Return what the next ``decide`` must know; with the ledger's lock."""
+    def take_input(self) -> PassInput:
+        """Take what has changed since the pass before; the caller holds the ledger's lock."""
         seen = self._observed.now
         if self._anew:
             self._anew, self._spec = False, None
@@ -139,7 +139,9 @@ class StateCache:
         homes = snapshots.homes(seen, self._ledger.counters.projects())
         touched, self._touched = self._touched, {}
         spec = ClusterSpec(
-            node_inputs=snapshots.node_inputs(self._ledger, seen, self._blocked(self.quarantined)),
+            node_inputs=node_inputs.node_inputs(
+                self._ledger, seen, self._blocked(self.quarantined)
+            ),
             topology=snapshots.levels(seen),
             projects=snapshots.projects(seen, homes.values()),
             users=seen.usage.users,
@@ -149,7 +151,7 @@ class StateCache:
         return PassInput(spec, seen, self._observed.settings.clock.now(), touched)
 
     def next_expiry(self) -> float | None:
-        """Return when time alone next makes another job of one to the core (R19)."""
+        """Return when a job next changes for the core by time alone: a protection ends (R19)."""
         return self._expiring[0][0] if self._expiring else None
 
     # ------------------------------------------------------------------ in the thread of passes
@@ -172,7 +174,7 @@ class StateCache:
         raise RuntimeError(f"the core failed on more than {MOST_QUARANTINED} jobs in one pass")
 
     def _followed(self, given: PassInput) -> ClusterState:
-        """Return the board as the ledger is now."""
+        """Return the state as the ledger is now."""
         spec, changed = given.spec, [*given.touched, *self._expired(given.now)]
         if self._state is not None and self._spec == spec:
             for name in changed:
@@ -194,12 +196,12 @@ class StateCache:
         return self._state
 
     def _renewed(self, state: ClusterState, spec: ClusterSpec) -> bool:
-        """Let the board's nodes be those of another frame, where that is all that differs."""
+        """Give the state the nodes of another spec, if that is all that differs."""
         if self._spec is None or replace(self._spec, node_inputs=spec.node_inputs) != spec:
             return False
         if not self._spec.sees_jobs_as(spec):
             return False
-        nodes = snapshots.nodes(spec.node_inputs)
+        nodes = node_inputs.nodes(spec.node_inputs)
         if [node.name for node in nodes] == [node.name for node in state.nodes]:
             changed = [now for now, was in zip(nodes, state.nodes, strict=True) if now != was]
             if len(changed) <= max(1, len(nodes) // MANY_NODES) and state.renew(changed):
@@ -216,7 +218,7 @@ class StateCache:
                 self._jobs[job.id] = job
 
     def _put(self, state: ClusterState, name: str, given: PassInput) -> None:
-        """Let the board know of one job what it does not know yet."""
+        """Tell the state of one job what it does not know yet."""
         jobs = {job.id: job for job in self._seen(name, given)}
         for job_id in (JobId(name), snapshots.leaving_id(name)):
             job, before = jobs.get(job_id), self._jobs.get(job_id)
@@ -244,7 +246,7 @@ class StateCache:
         return found
 
     def _made(self, spec: ClusterSpec, jobs: Iterable[Job]) -> ClusterState:
-        nodes = snapshots.nodes(spec.node_inputs)
+        nodes = node_inputs.nodes(spec.node_inputs)
         state = ClusterState(nodes, spec.projects, spec.policy, spec.users, spec.topology)
         for job in jobs:
             state.put(job, self._age(job.id))
@@ -272,13 +274,13 @@ class StateCache:
         """Take over what has come about since the newest pass saw the pool, e.g. its own starts.
 
         The caller holds the ledger's lock. What the core cannot take is left to the next pass,
-        which sets it aside.
+        which quarantines it.
         """
-        given = self.pass_input()
+        given = self.take_input()
         try:
             await asyncio.to_thread(self._followed, given)
         except Exception:
-            log.exception("the board could not follow; the next pass makes it anew")
+            log.exception("the cluster state could not follow; the next pass makes it anew")
             self._state = self._spec = None
 
     async def snapshot(self, now: float) -> Snapshot | None:
@@ -318,10 +320,10 @@ class StateCache:
             found[name] = None
         return list(found)
 
-    # ------------------------------------------------------------------ setting aside
+    # ------------------------------------------------------------------ quarantine
 
     def _stays_quarantined(self, record: JobRecord) -> bool:
-        """Tell whether a job is kept off the board; one that got on in its life is tried again."""
+        """Tell whether a job stays out; one whose state has changed is tried again."""
         quarantined = self.quarantined.get(record.id)
         if quarantined is None:
             return False
@@ -382,6 +384,6 @@ class StateCache:
 
 
 def _without(given: PassInput, gpus: frozenset[str]) -> PassInput:
-    """Return a look at a pool without these GPUs."""
+    """Return the input of a pass over the pool without these GPUs."""
     node_inputs = replace(given.spec.node_inputs, blocked=given.spec.node_inputs.blocked | gpus)
     return replace(given, spec=replace(given.spec, node_inputs=node_inputs))

@@ -15,17 +15,18 @@ from functools import partial
 from benchpool_scheduler.errors import BenchpoolError
 from benchpool_scheduler.runtime import EndedBy, Notice, Runtime, WorkerEnded, WorkerEvent, WorkerId
 from benchpool_scheduler.service.execution.launching import Launcher, NoAccount
-from benchpool_scheduler.service.ledger.ledger import Ledger, UnitOfWork
+from benchpool_scheduler.service.ledger.ledger import Ledger
+from benchpool_scheduler.service.ledger.unit_of_work import UnitOfWork
 from benchpool_scheduler.service.observed.observed import Observed
 
 log = logging.getLogger(__name__)
 
 AT_ONCE = 20
-"""So many actions are begun without others having their turn."""
+"""At most this many actions are begun before other tasks of the loop run."""
 
 
 class Actions:
-    """The runtime's hand.
+    """Carries out starts and stops, job by job.
 
     Args:
         told: Takes the end of a worker that could not be started.

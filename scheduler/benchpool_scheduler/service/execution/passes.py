@@ -1,7 +1,7 @@
 """Runs passes: look, decide, commit, act.
 
 A pass follows every event that may change the answer; a burst of events is one pass. The facts do
-not change between the look and the commit (``Ledger.lock``), and nothing is done before it is
+not change between reading and commit (``Ledger.lock``), and nothing is done before it is
 written.
 
 A thread of its own decides and collects the changes, so that reads and submissions are answered
@@ -25,8 +25,9 @@ from benchpool_scheduler.errors import Unavailable
 from benchpool_scheduler.service.cluster_state import snapshots
 from benchpool_scheduler.service.cluster_state.state_cache import PassInput, StateCache
 from benchpool_scheduler.service.execution.actions import Actions
-from benchpool_scheduler.service.ledger.ledger import Ledger, UnitOfWork
+from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.service.ledger.topic import Topic
+from benchpool_scheduler.service.ledger.unit_of_work import UnitOfWork
 from benchpool_scheduler.service.lifecycle import transitions
 from benchpool_scheduler.service.observed.latest_pass import LatestPass
 from benchpool_scheduler.service.observed.observed import Observed
@@ -36,7 +37,7 @@ log = logging.getLogger(__name__)
 
 DEBOUNCE_S = 0.01
 REST, MOST_REST_S = 1.0, 0.5
-"""After a pass, so many times its duration belong to everything else, at most these seconds."""
+"""After a pass the loop rests for ``REST`` times its duration, at most ``MOST_REST_S`` seconds."""
 
 SHORTEST_S, LONGEST_S = 0.05, 60.0
 """While jobs wait there is a pass after the longest of these, whatever the plan says: clocks are
@@ -149,7 +150,7 @@ class Passes:
         async with self._ledger.lock:
             if self._before is not None:
                 await self._before()
-            given = self._state_cache.pass_input()
+            given = self._state_cache.take_input()
             loop = asyncio.get_running_loop()
             found = await loop.run_in_executor(self._thread, self._decide, given)
             stopping = self._actions.stopping(found.work)

@@ -15,7 +15,8 @@ from benchpool_scheduler.runtime import (
     WorkerStarted,
 )
 from benchpool_scheduler.service.execution.actions import Actions
-from benchpool_scheduler.service.ledger.ledger import Ledger, UnitOfWork
+from benchpool_scheduler.service.ledger.ledger import Ledger
+from benchpool_scheduler.service.ledger.unit_of_work import UnitOfWork
 from benchpool_scheduler.service.lifecycle import transitions
 from benchpool_scheduler.service.observed.observed import Observed
 from benchpool_scheduler.store.records import JobProgress
@@ -24,7 +25,7 @@ log = logging.getLogger(__name__)
 
 RETRY_S = 1.0
 BATCH = 100
-"""So many events are taken in one commit, without others having their turn."""
+"""At most this many events are taken in one commit, before other tasks of the loop run."""
 
 
 class Watcher:

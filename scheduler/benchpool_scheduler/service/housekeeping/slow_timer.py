@@ -28,7 +28,7 @@ SAVE_USE_S = 60.0
 CLEAN_S = 3600.0
 KEPT_S = 30 * 24 * 3600.0
 MOST_ENDED = 20_000
-"""Ended jobs are kept for a month, and at most so many."""
+"""Ended jobs are kept for ``KEPT_S``, and at most ``MOST_ENDED`` of them."""
 
 
 class Housekeeping:

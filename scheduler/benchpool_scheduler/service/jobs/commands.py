@@ -14,7 +14,8 @@ from benchpool_scheduler.phrases import count
 from benchpool_scheduler.service.access.caller import Caller
 from benchpool_scheduler.service.execution.actions import Actions
 from benchpool_scheduler.service.jobs.admission import Admission
-from benchpool_scheduler.service.ledger.ledger import Ledger, UnitOfWork
+from benchpool_scheduler.service.ledger.ledger import Ledger
+from benchpool_scheduler.service.ledger.unit_of_work import UnitOfWork
 from benchpool_scheduler.service.lifecycle import transitions
 from benchpool_scheduler.service.observed.observed import Observed
 from benchpool_scheduler.store.records import Wish

@@ -45,7 +45,7 @@ class Previews:
         )
         async with self._ledger.lock:
             found = await asyncio.to_thread(
-                self._state_cache.preview, self._state_cache.pass_input(), asked
+                self._state_cache.preview, self._state_cache.take_input(), asked
             )
             wanted = found.starts == "waits" and self._estimates.quick
             pool = await self._state_cache.snapshot(now) if wanted else None

@@ -23,7 +23,7 @@ from benchpool_scheduler.store.records import AddObject
 
 OBJECT_BYTES = 2 * 1024**3
 KEPT_S = 24 * 3600.0
-"""An object that no job names is kept so long after its last upload."""
+"""An object that no job names is deleted this many seconds after its last upload."""
 
 
 class ContentStore(Protocol):

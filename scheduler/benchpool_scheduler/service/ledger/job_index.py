@@ -10,7 +10,7 @@ from benchpool_scheduler.core.lifecycle.states import JobState
 from benchpool_scheduler.store.records import JobRecord
 
 PREFIX = 4
-"""So many signs of an id at least are needed to find a job by them."""
+"""A job is found by at least this many first signs of its id."""
 
 
 class JobIndex:

@@ -10,12 +10,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, field
 
 import msgspec
 
 from benchpool_scheduler.contract import JobSubmission
-from benchpool_scheduler.runtime import Notice, WorkerId
 from benchpool_scheduler.service.ledger.counters import JobCounters
 from benchpool_scheduler.service.ledger.job_index import JobIndex
 from benchpool_scheduler.service.ledger.runtime_estimator import RuntimeEstimator
@@ -42,10 +40,8 @@ from benchpool_scheduler.store.records import (
     UseRecord,
 )
 
-FIRST_PORT = 20_000
-
 PART = 200
-"""So many changes are learned without others having their turn."""
+"""At most about this many changes are learned before other tasks of the loop run."""
 
 
 class Ledger:
@@ -283,77 +279,3 @@ def _job_of(change: Change) -> str:
             return preemption.job
         case _:
             return ""
-
-
-@dataclass
-class UnitOfWork:
-    """Changes that will be committed together, and what the runtime is to do afterwards.
-
-    Reads see its own changes. ``launches`` are attempts whose workers are to be started, ``stops``
-    workers to be told to stop, ``stopped`` those of them that have been told.
-    """
-
-    ledger: Ledger
-    launches: list[WorkerId] = field(default_factory=list)
-    stops: list[tuple[WorkerId, Notice]] = field(default_factory=list)
-    stopped: set[WorkerId] = field(default_factory=set)
-    _jobs: dict[str, JobRecord] = field(default_factory=dict)
-    _asked: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    _attempts: dict[tuple[str, int], AttemptRecord] = field(default_factory=dict)
-    _preemptions: dict[str, dict[tuple[int, float], PreemptionRecord]] = field(default_factory=dict)
-    _ports: dict[str, set[int]] = field(default_factory=dict)
-
-    def job(self, job: str) -> JobRecord:
-        """Return a job that exists as it is in the unit of work."""
-        found = self._jobs.get(job) or self.ledger.job(job)
-        if found is None:
-            raise KeyError(job)
-        return found
-
-    def attempt(self, job: JobRecord) -> AttemptRecord | None:
-        """Return the newest attempt of a job as it is in the unit of work."""
-        key = (job.id, job.attempt)
-        return self._attempts.get(key) or self.ledger.attempt(*key)
-
-    def preemptions(self, job: str) -> tuple[PreemptionRecord, ...]:
-        """Return the preemptions of a job as they are in the unit of work."""
-        known = {(it.attempt, it.at): it for it in self.ledger.preemptions(job)}
-        known.update(self._preemptions.get(job, {}))
-        return tuple(known.values())
-
-    def take_port(self, node: str) -> int:
-        """Return a rendezvous port for a gang whose first worker is on this node."""
-        taken = self._ports.setdefault(node, set())
-        port = self.ledger.counters.free_port(node, FIRST_PORT, taken)
-        taken.add(port)
-        return port
-
-    def save_job(self, job: JobRecord) -> None:
-        """Set a job."""
-        self._jobs[job.id] = job
-
-    def save_asked(self, job: str, *fields: str) -> None:
-        """Say these fields of a job where others can read and write them too."""
-        self._asked[job] = fields
-
-    def save_attempt(self, attempt: AttemptRecord) -> None:
-        """Set an attempt."""
-        self._attempts[attempt.job, attempt.attempt] = attempt
-
-    def save_preemption(self, it: PreemptionRecord) -> None:
-        """Set a preemption."""
-        self._preemptions.setdefault(it.job, {})[it.attempt, it.at] = it
-
-    def changes(self) -> tuple[Change, ...]:
-        """Return the changes, those that free GPUs before those that take them (R1)."""
-        attempts = sorted(self._attempts.values(), key=lambda a: len(a.live_workers) > 0)
-        return (
-            *(SaveAttempt(attempt) for attempt in attempts),
-            *(
-                SavePreemption(it)
-                for of_job in self._preemptions.values()
-                for it in of_job.values()
-            ),
-            *(SaveJob(job) for job in self._jobs.values()),
-            *(SaveAsked(job, them) for job, them in self._asked.items() if job in self._jobs),
-        )

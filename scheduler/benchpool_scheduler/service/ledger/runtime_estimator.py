@@ -14,7 +14,7 @@ from benchpool_scheduler.runtime import EndedBy
 from benchpool_scheduler.store.records import AttemptRecord, JobRecord
 
 MOST_READ = 5_000
-"""At a start the run times of so many jobs, those that ended last, are learned again."""
+"""At a start the run times of at most this many jobs are learned again, those that ended last."""
 
 
 class RunTimeFacts(NamedTuple):

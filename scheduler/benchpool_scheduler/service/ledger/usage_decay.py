@@ -24,7 +24,7 @@ HOUR_S = 3600.0
 LEAST_GPU_S = 1.0
 """Less than this is forgotten."""
 GIVEN_S = 60.0
-"""The core is told of past use at most so often: it needs a new board for it."""
+"""The core is told of past use at most once in this time: it needs a new cluster state for it."""
 
 Key = tuple[str, str]
 """Project and user; the user is empty for the project as a whole."""

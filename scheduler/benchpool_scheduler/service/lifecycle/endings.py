@@ -16,7 +16,7 @@ NoticeKind = Literal["pause", "cancel"]
 SOON_S = 60.0
 """An attempt that is lost within this time of its start may be the job's own doing."""
 MOST_LOST = 5
-"""After so many of those in a row a job waits for its user."""
+"""After this many of those in a row a job waits for its user."""
 
 
 LOST = frozenset({str(EndedBy.LOST), str(EndedBy.NOT_TAKEN)})

@@ -15,7 +15,7 @@ from benchpool_scheduler.core.lifecycle import machine, states
 from benchpool_scheduler.core.lifecycle.states import Intent, JobState
 from benchpool_scheduler.errors import Refused
 from benchpool_scheduler.runtime import EndedBy, Notice, WorkerEnded, WorkerId, WorkerStarted
-from benchpool_scheduler.service.ledger.ledger import UnitOfWork
+from benchpool_scheduler.service.ledger.unit_of_work import UnitOfWork
 from benchpool_scheduler.service.lifecycle import endings
 from benchpool_scheduler.service.lifecycle.job_actions import workers_are_fixed
 from benchpool_scheduler.service.lifecycle.job_reasons import StateReason

@@ -13,7 +13,7 @@ THRESHOLDS = (10_000, 10, 1_000)
 """Collections look at new objects in small portions, and at everything only rarely."""
 
 MANY = 5_000
-"""With so many jobs it is worth telling the collector that they stay."""
+"""From this many jobs on it is worth telling the collector that they stay."""
 
 
 def prepare() -> None:

@@ -18,7 +18,7 @@ Announce = Callable[[Sequence[contract.Job]], None]
 
 PACE_S = 0.2
 AT_ONCE = 200
-"""So many jobs are looked at without others having their turn."""
+"""At most this many jobs are looked at before other tasks of the loop run."""
 
 
 class Announcer:

@@ -30,7 +30,7 @@ log = logging.getLogger(__name__)
 FIRST_S = 0.2
 """A burst of passes is one forecast."""
 REST, LEAST_REST_S, MOST_REST_S = 20.0, 1.0, 600.0
-"""After a forecast, so many times its duration belong to everything else, in these bounds."""
+"""After a forecast comes none for ``REST`` times its duration, within these bounds in seconds."""
 BUDGET_S = 5.0
 """A forecast that took longer shares more ends in a pass the next time."""
 LONGEST_S = 20.0

@@ -17,7 +17,7 @@ Kind = Literal["job", "pool", "deleted", "reset"]
 MOST = 20_000
 """Entries that are kept."""
 TURN = 50
-"""So many entries are rendered for a reader without others having their turn."""
+"""At most this many entries are rendered for a reader before other tasks of the loop run."""
 
 
 @dataclass(frozen=True, slots=True)

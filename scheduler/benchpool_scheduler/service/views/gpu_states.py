@@ -1,4 +1,4 @@
-"""What each GPU is doing, as people see it: kept from look to look, a change costs what it moves.
+"""What each GPU is doing, as people see it: kept, so that a change costs what it moves.
 
 The newest pass says which GPUs are over quota. Of the free GPUs of a node the ones with the highest
 index are shown as kept for benches.
@@ -20,7 +20,7 @@ from benchpool_scheduler.service.observed.users import Users
 
 
 class GpuStates:
-    """The states of all GPUs. Call ``refresh`` before a look.
+    """The states of all GPUs. Call ``refresh`` before reading them.
 
     Attributes:
         states: What each GPU is doing, by UUID; ``counts``: how many do what.
