@@ -16,7 +16,7 @@ class Conflict(Exception):
     """A change would give a GPU a second holder or repeat an id or key: an error of the caller."""
 
 
-class Wish(Struct, frozen=True, omit_defaults=True):
+class StopIntent(Struct, frozen=True, omit_defaults=True):
     """Why a job that holds GPUs was told to stop; kept until its last worker has ended.
 
     Attributes:
@@ -88,7 +88,7 @@ class JobRecord(Struct, frozen=True, omit_defaults=True):
     started: float | None = None
     ended: float | None = None
     exit_code: int | None = None
-    wish: Wish | None = None
+    wish: StopIntent | None = None
     note: Note | None = None
     promised: tuple[Place, ...] = ()
     progress: JobProgress | None = None

@@ -28,7 +28,7 @@ from benchpool_scheduler.errors import BenchpoolError, Forbidden, NotFound, Refu
 from benchpool_scheduler.runtime import LogChunk, WorkerId
 from benchpool_scheduler.service import Caller, FeedEvent, Pool
 from benchpool_scheduler.service.lifecycle.job_actions import actions_of, workers_are_fixed
-from benchpool_scheduler.store.records import JobRecord, Wish
+from benchpool_scheduler.store.records import JobRecord, StopIntent
 from benchpool_scheduler.web import routes
 
 PREFIX = "/services/benchpool/"
@@ -71,7 +71,7 @@ def _actions(state: State) -> list[str]:
 
 
 def _record(state: State, least: int | None = None) -> JobRecord:
-    preempted = Wish(Intent.PREEMPT, 0.0, 30.0) if state is State.PAUSING else None
+    preempted = StopIntent(Intent.PREEMPT, 0.0, 30.0) if state is State.PAUSING else None
     spec = JobSpec(min_workers=least)
     facts = ("", "", "susan", "susan", JobState(state.value), 0.0, 0.0)
     return JobRecord(*facts, spec, wish=preempted)

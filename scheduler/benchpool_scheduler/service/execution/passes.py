@@ -31,7 +31,7 @@ from benchpool_scheduler.service.ledger.unit_of_work import UnitOfWork
 from benchpool_scheduler.service.lifecycle import transitions
 from benchpool_scheduler.service.observed.latest_pass import LatestPass
 from benchpool_scheduler.service.observed.observed import Observed
-from benchpool_scheduler.store.records import Change, JobRecord, PreemptionRecord, Wish
+from benchpool_scheduler.store.records import Change, JobRecord, PreemptionRecord, StopIntent
 
 log = logging.getLogger(__name__)
 
@@ -247,7 +247,7 @@ def _preempt(work: UnitOfWork, configuration: Configuration, command: Preempt, n
     attempt = work.attempt(victim)
     if victim.state not in HOLDS_GPUS or attempt is None:
         return
-    wish = _wish(work, configuration, command, victim, now)
+    wish = _intend(work, configuration, command, victim, now)
     gone = frozenset(str(gpu) for worker in command.workers for gpu in worker.gpus)
     staying = [w for w in attempt.live_workers if not w.leaving and not gone & set(w.gpus)]
     if staying:
@@ -266,9 +266,9 @@ def _preempt(work: UnitOfWork, configuration: Configuration, command: Preempt, n
     transitions.preempt(work, victim.id, wish, record)
 
 
-def _wish(
+def _intend(
     work: UnitOfWork, configuration: Configuration, command: Preempt, victim: JobRecord, now: float
-) -> Wish:
+) -> StopIntent:
     grace_s = configuration.policy.grace_s
     gpus = sum(len(worker.gpus) for worker in command.workers)
     claimant = None if command.claimant is None else work.job(command.claimant)
@@ -288,7 +288,7 @@ def _wish(
         f"Paused because {why} (rule {command.rule}). It has {grace_s:g} s to save and resumes by "
         "itself when there is room."
     )
-    return Wish(
+    return StopIntent(
         kind=Intent.PREEMPT,
         at=now,
         grace_s=grace_s,

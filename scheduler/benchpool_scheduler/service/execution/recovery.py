@@ -13,7 +13,7 @@ from benchpool_scheduler.runtime import Notice, Runtime, WorkerId
 from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.service.lifecycle import endings, transitions
 from benchpool_scheduler.service.observed.observed import Observed
-from benchpool_scheduler.store.records import AttemptRecord, JobRecord, Wish
+from benchpool_scheduler.store.records import AttemptRecord, JobRecord, StopIntent
 
 
 async def recover(ledger: Ledger, observed: Observed, runtime: Runtime) -> None:
@@ -37,7 +37,7 @@ def _notice(ledger: Ledger, observed: Observed, job: JobRecord, worker: WorkerId
     attempt = ledger.attempt(job.id, worker.attempt)
     if attempt is None:
         return None
-    wish = job.wish or _sibling_wish(attempt, observed)
+    wish = job.wish or _sibling_stop(attempt, observed)
     if wish is None and any(w.index == worker.worker and w.leaving for w in attempt.workers):
         grace_s = observed.now.configuration.policy.grace_s
         return Notice("pause", grace_s, "others", "The job goes on with fewer workers.")
@@ -47,9 +47,9 @@ def _notice(ledger: Ledger, observed: Observed, job: JobRecord, worker: WorkerId
     return Notice(transitions.notice_kind(wish.kind), left, wish.for_, wish.text)
 
 
-def _sibling_wish(attempt: AttemptRecord, observed: Observed) -> Wish | None:
+def _sibling_stop(attempt: AttemptRecord, observed: Observed) -> StopIntent | None:
     culprit = endings.culprit(attempt)
     if culprit is None:
         return None
     grace_s = observed.now.configuration.policy.grace_s
-    return endings.sibling_wish(culprit, grace_s, observed.settings.clock.now())
+    return endings.sibling_stop(culprit, grace_s, observed.settings.clock.now())

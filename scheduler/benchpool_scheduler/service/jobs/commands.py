@@ -18,7 +18,7 @@ from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.service.ledger.unit_of_work import UnitOfWork
 from benchpool_scheduler.service.lifecycle import transitions
 from benchpool_scheduler.service.observed.observed import Observed
-from benchpool_scheduler.store.records import Wish
+from benchpool_scheduler.store.records import StopIntent
 
 _MOST_REASON = 500
 
@@ -46,17 +46,17 @@ class Commands:
 
     async def pause(self, caller: Caller, job: str, asked: ActionReason) -> None:
         """Pause a job until it is resumed. Errors: Refused, Unavailable."""
-        wish = self._wish(Intent.PAUSE, "Paused", caller, asked.reason)
+        wish = self._intend(Intent.PAUSE, "Paused", caller, asked.reason)
         await self._do(lambda work: transitions.pause(work, job, wish))
 
     async def resume(self, caller: Caller, job: str, asked: ActionReason) -> None:
         """Let a paused job queue again. Errors: Refused, Unavailable."""
-        wish = self._wish(Intent.PREEMPT, "Told to stop and then to go on", caller, asked.reason)
+        wish = self._intend(Intent.PREEMPT, "Told to stop and then to go on", caller, asked.reason)
         await self._do(lambda work: transitions.resume(work, job, wish, wish.at))
 
     async def cancel(self, caller: Caller, job: str, asked: ActionReason) -> None:
         """End a job for good. Errors: Refused, Unavailable."""
-        wish = self._wish(Intent.CANCEL, "Cancelled", caller, asked.reason)
+        wish = self._intend(Intent.CANCEL, "Cancelled", caller, asked.reason)
         await self._do(lambda work: transitions.cancel(work, job, wish, wish.at))
 
     async def change(self, caller: Caller, job: str, asked: JobChange) -> None:
@@ -134,14 +134,14 @@ class Commands:
             self._actions.carry_out(work)
         self._want_pass()
 
-    def _fewer(self, caller: Caller, workers: int) -> Wish:
+    def _fewer(self, caller: Caller, workers: int) -> StopIntent:
         text = f"Told to go on with {count(workers, 'worker')}"
-        return self._wish(Intent.PAUSE, text, caller, None)
+        return self._intend(Intent.PAUSE, text, caller, None)
 
-    def _wish(self, kind: Intent, verb: str, caller: Caller, reason: str | None) -> Wish:
+    def _intend(self, kind: Intent, verb: str, caller: Caller, reason: str | None) -> StopIntent:
         why = f": {reason.strip()[:_MOST_REASON]}" if reason and reason.strip() else ""
         text = f"{verb} by {caller.name}{why}"
-        return Wish(
+        return StopIntent(
             kind=kind,
             at=self._observed.settings.clock.now(),
             grace_s=self._observed.now.configuration.policy.grace_s,

@@ -9,7 +9,7 @@ from benchpool_scheduler.core.lifecycle import machine
 from benchpool_scheduler.core.lifecycle.states import Intent, JobState, Outcome
 from benchpool_scheduler.runtime import EndedBy
 from benchpool_scheduler.service.lifecycle.job_reasons import StateReason
-from benchpool_scheduler.store.records import AttemptRecord, Note, Wish, WorkerRecord
+from benchpool_scheduler.store.records import AttemptRecord, Note, StopIntent, WorkerRecord
 
 NoticeKind = Literal["pause", "cancel"]
 
@@ -66,13 +66,13 @@ def ended_by(intent: Intent | None, result: Outcome, worker: WorkerRecord | None
     return worker.ended_by or str(EndedBy.ITSELF)
 
 
-def sibling_wish(worker: WorkerRecord, grace_s: float, now: float) -> Wish:
+def sibling_stop(worker: WorkerRecord, grace_s: float, now: float) -> StopIntent:
     """Return why the others of a gang are told to stop."""
     lost = worker.ended_by in LOST
     how = "was lost" if lost else f"ended with exit code {worker.exit_code}"
     if worker.ended_by == EndedBy.NOT_TAKEN:
         how = f"was not taken by {worker.node}"
-    return Wish(
+    return StopIntent(
         kind=Intent.PREEMPT if lost else Intent.CANCEL,
         at=now,
         grace_s=grace_s,
@@ -86,7 +86,7 @@ def note(
     state: JobState,
     attempt: AttemptRecord,
     worker: WorkerRecord | None,
-    wish: Wish | None,
+    wish: StopIntent | None,
 ) -> Note | None:
     """Return the sentence about a job that has ended; None when it succeeded."""
     if state is JobState.CANCELLED:

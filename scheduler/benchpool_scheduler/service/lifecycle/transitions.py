@@ -25,7 +25,7 @@ from benchpool_scheduler.store.records import (
     Note,
     Place,
     PreemptionRecord,
-    Wish,
+    StopIntent,
     WorkerRecord,
 )
 
@@ -70,17 +70,17 @@ def promise(work: UnitOfWork, job_id: str, places: tuple[Place, ...]) -> None:
         work.save_job(replace(job, promised=places))
 
 
-# --------------------------------------------------------------------------- wishes
+# --------------------------------------------------------------------------- stops
 
 
-def preempt(work: UnitOfWork, job_id: str, wish: Wish, preemption: PreemptionRecord) -> None:
+def preempt(work: UnitOfWork, job_id: str, wish: StopIntent, preemption: PreemptionRecord) -> None:
     """Tell a job to make room; it queues again by itself (R15-R17)."""
     if work.job(job_id).wish is None:
-        _wish(work, job_id, states.PreemptAsked(), wish)
+        _intend(work, job_id, states.PreemptAsked(), wish)
         work.save_preemption(preemption)
 
 
-def shrink(work: UnitOfWork, job_id: str, gone: frozenset[str], wish: Wish) -> None:
+def shrink(work: UnitOfWork, job_id: str, gone: frozenset[str], wish: StopIntent) -> None:
     """Take the workers that hold these GPUs from a running job (R18)."""
     job = work.job(job_id)
     attempt = work.attempt(job)
@@ -93,7 +93,7 @@ def shrink(work: UnitOfWork, job_id: str, gone: frozenset[str], wish: Wish) -> N
     work.save_attempt(attempt)
 
 
-def scale(work: UnitOfWork, job_id: str, workers: int, wish: Wish) -> None:
+def scale(work: UnitOfWork, job_id: str, workers: int, wish: StopIntent) -> None:
     """Let a job have so many workers: more come when there is room, the last ones go at once.
 
     Errors: Refused for a job that has ended, and for a gang that runs with all workers or none.
@@ -130,24 +130,24 @@ def prioritise(work: UnitOfWork, job_id: str, priority: int) -> None:
     work.save_job(replace(job, spec=job.spec.changed(priority=priority)))
 
 
-def pause(work: UnitOfWork, job_id: str, wish: Wish) -> None:
+def pause(work: UnitOfWork, job_id: str, wish: StopIntent) -> None:
     """Pause a job for its user. Errors: Refused when it has ended."""
     job = work.job(job_id)
     if job.state is JobState.PAUSED:
         return
     _require(job, states.PauseAsked, "paused")
     if job.state in states.HOLDS_GPUS:
-        _wish(work, job_id, states.PauseAsked(), wish)
+        _intend(work, job_id, states.PauseAsked(), wish)
         return
     state = machine.apply(job.state, states.PauseAsked())
     work.save_job(replace(job, state=state, note=_paused(wish), promised=()))
 
 
-def resume(work: UnitOfWork, job_id: str, wish: Wish, now: float) -> None:
+def resume(work: UnitOfWork, job_id: str, wish: StopIntent, now: float) -> None:
     """Let a paused or pausing job go on. Errors: Refused when it has ended."""
     job = work.job(job_id)
     if job.state is JobState.PAUSING:
-        _wish(work, job_id, states.ResumeAsked(), wish)
+        _intend(work, job_id, states.ResumeAsked(), wish)
         return
     if not job.live:
         _require(job, states.ResumeAsked, "resumed")
@@ -156,14 +156,14 @@ def resume(work: UnitOfWork, job_id: str, wish: Wish, now: float) -> None:
         work.save_job(replace(job, state=state, note=None, queued_since=now))
 
 
-def cancel(work: UnitOfWork, job_id: str, wish: Wish, now: float) -> None:
+def cancel(work: UnitOfWork, job_id: str, wish: StopIntent, now: float) -> None:
     """End a job for good. Errors: Refused when it ended otherwise."""
     job = work.job(job_id)
     if job.state is JobState.CANCELLED:
         return
     _require(job, states.CancelAsked, "cancelled")
     if job.state in states.HOLDS_GPUS:
-        _wish(work, job_id, states.CancelAsked(), wish)
+        _intend(work, job_id, states.CancelAsked(), wish)
         return
     state = machine.apply(job.state, states.CancelAsked())
     note = Note(code=StateReason.CANCELLED_BY_USER, text=wish.text)
@@ -180,8 +180,8 @@ def _require(job: JobRecord, event: type[states.Event], verb: str) -> None:
         )
 
 
-def _wish(work: UnitOfWork, job_id: str, event: states.Event, wish: Wish) -> None:
-    """Put a wish to a job that holds GPUs; a weaker one than it has changes nothing."""
+def _intend(work: UnitOfWork, job_id: str, event: states.Event, wish: StopIntent) -> None:
+    """Tell a job that holds GPUs to stop; a weaker intent than it has changes nothing."""
     job = work.job(job_id)
     before = None if job.wish is None else job.wish.kind
     after = machine.intend(before, event)
@@ -195,7 +195,7 @@ def _wish(work: UnitOfWork, job_id: str, event: states.Event, wish: Wish) -> Non
         _stop(work, job, worker, wish)
 
 
-def _stop(work: UnitOfWork, job: JobRecord, worker: WorkerRecord, wish: Wish) -> None:
+def _stop(work: UnitOfWork, job: JobRecord, worker: WorkerRecord, wish: StopIntent) -> None:
     kind = notice_kind(wish.kind)
     notice = Notice(kind=kind, grace_s=wish.grace_s, for_=wish.for_, text=wish.text)
     work.stops.append((WorkerId(job.id, job.attempt, worker.index), notice))
@@ -206,7 +206,7 @@ def notice_kind(intent: Intent) -> endings.NoticeKind:
     return "cancel" if intent is Intent.CANCEL else "pause"
 
 
-def _paused(wish: Wish) -> Note:
+def _paused(wish: StopIntent) -> Note:
     return Note(
         code=StateReason.PAUSED_BY_USER, text=wish.text, remedy="Resume it to let it queue again."
     )
@@ -259,7 +259,7 @@ def worker_ended(work: UnitOfWork, event: WorkerEnded, grace_s: float, now: floa
     if not attempt.live_workers:
         _attempt_over(work, job, attempt, event.at, now)
     elif job.wish is None and winding_down(attempt) and endings.bad(ended):
-        wish = endings.sibling_wish(ended, grace_s, now)
+        wish = endings.sibling_stop(ended, grace_s, now)
         for other in attempt.live_workers:
             _stop(work, job, other, wish)
 
@@ -286,10 +286,10 @@ def _attempt_over(
     state = machine.apply(job.state, event)
     job = replace(job, state=state, wish=None)
     if machine.is_over(state):
-        note = endings.note(job.name, state, attempt, culprit, found_wish(work, job))
+        note = endings.note(job.name, state, attempt, culprit, stop_before(work, job))
         job = replace(job, ended=at, exit_code=attempt.exit_code, note=note)
     elif state is JobState.PAUSED:
-        wish = found_wish(work, job)
+        wish = stop_before(work, job)
         job = replace(job, note=None if wish is None else _paused(wish))
     else:
         job = replace(job, queued_since=now, note=endings.requeue_note(attempt, culprit))
@@ -297,8 +297,8 @@ def _attempt_over(
     work.save_job(job)
 
 
-def found_wish(work: UnitOfWork, job: JobRecord) -> Wish | None:
-    """Return the wish that the job had before the change at hand."""
+def stop_before(work: UnitOfWork, job: JobRecord) -> StopIntent | None:
+    """Return how the job was told to stop before the change at hand."""
     return work.job(job.id).wish
 
 

@@ -28,7 +28,7 @@ from benchpool_scheduler.store.records import (
     Note,
     Place,
     PreemptionRecord,
-    Wish,
+    StopIntent,
     WorkerRecord,
 )
 
@@ -80,10 +80,10 @@ def _note(reason: ReasonStatus | None) -> Note | None:
     return Note(reason.code, reason.text, reason.remedy, reason.numbers)
 
 
-def _read_wish(wish: WishStatus | None) -> Wish | None:
+def _read_wish(wish: WishStatus | None) -> StopIntent | None:
     if wish is None:
         return None
-    return Wish(
+    return StopIntent(
         kind=Intent(wish.kind),
         at=wish.at.timestamp(),
         grace_s=wish.grace_s,

@@ -36,7 +36,7 @@ from benchpool_scheduler.store.records import (
     JobRecord,
     Note,
     PreemptionRecord,
-    Wish,
+    StopIntent,
     WorkerRecord,
 )
 
@@ -248,7 +248,7 @@ def _estimate(told: WaitReport) -> EstimatedStartStatus | None:
     return EstimatedStartStatus(when(told.earliest), when(told.likely), when(told.latest))
 
 
-def _wish(wish: Wish | None) -> WishStatus | None:
+def _wish(wish: StopIntent | None) -> WishStatus | None:
     if wish is None:
         return None
     return WishStatus(

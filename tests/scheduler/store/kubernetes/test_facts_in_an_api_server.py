@@ -34,8 +34,8 @@ from benchpool_scheduler.store.records import (
     SaveLease,
     SavePreemption,
     SaveUse,
+    StopIntent,
     UseRecord,
-    Wish,
 )
 from benchpool_support.job_records import T, add, job, started, status_of
 from benchpool_support.kubernetes import until
@@ -352,7 +352,7 @@ async def test_a_wish_is_there_before_its_commit_returns(
     await store.commit(add(record))
     record, run = started(record, "node-a/0")
     await store.commit(SaveJob(record), SaveAttempt(run))
-    wish = Wish(Intent.PREEMPT, T + 3, 30.0, for_="speech/big", text="Paused for speech/big.")
+    wish = StopIntent(Intent.PREEMPT, T + 3, 30.0, for_="speech/big", text="Paused for speech/big.")
     await store.commit(SaveJob(replace(record, state=JobState.PAUSING, wish=wish)))
     status = await status_of(connection, namespace, record.id)
     assert status["wish"]["for"] == "speech/big"

@@ -45,7 +45,7 @@ from benchpool_scheduler.store.records import (
     Note,
     Place,
     PreemptionRecord,
-    Wish,
+    StopIntent,
     WorkerRecord,
 )
 from benchpool_support.job_specs import job_specs
@@ -66,7 +66,7 @@ NOTES = st.builds(
     Note, WORD, TEXT, TEXT, st.dictionaries(WORD, maybe(st.integers(-9, 9) | TEXT), max_size=3)
 )
 WISHES = st.builds(
-    Wish,
+    StopIntent,
     kind=st.sampled_from(Intent),
     at=TIMES,
     grace_s=AMOUNT,
@@ -181,7 +181,7 @@ def test_the_example_jobs_above_have_every_field_of_a_record() -> None:
         (WorkerRecord, WORKERS),
         (AttemptRecord, ATTEMPTS),
         (PreemptionRecord, PREEMPTIONS),
-        (Wish, WISHES),
+        (StopIntent, WISHES),
     ]
     for record, strategy in examples:
         made = strategy.wrapped_strategy.kwargs
@@ -253,7 +253,7 @@ def test_that_workers_run_is_told_again_and_that_they_ended_is_not() -> None:
     before = image(starting, waiting)
     assert without_runtime_facts(image(runs, running, 5.0)) == without_runtime_facts(before)
     assert without_runtime_facts(image(runs, ended, 5.0)) != without_runtime_facts(before)
-    wish = msgspec.structs.replace(runs, wish=Wish(Intent.PAUSE, 7.0))
+    wish = msgspec.structs.replace(runs, wish=StopIntent(Intent.PAUSE, 7.0))
     assert without_runtime_facts(image(wish, running, 5.0)) != without_runtime_facts(before)
 
 
