@@ -6,8 +6,8 @@
 import { Dialog, Notification, showDialog, showErrorMessage } from '@jupyterlab/apputils';
 import { UUID } from '@lumino/coreutils';
 import { showChangeDialog } from './changeDialog';
-import { former, outcome } from './changing';
-import { doneText, former as had } from './filling';
+import { begin, outcome } from './changing';
+import { doneText, former, present } from './filling';
 import { showFormDialog } from './formDialog';
 import { isOnGpus, JobAction, lossOf } from './format';
 import { FILLED_ACTIONS } from './generated/actions';
@@ -108,7 +108,7 @@ export class JobActions {
     this._say(outcome(job, wanted), job, {
       label: 'Undo',
       caption: `Change ${job.name} back`,
-      undo: () => this._model.fill(job.id, 'change', former(job, wanted))
+      undo: () => this._model.fill(job.id, 'change', former(begin(job), wanted))
     });
   }
 
@@ -123,7 +123,7 @@ export class JobActions {
     this._say(doneText(action, now), job, {
       label: 'Undo',
       caption: `${action.label} ${now.name} back`,
-      undo: () => this._model.fill(job.id, action.name, had(action, job, wanted))
+      undo: () => this._model.fill(job.id, action.name, former(present(action, job), wanted))
     });
   }
 

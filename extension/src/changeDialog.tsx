@@ -6,8 +6,9 @@ import { ReactWidget } from '@jupyterlab/ui-components';
 import { MessageLoop } from '@lumino/messaging';
 import { Widget } from '@lumino/widgets';
 import * as React from 'react';
-import { Answers, begin, differing, faults, IWorkersRule, workersRule } from './changing';
+import { Answers, begin, faults, IWorkersRule, workersRule } from './changing';
 import { BOUNDS } from './bounds';
+import { differing } from './filling';
 import { Row } from './sendFields';
 import { Fault } from './sendMore';
 import type { IChangeRequest, IJob } from './tokens';
@@ -29,7 +30,7 @@ export async function showChangeDialog(
   });
   dialog.node.setAttribute('aria-label', title);
   const { value } = await dialog.launch();
-  return value && differing(job, value);
+  return value && differing(begin(job), value);
 }
 
 class ChangeBody extends ReactWidget implements Dialog.IBodyWidget<Answers> {

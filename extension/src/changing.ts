@@ -55,23 +55,6 @@ export function faults(answers: Answers): Partial<Record<keyof Answers, string>>
   return found;
 }
 
-/** The answers that differ from what the job has; null where none does. */
-export function differing(job: IJob, { priority, workers }: Answers): IChangeRequest | null {
-  const wanted: IChangeRequest = {
-    ...(priority === job.priority ? {} : { priority }),
-    ...(workers === job.workers ? {} : { workers })
-  };
-  return Object.keys(wanted).length > 0 ? wanted : null;
-}
-
-/** What the job had before of that which was changed. */
-export function former(before: IJob, wanted: IChangeRequest): IChangeRequest {
-  return {
-    ...(wanted.priority === undefined ? {} : { priority: before.priority }),
-    ...(wanted.workers === undefined ? {} : { workers: before.workers })
-  };
-}
-
 /** What was changed, as a sentence. */
 export function outcome(job: IJob, { priority, workers }: IChangeRequest): string {
   const parts = [

@@ -13,11 +13,10 @@ export function present(action: IFilledAction, job: IJob): Filled {
   return Object.fromEntries(action.fields.map(({ name }) => [name, facts[name] ?? '']));
 }
 
-/** What is otherwise than the job has it; null where nothing is. */
-export function differing(action: IFilledAction, job: IJob, filled: Filled): Filled | null {
-  const before = present(action, job);
-  const others = Object.entries(filled).filter(([name, value]) => value !== before[name]);
-  return others.length > 0 ? Object.fromEntries(others) : null;
+/** What was filled in otherwise than it was before; null where nothing was. */
+export function differing<F extends object>(before: F, filled: F): Partial<F> | null {
+  const others = fields(filled).filter(([name, value]) => value !== before[name]);
+  return others.length > 0 ? (Object.fromEntries(others) as Partial<F>) : null;
 }
 
 /** What is said when it was done; the table has the words. */
@@ -26,10 +25,13 @@ export function doneText(action: IFilledAction, job: IJob): string {
   return action.done.replace(/\{(\w+)\}/g, (_, name: string) => String(facts[name] ?? ''));
 }
 
-/** What the job had before of that which became otherwise. */
-export function former(action: IFilledAction, before: IJob, filled: Filled): Filled {
-  const had = Object.entries(present(action, before));
-  return Object.fromEntries(had.filter(([name]) => name in filled));
+/** What there was before of that which became otherwise. */
+export function former<F extends object>(before: F, changed: Partial<F>): Partial<F> {
+  return Object.fromEntries(fields(before).filter(([name]) => name in changed)) as Partial<F>;
+}
+
+function fields<F extends object>(from: F): [keyof F & string, F[keyof F]][] {
+  return Object.entries(from) as [keyof F & string, F[keyof F]][];
 }
 
 /** The id of an input on the page. */

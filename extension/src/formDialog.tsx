@@ -15,7 +15,7 @@ import type { IJob } from './tokens';
 export async function showFormDialog(
   action: IFilledAction & { name: FilledAction },
   job: IJob
-): Promise<Filled | null> {
+): Promise<Partial<Filled> | null> {
   const body = new FormBody(action, present(action, job));
   MessageLoop.sendMessage(body, Widget.Msg.UpdateRequest);
   await body.renderPromise; // a dialog looks once where Tab goes after its last button
@@ -28,7 +28,7 @@ export async function showFormDialog(
   });
   dialog.node.setAttribute('aria-label', title);
   const { value } = await dialog.launch();
-  return value && differing(action, job, value);
+  return value && differing(present(action, job), value);
 }
 
 class FormBody extends ReactWidget implements Dialog.IBodyWidget<Filled> {

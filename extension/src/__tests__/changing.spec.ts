@@ -1,7 +1,9 @@
-import { begin, differing, faults, former, outcome, workersRule } from '../changing';
+import { begin, faults, outcome, workersRule } from '../changing';
+import { differing, former } from '../filling';
 import { job } from './builders';
 
 const gang = job({ state: 'running', workers: 4, min_workers: 4, gpus: 2 });
+const before = begin(gang);
 
 describe('the workers of a job', () => {
   it.each(['queued', 'paused'] as const)('may change while it is %s', state => {
@@ -36,10 +38,10 @@ describe('the workers of a job', () => {
 
 describe('the answers', () => {
   it('that differ are what is sent, and none is sent where none does', () => {
-    expect(differing(gang, begin(gang))).toBeNull();
-    expect(differing(gang, { priority: 80, workers: 4 })).toEqual({ priority: 80 });
-    expect(differing(gang, { priority: 50, workers: 2 })).toEqual({ workers: 2 });
-    expect(differing(gang, { priority: 0, workers: 1 })).toEqual({ priority: 0, workers: 1 });
+    expect(differing(before, begin(gang))).toBeNull();
+    expect(differing(before, { priority: 80, workers: 4 })).toEqual({ priority: 80 });
+    expect(differing(before, { priority: 50, workers: 2 })).toEqual({ workers: 2 });
+    expect(differing(before, { priority: 0, workers: 1 })).toEqual({ priority: 0, workers: 1 });
   });
 
   it.each([
@@ -54,8 +56,8 @@ describe('the answers', () => {
 
 describe('a change', () => {
   it('is taken back for the same fields', () => {
-    expect(former(gang, { priority: 0 })).toEqual({ priority: 50 });
-    expect(former(gang, { workers: 2 })).toEqual({ workers: 4 });
+    expect(former(before, { priority: 0 })).toEqual({ priority: 50 });
+    expect(former(before, { workers: 2 })).toEqual({ workers: 4 });
   });
 
   it.each([
