@@ -5,6 +5,7 @@ one pass; ``model`` says what goes in and out. The rooms, each with its own door
 up:
 
 - ``lifecycle``: the states of a job; ``benches``: quotas of benches and the line for them;
+- ``journal``: what a pass has changed, and how it is taken back;
 - ``jobs``: jobs and projects with exact amounts; ``capacity``: what is free where, and placement;
 - ``fairness``: holdings, shares and turns; ``cluster``: all of it, kept between passes;
 - ``preemption``: who gives way; ``backfill``: room kept for large jobs;

@@ -75,7 +75,10 @@ def decide(snapshot: Snapshot) -> Plan:
     >>> plan.reasons["two"].code.value
     'fair-share-reached'
     """
-    return _decide(ClusterState.of(snapshot), snapshot.now_s, explain=True)
+    state = ClusterState.of(snapshot)
+    plan = _decide(state, snapshot.now_s, explain=True)
+    state.journal.forget()
+    return plan
 
 
 def decide_on(state: ClusterState, now_s: float, *, explain: bool = True) -> Plan:
@@ -85,10 +88,11 @@ def decide_on(state: ClusterState, now_s: float, *, explain: bool = True) -> Pla
         now_s: The instant, on the clock of the jobs' ``as_of_s``, in seconds.
         explain: Say why others wait (R22) and who runs over quota; without it a pass is shorter.
     """
+    before = state.savepoint()
     try:
         return _decide(state, now_s, explain=explain)
     finally:
-        state.restore()
+        state.rollback(before)
 
 
 def _decide(state: ClusterState, now_s: float, *, explain: bool) -> Plan:
@@ -269,11 +273,6 @@ class Pass:
             after[mover.job.id] = None
         return Assignment(consolidated.assignment.workers, tuple(after))
 
-    def _give_up(self, attempt: PreemptionAttempt, assignment: Assignment) -> None:
-        for worker in assignment.workers:
-            self.state.capacity.give_back(attempt.info, worker)
-        attempt.undo()
-
     def _attempt_to_preempt(self, info: JobInfo, workers: int, *, grows: bool) -> Assignment | None:
         """Take room that others hold or are leaving, if the job may (R15-R18)."""
         attempt = PreemptionAttempt(self.state, self.candidates, info, workers)
@@ -287,9 +286,7 @@ class Pass:
         victims = [victim.unit for victim in attempt.victims]
         after = dict.fromkeys(assignment.after)
         if grows and not after.keys() <= {unit.info.job.id for unit in victims}:
-            self._give_up(
-                attempt, assignment
-            )  # a growth holds no promise, so it waits for nobody else
+            attempt.undo()  # a growth holds no promise, so it waits for nobody else
             return None
         for unit in victims:
             self.state.give(unit)
@@ -315,7 +312,7 @@ class Pass:
     def _not_started_after_all(self, unit: PreemptionUnit) -> None:
         """A start of this pass gives way: it waits again, and so does who may now fit (R9)."""
         self.candidates.remove_fresh(unit)
-        self.state.undo_start(unit)
+        self.state.withdraw(unit)
         if unit.is_gang:
             self.queue.put(_alone(unit.info))
         self.immovable.clear()

@@ -83,8 +83,9 @@ class Story:
     taken: list[tuple[JobInfo, Held]] = field(default_factory=list)
     back: list[tuple[JobInfo, Held]] = field(default_factory=list)
 
-    def step(self, data: st.DataObject) -> None:
-        kind = data.draw(st.sampled_from(["seat", "unseat", "go", "stay", "take", "back", "again"]))
+    def step(self, data: st.DataObject, *, facts: bool = True) -> None:
+        kinds = ["go", "stay", "take", "back", "again"] + ["seat", "unseat"] * facts
+        kind = data.draw(st.sampled_from(kinds))
         if kind == "seat":
             self.seat(data)
         elif kind == "take":
@@ -92,25 +93,25 @@ class Story:
         elif kind == "unseat" and (free := [x for x in self.seated if x not in self.releasing]):
             one = data.draw(st.sampled_from(free))
             self.seated.remove(one)
-            self.capacity.unseat(*one)
+            self.capacity.unseat(one[0], [one[1]])
         elif kind == "go" and (free := [x for x in self.seated if x not in self.releasing]):
             one = data.draw(st.sampled_from(free))
             self.releasing.append(one)
-            self.capacity.let_go(*one)
+            self.capacity.release(*one)
         elif kind == "stay" and (free := [x for x in self.releasing if not self.nominated(x[1])]):
             one = data.draw(st.sampled_from(free))
             self.releasing.remove(one)
-            self.capacity.hold_again(*one)
+            self.capacity.hold(*one)
         elif kind == "back" and self.taken:
             one = data.draw(st.sampled_from(self.taken))
             self.taken.remove(one)
             self.back.append(one)
-            self.capacity.give_back(*one)
+            self.capacity.unassign(*one)
         elif kind == "again" and self.back:
             one = self.back.pop()
             if not self.held(one[1]) and not self.nominated(one[1]):
                 self.taken.append(one)
-                self.capacity.retake(*one)
+                self.capacity.assign(*one)
 
     def held(self, worker: Held) -> bool:
         stays = [other for other in self.seated if other not in self.releasing]
@@ -124,11 +125,11 @@ class Story:
         places = find(one, 1, self.capacity, releasing=False, anywhere=True)
         if places is not None:
             taken = self.capacity.take(one, places).workers[0]
-            self.capacity.give_back(one, taken)
+            self.capacity.unassign(one, taken)
             gpus = (*taken.gpus, GpuId("gone")) if data.draw(st.booleans()) else taken.gpus
             held = Held(taken.node, gpus, taken.part)
             self.seated.append((one, held))
-            self.capacity.seat(one, held)
+            self.capacity.seat(one, [held])
 
     def take(self, data: st.DataObject) -> None:
         one = replace_job(data.draw(infos()), f"t{len(self.taken)}-{data.draw(st.integers())}")
@@ -141,11 +142,11 @@ class Story:
     def afresh(self) -> FreeCapacity:
         capacity = FreeCapacity(self.nodes, LEVELS)
         for one in self.seated:
-            capacity.seat(*one)
+            capacity.seat(one[0], [one[1]])
         for one in self.releasing:
-            capacity.let_go(*one)
+            capacity.release(*one)
         for one in self.taken:
-            capacity.retake(*one)
+            capacity.assign(*one)
         return capacity
 
     nodes: Sequence[Node] = ()
@@ -178,7 +179,7 @@ def seen(capacity: FreeCapacity, probes: Sequence[JobInfo]) -> list[object]:
                     taken = capacity.take(probe, places)
                     found.append(taken)
                     for worker in taken.workers:
-                        capacity.give_back(probe, worker)
+                        capacity.unassign(probe, worker)
     return found
 
 
@@ -203,12 +204,30 @@ def test_taking_everything_back_leaves_the_room_as_it_was(
     for _ in range(data.draw(st.integers(0, 20))):
         story.step(data)
     for one in story.taken:
-        story.capacity.give_back(*one)
+        story.capacity.unassign(*one)
     for one in story.releasing:
-        story.capacity.hold_again(*one)
+        story.capacity.hold(*one)
     for one in story.seated:
-        story.capacity.unseat(*one)
+        story.capacity.unseat(one[0], [one[1]])
     assert seen(story.capacity, probes) == seen(FreeCapacity(nodes, LEVELS), probes)
+
+
+@many
+@given(machines(), st.data())
+def test_a_rollback_undoes_all_that_a_pass_has_done_since(
+    nodes: list[Node], data: st.DataObject
+) -> None:
+    story = Story(FreeCapacity(nodes, LEVELS), nodes=nodes)
+    probes = [data.draw(infos()) for _ in range(2)]
+    for _ in range(data.draw(st.integers(0, 12))):
+        story.step(data)
+    before = seen(story.capacity, probes)
+    savepoint = story.capacity.savepoint()
+    for _ in range(data.draw(st.integers(0, 12))):
+        story.step(data, facts=False)
+        seen(story.capacity, probes)
+    story.capacity.rollback(savepoint)
+    assert seen(story.capacity, probes) == before
 
 
 @many

@@ -15,7 +15,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Collection, Iterator, Sequence
 
-from benchpool_scheduler.core.capacity.free_capacity import FreeCapacity, NodeCapacity
+from benchpool_scheduler.core.capacity.free_capacity import FreeCapacity, NodeCapacity, Savepoint
 from benchpool_scheduler.core.capacity.placement import find, fits
 from benchpool_scheduler.core.cluster.cluster_state import ClusterState
 from benchpool_scheduler.core.jobs.amounts import WHOLE_GPU
@@ -78,7 +78,7 @@ class Reservation:
     def open(self) -> None:
         """Give back what ``bar`` took."""
         for bar, worker in self._held:
-            self.capacity.give_back(bar, worker)
+            self.capacity.unassign(bar, worker)
         self._held = []
         self.barred = 0
 
@@ -135,7 +135,7 @@ class _Trial:
         self._soonest_s = now_s + state.policy.grace_s
         self._coming = _leavers(state, now_s, gone)
         self._leavers: list[tuple[float, JobInfo, tuple[Worker, ...], bool]] = []
-        self._ended = 0
+        self._before: list[Savepoint] = []
 
     def first_fit(self, info: JobInfo) -> float | None:
         """Let as few jobs end as make the job fit; return when the last of them does.
@@ -166,11 +166,9 @@ class _Trial:
 
     def go_to(self, ends: int) -> None:
         """Let exactly so many have ended; all where there are fewer."""
-        while self._ended > ends:
-            self._ended -= 1
-            _, info, workers, fresh = self._leavers[self._ended]
-            for worker in reversed(workers):
-                (self._capacity.retake if fresh else self._capacity.hold_again)(info, worker)
+        if ends < self._ended:
+            self._capacity.rollback(self._before[ends])
+            del self._before[ends:]
         while self._ended < ends:
             if self._ended == len(self._leavers):
                 leaver = next(self._coming, None)
@@ -178,9 +176,13 @@ class _Trial:
                     return
                 self._leavers.append(leaver)
             _, info, workers, fresh = self._leavers[self._ended]
+            self._before.append(self._capacity.savepoint())
             for worker in workers:
-                (self._capacity.give_back if fresh else self._capacity.let_go)(info, worker)
-            self._ended += 1
+                (self._capacity.unassign if fresh else self._capacity.release)(info, worker)
+
+    @property
+    def _ended(self) -> int:
+        return len(self._before)
 
 
 def _leavers(

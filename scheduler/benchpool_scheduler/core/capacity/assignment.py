@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from benchpool_scheduler.core.jobs.job_info import JobInfo
 from benchpool_scheduler.core.model import JobId, Worker
@@ -17,12 +17,12 @@ class Assignment:
     after: tuple[JobId, ...]
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class JobAssignment:
     """What the pass decided for one job: the workers it gets, in the order of its decisions."""
 
     info: JobInfo
-    parts: list[Assignment] = field(default_factory=list)
+    parts: tuple[Assignment, ...]
 
     def starts(self) -> Iterator[Assignment]:
         """Yield what starts now and what must wait; nothing starts before the first of it."""
@@ -32,7 +32,7 @@ class JobAssignment:
         now = [part for part in self.parts if not part.after]
         later = [part for part in self.parts if part.after]
         if self.parts[0].after:
-            now, later = [], self.parts
+            now, later = [], [*self.parts]
         for parts in (now, later):
             workers = tuple(worker for part in parts for worker in part.workers)
             if workers:

@@ -3,8 +3,9 @@
 A GPU of a leaving job is releasing: it may be promised to an attempt to preempt, and a plain start
 may not use it. What is kept for benches counts for nobody (R3).
 
-Facts (`seat`, `let_go`) and decisions of a pass (`take`) each have an exact inverse, and each
-costs the same whatever the size of the pool. Over all nodes, sets of nodes are kept as bits: by
+Facts (``seat``, ``unseat``) are for good. Decisions of a pass (``take``, ``release``) are recorded
+in the journal, so that ``rollback`` undoes them. Each costs the same whatever the size of the pool.
+Over all nodes, sets of nodes are kept as bits: by
 how many GPUs are free, by model, in use or not. A place is then found by joining such sets.
 """
 
@@ -12,24 +13,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+from benchpool_scheduler.core.capacity.allowed_nodes import AllowedNodes, may_use
 from benchpool_scheduler.core.capacity.assignment import Assignment
 from benchpool_scheduler.core.capacity.bits import members, set_of
 from benchpool_scheduler.core.capacity.buckets import Buckets
+from benchpool_scheduler.core.capacity.choice import choose_worker
 from benchpool_scheduler.core.capacity.domains import TopologyLevels
 from benchpool_scheduler.core.capacity.fragmentation import UsualWorkers, state_of
-from benchpool_scheduler.core.capacity.indexes import Indexes, Mark
+from benchpool_scheduler.core.capacity.indexes import Indexes, Mark, asked, slots_of
 from benchpool_scheduler.core.capacity.node_capacity import PLENTY, NodeCapacity
 from benchpool_scheduler.core.jobs.job_info import JobInfo, Requirements
+from benchpool_scheduler.core.journal import Journal
 from benchpool_scheduler.core.model import JobId, Node, NodeName, Worker
 
 __all__ = ["PLENTY", "FreeCapacity", "NodeCapacity"]
 
 
-MOST_ALLOWED = 4096
-"""At most this many answers to the question which nodes a job may use are remembered."""
+Change = Callable[[NodeCapacity, JobInfo, Worker], object]
+"""What one worker of a job changes on its node."""
 
-Where = tuple[tuple[str, ...], bool, frozenset[NodeName] | None, frozenset[NodeName]]
-"""What decides that: models, whether a part of a GPU will do, nodes by name."""
+Savepoint = tuple[int, Mark]
+"""A place in the journal, and in the log of changed nodes."""
 
 
 class FreeCapacity:
@@ -39,11 +43,18 @@ class FreeCapacity:
         every: All ready nodes as a set of their orders. ``used``: those with any worker.
         by_free: The nodes by how many whole GPUs are free: now, and with those releasing.
         levels: The domains of the machine room.
+        allowed: Returns the nodes that a worker may use at all, see ``AllowedNodes.nodes_for``.
         largest: GPUs of the largest node.
         homes: Where this pass has put the first worker of a job.
     """
 
-    def __init__(self, nodes: Sequence[Node], topology: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        nodes: Sequence[Node],
+        topology: Sequence[str] = (),
+        journal: Journal | None = None,
+    ) -> None:
+        self.journal = journal or Journal()
         self.topology = topology
         self.nodes = [NodeCapacity(node, order) for order, node in enumerate(nodes) if node.ready]
         self.by_name: Mapping[NodeName, NodeCapacity] = {n.node.name: n for n in self.nodes}
@@ -53,7 +64,7 @@ class FreeCapacity:
         most = max((len(n.node.gpus) for n in self.nodes), default=0)
         self.by_free = (self._buckets(most), self._buckets(most))
         self._by_order = {n.order: n for n in self.nodes}
-        self._allowed: dict[Where, int] = {}
+        self.allowed = AllowedNodes(self.nodes, self.every).nodes_for
         self._indexes = Indexes(self.nodes)
         self.homes: dict[JobId, NodeName] = {}
         self.largest = max((len(node.node.gpus) for node in self.nodes), default=0)
@@ -87,34 +98,35 @@ class FreeCapacity:
             buckets.move(1 << known.order, before, after)
         self._indexes.changed(known)
 
-    def seat(self, info: JobInfo, worker: Worker) -> None:
-        """A job holds this worker; on a node that is not here this changes nothing."""
-        self._tell(NodeCapacity.seat, info, worker)
-        self._note(info.requirements, 1)
+    def seat(self, info: JobInfo, workers: Sequence[Worker], *, leaving: bool = False) -> None:
+        """A job holds these workers, or is leaving them; those on other nodes are passed over."""
+        here = self._here(workers)
+        for node, worker in here:
+            node.seat(info, worker)
+        for node, worker in here:
+            if leaving:
+                node.release(info, worker)
+            self._changed(node)
+        self._note(info.requirements, len(workers))
 
-    def unseat(self, info: JobInfo, worker: Worker) -> None:
-        """Take back ``seat``."""
-        self._tell(NodeCapacity.unseat, info, worker)
-        self._note(info.requirements, -1)
+    def unseat(self, info: JobInfo, workers: Sequence[Worker], *, leaving: bool = False) -> None:
+        """A job does not hold these workers any more, which it was leaving or not."""
+        here = self._here(workers)
+        for node, worker in here:
+            if leaving:
+                node.hold(info, worker)
+        for node, worker in here:
+            node.unseat(info, worker)
+            self._changed(node)
+        self._note(info.requirements, -len(workers))
+
+    def _here(self, workers: Iterable[Worker]) -> list[tuple[NodeCapacity, Worker]]:
+        known = self.by_name
+        return [(known[worker.node], worker) for worker in workers if worker.node in known]
 
     def _note(self, requirements: Requirements, workers: int) -> None:
         if self._mixed:
             self.usual.note(requirements, workers)
-
-    def let_go(self, info: JobInfo, worker: Worker) -> None:
-        """A seated worker is leaving: its GPUs are releasing."""
-        self._tell(NodeCapacity.let_go, info, worker)
-
-    def hold_again(self, info: JobInfo, worker: Worker) -> None:
-        """Take back ``let_go``."""
-        self._tell(NodeCapacity.hold_again, info, worker)
-
-    def _tell(
-        self, what: Callable[[NodeCapacity, JobInfo, Worker], None], info: JobInfo, worker: Worker
-    ) -> None:
-        if (node := self.by_name.get(worker.node)) is not None:
-            what(node, info, worker)
-            self._changed(node)
 
     # ----------------------------------------------------------------- decisions
 
@@ -128,9 +140,8 @@ class FreeCapacity:
             if requirements.part:
                 self.usual.version()
                 rest = self.usual.rest(state_of(node), requirements)
-            worker = node.choose(requirements, rest)
-            after.update(dict.fromkeys(node.give(info.requirements, worker)))
-            self._changed(node)
+            worker = choose_worker(node, requirements, rest)
+            after.update(dict.fromkeys(self._assign(node, info, worker)))
             workers.append(worker)
         return Assignment(tuple(workers), tuple(after))
 
@@ -148,46 +159,52 @@ class FreeCapacity:
         after: dict[JobId, None] = {}
         for worker in nominated:
             node = self.by_name[worker.node]
-            after.update(dict.fromkeys(node.give(info.requirements, worker)))
-            self._changed(node)
+            after.update(dict.fromkeys(self._assign(node, info, worker)))
         return Assignment(tuple(nominated), tuple(after))
 
-    def give_back(self, info: JobInfo, worker: Worker) -> None:
-        """Take back one worker of ``take`` or ``take_nominated``."""
-        node = self.by_name[worker.node]
-        node.give_back(info.requirements, worker)
-        self._changed(node)
+    def assign(self, info: JobInfo, worker: Worker) -> None:
+        """Give a job exactly this worker, which is free for it."""
+        self._assign(self.by_name[worker.node], info, worker)
 
-    def retake(self, info: JobInfo, worker: Worker) -> None:
-        """Take again exactly what was given back."""
-        node = self.by_name[worker.node]
-        node.give(info.requirements, worker)
+    def _assign(self, node: NodeCapacity, info: JobInfo, worker: Worker) -> list[JobId]:
+        after = node.assign(info, worker)
         self._changed(node)
+        self.journal.record((self._tell, (NodeCapacity.unassign, info, worker)))
+        return after
+
+    def unassign(self, info: JobInfo, worker: Worker) -> None:
+        """Take from a job a worker that this pass gave it."""
+        self._tell(NodeCapacity.unassign, info, worker)
+        self.journal.record((self._tell, (NodeCapacity.assign, info, worker)))
+
+    def release(self, info: JobInfo, worker: Worker) -> None:
+        """Let a seated worker leave in this pass."""
+        self._tell(NodeCapacity.release, info, worker)
+        self.journal.record((self._tell, (NodeCapacity.hold, info, worker)))
+
+    def hold(self, info: JobInfo, worker: Worker) -> None:
+        """Let a worker stay that was to leave."""
+        self._tell(NodeCapacity.hold, info, worker)
+        self.journal.record((self._tell, (NodeCapacity.release, info, worker)))
+
+    def _tell(self, what: Change, info: JobInfo, worker: Worker) -> None:
+        if (node := self.by_name.get(worker.node)) is not None:
+            what(node, info, worker)
+            self._changed(node)
+
+    # ----------------------------------------------------------------- going back
+
+    def savepoint(self) -> Savepoint:
+        """Return the present as something to go back to."""
+        return self.journal.savepoint(), self._indexes.mark()
+
+    def rollback(self, savepoint: Savepoint) -> None:
+        """Undo what the pass has changed since a savepoint."""
+        changes, mark = savepoint
+        self.journal.rollback(changes)
+        self._indexes.back_to(mark)
 
     # ----------------------------------------------------------------- questions
-
-    def allowed(self, requirements: Requirements, models: tuple[str, ...] | None = None) -> int:
-        """Return the nodes that a worker may use at all (R1, R13).
-
-        Args:
-            models: GPU models to look at instead of all that it accepts.
-        """
-        models = requirements.models if models is None else models
-        if not models and not requirements.part and requirements.anywhere:
-            return self.every
-        key = (models, requirements.part > 0, requirements.only, requirements.barred)
-        if key not in self._allowed:
-            if len(self._allowed) >= MOST_ALLOWED:
-                self._allowed.clear()
-            nodes = (n for n in self._named(requirements) if _may_use(n, models, requirements))
-            self._allowed[key] = set_of(n.order for n in nodes)
-        return self._allowed[key]
-
-    def _named(self, requirements: Requirements) -> Iterable[NodeCapacity]:
-        """Return the nodes to look at: few where only few may be used."""
-        if requirements.only is None:
-            return self.nodes
-        return [self.by_name[name] for name in requirements.only if name in self.by_name]
 
     def home(self, info: JobInfo) -> NodeName | None:
         """Return where the first worker of a job is, or will be by this pass; None for nowhere."""
@@ -195,13 +212,13 @@ class FreeCapacity:
         return self.homes.get(info.job.id) or (held[0].node if held else None)
 
     def may_use(self, requirements: Requirements, node: NodeName) -> bool:
-        """Tell whether a job with these requirements may use the node at all, whatever is free."""
-        capacity = self.by_name.get(node)
-        return capacity is not None and _may_use(capacity, requirements.models, requirements)
+        """Tell whether a job of these requirements may use the node at all, whatever is free."""
+        found = self.by_name.get(node)
+        return found is not None and may_use(found, requirements.models, requirements)
 
     def acceptable(self, requirements: Requirements) -> list[NodeCapacity]:
-        """Return the nodes that a job with these requirements may use at all, whatever is free."""
-        return [n for n in self.nodes if _may_use(n, requirements.models, requirements)]
+        """Return the nodes that a job of these requirements may use at all, whatever is free."""
+        return [n for n in self.nodes if may_use(n, requirements.models, requirements)]
 
     def free(self, requirements: Requirements, *, releasing: bool = False) -> int:
         """Return how many whole GPUs are free for these requirements."""
@@ -241,12 +258,12 @@ class FreeCapacity:
         if self.only_gpus_bind(requirements):
             sets = self._by_gpus(requirements.gpus, releasing=releasing)
         else:
-            slots_of = _slots_of(requirements, releasing=releasing)
+            number = slots_of(requirements, releasing=releasing)
             sets = self._indexes.sets(
-                (*_asked(requirements), releasing),
-                slots_of,
+                (*asked(requirements), releasing),
+                number,
                 lambda: self._indexes.among(
-                    self._with(requirements.gpus, releasing=releasing), slots_of
+                    self._with(requirements.gpus, releasing=releasing), number
                 ),
             )
         return {slots: some for slots, found in sets.items() if (some := found & nodes)}
@@ -300,7 +317,7 @@ class FreeCapacity:
                     sets[found] = sets.get(found, 0) | some
             return sets
 
-        sets = indexes.sets((*_asked(requirements), "loss", usual.version()), loss, by_state)
+        sets = indexes.sets((*asked(requirements), "loss", usual.version()), loss, by_state)
         for spoilt in sorted(sets):
             if best := sets[spoilt] & nodes:
                 return best
@@ -326,71 +343,16 @@ class FreeCapacity:
             found |= some
         return found
 
-    def mark(self) -> Mark:
-        """Return the present as something to come back to, see ``back_to``."""
-        return self._indexes.mark()
-
-    def back_to(self, mark: Mark) -> None:
-        """Forget what changed since a mark: all of it was undone."""
-        self._indexes.back_to(mark)
-
     def _changed(self, node: NodeCapacity) -> None:
-        now, releasing = node.free, node.free_releasing
+        free, free_releasing = node.free, node.free_releasing
         node.settle()
         bit = 1 << node.order
-        if node.free != now:
-            self.by_free[False].move(bit, now, node.free)
-        if node.free_releasing != releasing:
-            self.by_free[True].move(bit, releasing, node.free_releasing)
+        if node.free != free:
+            self.by_free[False].move(bit, free, node.free)
+        if node.free_releasing != free_releasing:
+            self.by_free[True].move(bit, free_releasing, node.free_releasing)
         if node.workers:
             self.used |= bit
         else:
             self.used &= ~bit
         self._indexes.changed(node)
-
-
-def _slots_of(
-    requirements: Requirements, *, releasing: bool
-) -> Callable[[NodeCapacity], int | None]:
-    """Return what tells how many workers a node holds; nodes with the same free hold the same."""
-    alike: dict[tuple[int, int, int, int], int] = {}
-
-    def slots(node: NodeCapacity) -> int | None:
-        if requirements.part:
-            return node.slots(requirements, releasing=releasing) or None
-        state = (
-            *node.state(releasing=releasing),
-            node.open_gpus(requirements, releasing=releasing),
-        )
-        found = alike.get(state)
-        if found is None:
-            found = alike[state] = node.slots(requirements, releasing=releasing)
-        return found or None
-
-    return slots
-
-
-def _may_use(capacity: NodeCapacity, models: tuple[str, ...], requirements: Requirements) -> bool:
-    node = capacity.node
-    return (
-        (not models or node.gpu_model in models)
-        and (not requirements.part or node.shared)
-        and (requirements.anywhere or _named(requirements, node.name))
-    )
-
-
-def _named(requirements: Requirements, name: NodeName) -> bool:
-    return name not in requirements.barred and (
-        requirements.only is None or name in requirements.only
-    )
-
-
-def _asked(requirements: Requirements) -> tuple[int, int, int, int, int, bool]:
-    return (
-        requirements.gpus,
-        requirements.part,
-        requirements.owner,
-        requirements.cpus,
-        requirements.memory,
-        requirements.fixed,
-    )

@@ -14,6 +14,7 @@ from typing import Any, Generic, TypeVar
 
 from benchpool_scheduler.core.capacity.bits import members, set_of
 from benchpool_scheduler.core.capacity.node_capacity import NodeCapacity
+from benchpool_scheduler.core.jobs.job_info import Requirements
 
 MOST_INDEXES = 256
 """Indexes that are remembered at one time; the one not asked for longest is forgotten."""
@@ -22,20 +23,22 @@ Number = TypeVar("Number", bound=Hashable)
 """A node's number, or anything else that can be compared; None where a node is to be left out."""
 
 
-Mark = tuple[int, int]
-"""How often the log was forgotten, and how much is in it."""
+Mark = tuple[int, int, int]
+"""How often the log was forgotten, how much is in it, and how many indexes were made so far."""
 
 
 @dataclass(slots=True)
 class _Index(Generic[Number]):
     """The numbers by the node's order, and the sets by number, as of a place in the log.
 
-    ``again``: nodes that must be looked at besides those in the log after that place.
+    ``number``: of all indexes that were ever made. ``again``: nodes that must be looked at besides
+    those in the log after that place.
     """
 
     of: list[Number | None]
     sets: dict[Number, int]
     read: int
+    number: int
     again: set[int] = field(default_factory=set)
 
 
@@ -46,7 +49,7 @@ class Indexes:
         self._nodes = nodes
         self._by_order = {node.order: node for node in nodes}
         self._log: list[int] = []
-        self._forgotten = 0
+        self._forgotten = self._count = 0
         self._known: dict[Hashable, _Index[Any]] = {}
 
     def changed(self, node: NodeCapacity) -> None:
@@ -60,16 +63,16 @@ class Indexes:
 
     def mark(self) -> Mark:
         """Return a place to go back to when all that changes from now on is undone."""
-        return self._forgotten, len(self._log)
+        return self._forgotten, len(self._log), self._count
 
     def back_to(self, mark: Mark) -> None:
         """All nodes are as they were at the mark: only who has looked since must look again."""
-        forgotten, place = mark
+        forgotten, place, count = mark
         if forgotten != self._forgotten or place == len(self._log):
             return
         since = set(self._log[place:])
         for index in self._known.values():
-            if index.read > place:
+            if index.read > place or index.number > count:  # made since, from what is undone
                 index.again |= since
                 index.read = place
         del self._log[place:]
@@ -114,7 +117,8 @@ class Indexes:
         for found, some in sets.items():
             for order in members(some):
                 of[order] = found
-        return _Index(of, sets, len(self._log))
+        self._count += 1
+        return _Index(of, sets, len(self._log), self._count)
 
     def _read(self, index: _Index[Number], number: Callable[[NodeCapacity], Number | None]) -> None:
         sets = index.sets
@@ -132,3 +136,36 @@ class Indexes:
                 sets[found] = sets.get(found, 0) | bit
         index.read = len(self._log)
         index.again.clear()
+
+
+def slots_of(
+    requirements: Requirements, *, releasing: bool
+) -> Callable[[NodeCapacity], int | None]:
+    """Return what tells how many workers a node holds; nodes with the same free hold the same."""
+    alike: dict[tuple[int, int, int, int], int] = {}
+
+    def slots(node: NodeCapacity) -> int | None:
+        if requirements.part:
+            return node.slots(requirements, releasing=releasing) or None
+        state = (
+            *node.state(releasing=releasing),
+            node.open_gpus(requirements, releasing=releasing),
+        )
+        found = alike.get(state)
+        if found is None:
+            found = alike[state] = node.slots(requirements, releasing=releasing)
+        return found or None
+
+    return slots
+
+
+def asked(requirements: Requirements) -> tuple[int, int, int, int, int, bool]:
+    """Return what decides how many workers a node holds, as part of a key."""
+    return (
+        requirements.gpus,
+        requirements.part,
+        requirements.owner,
+        requirements.cpus,
+        requirements.memory,
+        requirements.fixed,
+    )

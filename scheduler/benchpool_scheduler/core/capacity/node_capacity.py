@@ -14,8 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from benchpool_scheduler.core.capacity.bits import lowest, members
-from benchpool_scheduler.core.capacity.links import choose
+from benchpool_scheduler.core.capacity.bits import members
 from benchpool_scheduler.core.capacity.shared_gpus import Part, SharedGpus
 from benchpool_scheduler.core.jobs.amounts import WHOLE_GPU, exact
 from benchpool_scheduler.core.jobs.job_info import JobInfo, Requirements
@@ -74,8 +73,7 @@ class NodeCapacity:
         self.cpus_bound = node.cpus is not None
         self.memory_bound = node.memory_gib is not None
         cpus, memory = exact(node.cpus or 0, node.memory_gib or 0)
-        self.unused = [cpus, memory]
-        self.unused_releasing = [cpus, memory]
+        self.unused = self.unused_releasing = (cpus, memory)
         self._position = {gpu: at for at, gpu in enumerate(node.gpus)}
         self._every = (1 << len(node.gpus)) - 1
         self._occupied = self._releasing = self._assigned = 0
@@ -98,7 +96,7 @@ class NodeCapacity:
             called: Look only at those that their owners wait for.
         """
         wanted = self.node.called if called else self.node.kept
-        return wanted - self._free_with_releasing().bit_count()
+        return wanted - self.free_set_releasing().bit_count()
 
     def open_gpus(self, requirements: Requirements, *, releasing: bool = False) -> int:
         """Return how many whole GPUs a worker may take here: the lent ones or not (R3)."""
@@ -119,8 +117,8 @@ class NodeCapacity:
     def settle(self) -> None:
         """Count again after a change."""
         kept = self.node.kept
-        self.free = max(0, self._free().bit_count() - kept)
-        self.free_releasing = max(0, self._free_with_releasing().bit_count() - kept)
+        self.free = max(0, self.free_set().bit_count() - kept)
+        self.free_releasing = max(0, self.free_set_releasing().bit_count() - kept)
 
     def blocked(self, *, releasing: bool) -> int:
         """Return the GPUs of which nothing can be had, because they are in use as a whole."""
@@ -128,10 +126,12 @@ class NodeCapacity:
             return (self._occupied & ~self._releasing) | self._assigned
         return self._occupied | self._assigned
 
-    def _free(self) -> int:
+    def free_set(self) -> int:
+        """Return the GPUs that nobody has, kept for benches or not, as a set of positions."""
         return self._every & ~(self._occupied | self._assigned | self.parts.in_use)
 
-    def _free_with_releasing(self) -> int:
+    def free_set_releasing(self) -> int:
+        """Return the same, counting those of the leaving."""
         return self._every & ~(self.blocked(releasing=True) | self.parts.in_use_after)
 
     def state(self, *, releasing: bool) -> tuple[int, int, int]:
@@ -174,7 +174,7 @@ class NodeCapacity:
 
     def seat(self, info: JobInfo, worker: Worker) -> None:
         """A job holds this worker; GPUs that the node no longer has are passed over."""
-        self._load(info.requirements)
+        self._book(info.requirements, 1)
         positions = self._positions(worker.gpus)
         if info.requirements.fixed:
             self.fixed += positions.bit_count()
@@ -188,8 +188,8 @@ class NodeCapacity:
         self._occupied |= positions
 
     def unseat(self, info: JobInfo, worker: Worker) -> None:
-        """Take back ``seat``."""
-        self._unload(info.requirements)
+        """A job does not hold this worker any more."""
+        self._book(info.requirements, -1)
         positions = self._positions(worker.gpus)
         if info.requirements.fixed:
             self.fixed -= positions.bit_count()
@@ -210,84 +210,43 @@ class NodeCapacity:
                     self._twice[at] = holders - 1
         return positions
 
-    def let_go(self, info: JobInfo, worker: Worker) -> None:
+    def release(self, info: JobInfo, worker: Worker) -> None:
         """A seated worker is leaving: its GPUs are releasing."""
+        job = info.job.id
         for at in members(self._positions(worker.gpus)):
             if worker.part is not None:
-                self.parts.let_go(at, info.job.id)
+                self.parts.release(at, job)
             elif at not in self._twice:
-                self._releasing_jobs[at] = info.job.id
+                self._releasing_jobs[at] = job
                 self._releasing |= 1 << at
-        requirements = info.requirements
-        workers, cpus, memory = self.loads.get(info.job.id, (0, 0, 0))
-        self.loads[info.job.id] = (
-            workers + 1,
-            cpus + requirements.cpus,
-            memory + requirements.memory,
-        )
-        self.unused_releasing[0] += requirements.cpus
-        self.unused_releasing[1] += requirements.memory
+        _, cpus, memory = info.request
+        workers, all_cpus, all_memory = self.loads.get(job, (0, 0, 0))
+        self.loads[job] = workers + 1, all_cpus + cpus, all_memory + memory
+        if cpus or memory:
+            free = self.unused_releasing
+            self.unused_releasing = free[0] + cpus, free[1] + memory
 
-    def hold_again(self, info: JobInfo, worker: Worker) -> None:
-        """Take back ``let_go``."""
+    def hold(self, info: JobInfo, worker: Worker) -> None:
+        """A worker that was leaving stays after all: the inverse of ``release``."""
+        job = info.job.id
         for at in members(self._positions(worker.gpus)):
             if worker.part is not None:
-                self.parts.hold_again(at, info.job.id)
+                self.parts.hold(at, job)
             elif self._releasing_jobs.pop(at, None) is not None:
                 self._releasing &= ~(1 << at)
-        requirements = info.requirements
-        workers, cpus, memory = self.loads.pop(
-            info.job.id, (1, requirements.cpus, requirements.memory)
-        )
+        _, cpus, memory = info.request
+        workers, all_cpus, all_memory = self.loads.pop(job, (1, cpus, memory))
         if workers > 1:
-            self.loads[info.job.id] = (
-                workers - 1,
-                cpus - requirements.cpus,
-                memory - requirements.memory,
-            )
-        self.unused_releasing[0] -= requirements.cpus
-        self.unused_releasing[1] -= requirements.memory
+            self.loads[job] = workers - 1, all_cpus - cpus, all_memory - memory
+        if cpus or memory:
+            free = self.unused_releasing
+            self.unused_releasing = free[0] - cpus, free[1] - memory
 
     # ----------------------------------------------------------------- what is given out
 
-    def choose(self, requirements: Requirements, rest: int | None = None) -> Worker:
-        """Return one more worker with its GPUs: free ones first, then those of the leaving.
-
-        Among free ones links and sockets decide (R12).
-
-        Args:
-            rest: For a part: take a GPU of which so much is left; WHOLE_GPU for one not in use.
-        """
-        if requirements.part:
-            at = self._choose_shared(requirements, rest)
-            return Worker(self.node.name, (self.node.gpus[at],), requirements.part)
-        free, node = self._free(), self.node
-        chosen = choose(node.links, node.sockets, 0, free, requirements.gpus)
-        if (missing := requirements.gpus - chosen.bit_count()) > 0:
-            later = self._free_with_releasing() & ~free
-            chosen = choose(node.links, node.sockets, chosen, later, missing)
-        gpus = self.node.gpus
-        return Worker(self.node.name, tuple(gpus[at] for at in members(chosen)))
-
-    def _choose_shared(self, requirements: Requirements, wanted: int | None) -> int:
-        """Return the GPU for a part: the one of which least is left, else one not in use."""
-        for releasing in (False, True):
-            rests = self.parts.rests(
-                requirements.owner, self.blocked(releasing=releasing), releasing=releasing
-            )
-            enough = [(rest, at) for at, rest in rests if rest >= requirements.part]
-            exact_ones = [(rest, at) for rest, at in enough if rest == wanted]
-            fresh = self.free_gpus(releasing=releasing) > 0
-            if (enough and wanted != WHOLE_GPU) or (enough and not fresh):
-                return min(exact_ones or enough)[1]
-            if fresh:
-                free = self._free_with_releasing() if releasing else self._free()
-                return lowest(choose(self.node.links, self.node.sockets, 0, free, 1))
-        raise AssertionError(f"a place on {self.node.name} holds a part of {requirements.part}")
-
     def can_give(self, requirements: Requirements, workers: Iterable[Worker]) -> bool:
         """Tell whether all their GPUs are different, here, and free or releasing."""
-        found, open_to_all = 0, self._free() | self._free_with_releasing()
+        found, open_to_all = 0, self.free_set() | self.free_set_releasing()
         for worker in workers:
             if len(worker.gpus) != (
                 1 if requirements.part else requirements.gpus
@@ -311,13 +270,14 @@ class NodeCapacity:
             and self.parts.rest(at, requirements.owner, releasing=releasing) >= requirements.part
         )
 
-    def give(self, requirements: Requirements, worker: Worker) -> list[JobId]:
+    def assign(self, info: JobInfo, worker: Worker) -> list[JobId]:
         """Give a worker its GPUs; return the jobs that must be gone before it can start.
 
         GPUs kept for benches, CPUs and memory have no owner of their own: who is short of those
         waits for all that leave.
         """
-        positions, free = self._positions(worker.gpus), self._free()
+        requirements = info.requirements
+        positions, free = self._positions(worker.gpus), self.free_set()
         now = (positions & free).bit_count()
         after: list[JobId] = []
         if self._short_of(requirements) or (now and free.bit_count() - now < self.node.kept):
@@ -332,12 +292,13 @@ class NodeCapacity:
             self._assigned |= positions
         else:
             for at in members(positions):
-                self.parts.give(at, self._part(requirements))
-        self._load(requirements)
+                self.parts.assign(at, self._part(requirements))
+        self._book(requirements, 1)
         return after
 
-    def give_back(self, requirements: Requirements, worker: Worker) -> None:
-        """Take back ``give``."""
+    def unassign(self, info: JobInfo, worker: Worker) -> None:
+        """Take from a worker what this pass gave it: the inverse of ``assign``."""
+        requirements = info.requirements
         positions = self._positions(worker.gpus)
         if requirements.fixed:
             self.fixed -= positions.bit_count()
@@ -345,8 +306,8 @@ class NodeCapacity:
             self._assigned &= ~positions
         else:
             for at in members(positions):
-                self.parts.give_back(at, self._part(requirements))
-        self._unload(requirements)
+                self.parts.unassign(at, self._part(requirements))
+        self._book(requirements, -1)
 
     def _part(self, requirements: Requirements) -> Part:
         return requirements.owner, requirements.part
@@ -360,14 +321,10 @@ class NodeCapacity:
                 found |= 1 << known[gpu]
         return found
 
-    def _load(self, requirements: Requirements) -> None:
-        self._book(requirements, 1)
-
-    def _unload(self, requirements: Requirements) -> None:
-        self._book(requirements, -1)
-
     def _book(self, requirements: Requirements, workers: int) -> None:
         self.workers += workers
-        for unused in (self.unused, self.unused_releasing):
-            unused[0] -= workers * requirements.cpus
-            unused[1] -= workers * requirements.memory
+        cpus, memory = workers * requirements.cpus, workers * requirements.memory
+        if cpus or memory:
+            now, later = self.unused, self.unused_releasing
+            self.unused = now[0] - cpus, now[1] - memory
+            self.unused_releasing = later[0] - cpus, later[1] - memory

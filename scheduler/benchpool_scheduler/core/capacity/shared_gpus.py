@@ -62,30 +62,30 @@ class SharedGpus:
         self._settle(at)
 
     def unseat(self, at: int, job: JobId) -> None:
-        """Take back ``seat``."""
+        """A job does not hold its part any more."""
         if at in self._gpus:
             self._gpus[at].held.pop(job, None)
             self._settle(at)
 
-    def let_go(self, at: int, job: JobId) -> None:
+    def release(self, at: int, job: JobId) -> None:
         """The holder of a part is leaving."""
         if at in self._gpus:
             self._gpus[at].releasing.add(job)
             self._settle(at)
 
-    def hold_again(self, at: int, job: JobId) -> None:
-        """Take back ``let_go``."""
+    def hold(self, at: int, job: JobId) -> None:
+        """The holder of a part stays after all."""
         if at in self._gpus:
             self._gpus[at].releasing.discard(job)
             self._settle(at)
 
-    def give(self, at: int, part: Part) -> None:
+    def assign(self, at: int, part: Part) -> None:
         """Give a part to a worker in this pass."""
         self._gpus.setdefault(at, SharedGpu()).given.append(part)
         self._settle(at)
 
-    def give_back(self, at: int, part: Part) -> None:
-        """Take back ``give``."""
+    def unassign(self, at: int, part: Part) -> None:
+        """Take a part that this pass gave from its worker."""
         self._gpus[at].given.remove(part)
         self._settle(at)
 

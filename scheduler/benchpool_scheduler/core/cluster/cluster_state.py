@@ -1,9 +1,9 @@
 """The pool as the smallest gang keeps it: who holds what, who waits, what could be given.
 
 Between passes it holds facts only; ``put`` and ``drop`` tell it what has happened, and cost what
-they change. A pass tries things out on it through ``start``, ``let_go`` and the like, and
-``restore`` takes all of that back. Every change goes through the methods here, so that ledger and
-room always agree.
+they change. A pass tries things out on it through ``start``, ``release`` and the like; the journal
+knows how to undo them, and ``rollback`` does. Every change goes through the methods here, so that
+ledger and capacity always agree.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from functools import cached_property
 
 from benchpool_scheduler.core.capacity.assignment import Assignment, JobAssignment
 from benchpool_scheduler.core.capacity.feasibility import possible
-from benchpool_scheduler.core.capacity.free_capacity import FreeCapacity
+from benchpool_scheduler.core.capacity.free_capacity import FreeCapacity, Savepoint
 from benchpool_scheduler.core.capacity.totals import (
     differs_in_room,
     total_capacity,
@@ -31,6 +31,7 @@ from benchpool_scheduler.core.jobs.endings import Endings
 from benchpool_scheduler.core.jobs.equivalence import Signature, WaitingJobs
 from benchpool_scheduler.core.jobs.job_info import JobInfo, job_info_of
 from benchpool_scheduler.core.jobs.tree import Tree
+from benchpool_scheduler.core.journal import Journal
 from benchpool_scheduler.core.model import (
     Activity,
     Job,
@@ -74,6 +75,7 @@ class ClusterState:
         Raises:
             InvalidInput: The projects are no tree, or a user's project does not exist.
         """
+        self.journal = Journal()
         self.nodes = tuple(nodes)
         self.policy = policy or Policy()
         self.topology = tuple(topology)
@@ -81,7 +83,7 @@ class ClusterState:
         self.past = {(self.tree.of(u.project).index, u.name): u.used_gpu_s for u in users}
         self.jobs: dict[JobId, JobInfo] = {}
         self.ledger = QuotaLedger(self.tree)
-        self.capacity = FreeCapacity(nodes, topology)
+        self.capacity = FreeCapacity(nodes, topology, self.journal)
         self.empty = FreeCapacity([with_idle_benches(node) for node in nodes], topology)
         self.keeping = [node for node in self.capacity.nodes if node.node.kept]
         self.units = PreemptionUnits(self.tree, self.policy)
@@ -97,7 +99,7 @@ class ClusterState:
         self.never: dict[tuple[object, ...], Reason] = {}
         self.protected_at: dict[Signature, NodeName] = {}
         self._possible: dict[tuple[object, ...], bool] = {}
-        self.given: list[PreemptionUnit] = []
+        self.given: dict[PreemptionUnit, None] = {}
         self.over_quota = OverQuota(self.ledger, self.running, self.versions)
         self._in_all = total_capacity(self.nodes)
         self._usage: QueueUsage | None = None
@@ -213,7 +215,7 @@ class ClusterState:
         for info in held:
             self._forget(info)
         self.nodes = tuple(nodes)
-        self.capacity = FreeCapacity(self.nodes, self.topology)
+        self.capacity = FreeCapacity(self.nodes, self.topology, self.journal)
         self.empty = FreeCapacity([with_idle_benches(node) for node in nodes], self.topology)
         self.protected_at.clear()
         self._look_around()
@@ -249,8 +251,7 @@ class ClusterState:
                 self.waiting.put(info)
             return
         self.ledger.ask(info, info.request.times(job.spec.workers))
-        for worker in job.held:
-            self.capacity.seat(info, worker)
+        self.capacity.seat(info, job.held, leaving=job.activity is Activity.TERMINATING)
         amounts = info.request.times(len(job.held))
         self.versions[info.branch.index] += 1
         self.running[info.branch.index].add(info)
@@ -266,8 +267,6 @@ class ClusterState:
     def _enter_releasing(self, info: JobInfo, amounts: Amounts) -> None:
         self.ledger.leave(info, amounts)
         self.releasing[info.job.id] = info
-        for worker in info.job.held:
-            self.capacity.let_go(info, worker)
         if info.job.nominated:
             self.moving[info.age] = info
 
@@ -289,17 +288,14 @@ class ClusterState:
         if job.activity is Activity.TERMINATING:
             self.ledger.leave(info, NOTHING - amounts)
             del self.releasing[job.id]
-            for worker in job.held:
-                self.capacity.hold_again(info, worker)
             self.moving.pop(info.age, None)
         else:
-            self.ledger.remove(info, amounts)
+            self.ledger.add(info, NOTHING - amounts)
             if job.spec.preemptible:
                 self.units.drop(info)
             if len(job.held) < job.spec.workers:
                 self.waiting.drop(info, len(job.held))
-        for worker in job.held:
-            self.capacity.unseat(info, worker)
+        self.capacity.unseat(info, job.held, leaving=job.activity is Activity.TERMINATING)
 
     def possible(self, info: JobInfo) -> bool:
         """Tell whether the job could run in an empty pool; one that never can asks for nothing."""
@@ -342,66 +338,94 @@ class ClusterState:
 
     # ------------------------------------------------------------------ trying out
 
+    def savepoint(self) -> Savepoint:
+        """Return the present as something to go back to."""
+        return self.capacity.savepoint()
+
+    def rollback(self, savepoint: Savepoint) -> None:
+        """Undo what the pass has changed since a savepoint."""
+        self.capacity.rollback(savepoint)
+
     def start(self, info: JobInfo, assignment: Assignment) -> None:
         """Book workers that the job gets."""
-        self.assigned.setdefault(info.job.id, JobAssignment(info)).parts.append(assignment)
-        self.capacity.homes.setdefault(info.job.id, assignment.workers[0].node)
-        self.ledger.add(info, info.request.times(len(assignment.workers)))
+        job, homes = info.job.id, self.capacity.homes
+        before = self.assigned.get(job)
+        self.reassign(info, (assignment,) if before is None else (*before.parts, assignment))
+        if job not in homes:
+            homes[job] = assignment.workers[0].node
+            self.journal.record((homes.pop, (job,)))
+        amounts = info.request.times(len(assignment.workers))
+        self.ledger.add(info, amounts)
+        self.journal.record((self.ledger.add, (info, NOTHING - amounts)))
 
-    def let_go(self, unit: PreemptionUnit) -> None:
-        """Take a unit from its job: its GPUs are soon free, or free when it was fresh."""
-        if unit.fresh:
-            self.ledger.remove(unit.info, unit.amounts)
-            for worker in unit.workers:
-                self.capacity.give_back(unit.info, worker)
-            return
-        self.ledger.let_go(unit.info, unit.amounts)
-        for worker in unit.workers:
-            self.capacity.let_go(unit.info, worker)
+    def reassign(self, info: JobInfo, parts: tuple[Assignment, ...]) -> None:
+        """Let what the pass decided for a job be these parts; the ledger stays as it is."""
+        job = info.job.id
+        self.journal.record((self._put_assigned, (job, self.assigned.get(job))))
+        self._put_assigned(job, JobAssignment(info, parts) if parts else None)
 
-    def hold_again(self, unit: PreemptionUnit) -> None:
-        """Take back ``let_go``."""
-        if unit.fresh:
-            self.ledger.add(unit.info, unit.amounts)
-            for worker in unit.workers:
-                self.capacity.retake(unit.info, worker)
-            return
-        self.ledger.hold_again(unit.info, unit.amounts)
+    def _put_assigned(self, job: JobId, entry: JobAssignment | None) -> None:
+        if entry is None:
+            del self.assigned[job]
+        else:
+            self.assigned[job] = entry
+
+    def release(self, unit: PreemptionUnit) -> None:
+        """Take a unit from its job: its GPUs are releasing, or free when it was fresh."""
+        info = unit.info
+        self.journal.record((self._book, (unit, False)))
+        self._book(unit, True)
         for worker in unit.workers:
-            self.capacity.hold_again(unit.info, worker)
+            if unit.fresh:
+                self.capacity.unassign(info, worker)
+            else:
+                self.capacity.release(info, worker)
+
+    def hold(self, unit: PreemptionUnit) -> None:
+        """Let a unit that was released stay with its job."""
+        info = unit.info
+        self.journal.record((self._book, (unit, True)))
+        self._book(unit, False)
+        for worker in unit.workers:
+            if unit.fresh:
+                self.capacity.assign(info, worker)
+            else:
+                self.capacity.hold(info, worker)
+
+    def _book(self, unit: PreemptionUnit, claimed: bool) -> None:
+        """Book in the ledger that a unit is released, or held."""
+        unit.claimed = claimed
+        if unit.fresh:
+            self.ledger.add(unit.info, NOTHING - unit.amounts if claimed else unit.amounts)
+        else:
+            self.ledger.release(unit.info, unit.amounts if claimed else NOTHING - unit.amounts)
 
     def give(self, unit: PreemptionUnit) -> None:
-        """The unit that was let go is gone for this pass."""
-        unit.gone, unit.claimed = True, False
-        self.given.append(unit)
+        """The unit that was released is gone for this pass."""
+        self.journal.record((self._put_given, (unit, False)))
+        self._put_given(unit, True)
 
-    def undo_start(self, unit: PreemptionUnit) -> None:
-        """Forget a start of this pass whose unit was let go."""
-        entry = self.assigned[unit.info.job.id]
-        entry.parts = [part for part in entry.parts if part.workers != unit.workers]
-        if not entry.parts:
-            del self.assigned[unit.info.job.id]
-            del self.capacity.homes[unit.info.job.id]
+    def reprieve(self, unit: PreemptionUnit) -> None:
+        """A unit that was given stays with its job after all."""
+        self.journal.record((self._put_given, (unit, True)))
+        self._put_given(unit, False)
+        self.hold(unit)
 
-    def take_back(self, unit: PreemptionUnit) -> None:
-        """A unit that was given holds again after all."""
-        unit.gone = False
-        self.given.remove(unit)
-        self.hold_again(unit)
+    def _put_given(self, unit: PreemptionUnit, gone: bool) -> None:
+        unit.gone, unit.claimed = gone, not gone
+        if gone:
+            self.given[unit] = None
+        else:
+            del self.given[unit]
 
-    def restore(self) -> None:
-        """Take back everything that a pass has tried out."""
-        for entry in self.assigned.values():
-            for part in entry.parts:
-                self.ledger.remove(entry.info, entry.info.request.times(len(part.workers)))
-                for worker in part.workers:
-                    self.capacity.give_back(entry.info, worker)
-        for unit in self.given:
-            unit.gone = False
-            if not unit.fresh:
-                self.hold_again(unit)
-        self.assigned, self.given = {}, []
-        self.capacity.homes.clear()
+    def withdraw(self, unit: PreemptionUnit) -> None:
+        """Forget a start of this pass whose unit was released."""
+        job = unit.info.job.id
+        parts = self.assigned[job].parts
+        self.reassign(unit.info, tuple(part for part in parts if part.workers != unit.workers))
+        if job not in self.assigned:
+            homes = self.capacity.homes
+            self.journal.record((homes.__setitem__, (job, homes.pop(job))))
 
     def releasing_below(self, index: int) -> list[JobId]:
         """Return the jobs that are leaving from a project or below it, or will by this pass."""

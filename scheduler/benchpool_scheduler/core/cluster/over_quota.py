@@ -106,12 +106,12 @@ def _workers(
     Workers that wait for others to leave do not run yet.
     """
     job = info.job
-    if job.activity is Activity.RUNNING:
-        told = lost.get(job.id, frozenset())
+    stay, leave = [*job.held], list[Worker]()
+    if job.activity is not Activity.RUNNING:
+        stay, leave = leave, stay
+    elif told := lost.get(job.id):
         stay = [worker for worker in job.held if worker not in told]
         leave = [worker for worker in job.held if worker in told]
-    else:
-        stay, leave = [], list(job.held)
     if assigned is not None:
         stay += [w for part in assigned.starts() if not part.after for w in part.workers]
     return stay, leave

@@ -36,7 +36,7 @@ class QuotaLedger:
         self.young = [NOTHING] * size
 
     def add(self, info: JobInfo, amounts: Amounts) -> None:
-        """Book amounts that the job now holds."""
+        """Book amounts that the job now holds; negative ones it holds no more."""
         held, branch = self.held, info.branch
         for index in branch.path:
             held[index] = held[index] + amounts
@@ -46,19 +46,18 @@ class QuotaLedger:
         turn = (branch.index, info.user)
         self.by_user[turn] = self.by_user.get(turn, 0) + amounts.gpus
 
-    def remove(self, info: JobInfo, amounts: Amounts) -> None:
-        """Take back what ``add`` booked."""
-        self.add(info, NOTHING - amounts)
-
-    def let_go(self, info: JobInfo, amounts: Amounts) -> None:
-        """Book amounts that the job is giving up."""
-        self.remove(info, amounts)
-        self.leave(info, amounts)
-
-    def hold_again(self, info: JobInfo, amounts: Amounts) -> None:
-        """Take back ``let_go``."""
-        self.add(info, amounts)
-        self.leave(info, NOTHING - amounts)
+    def release(self, info: JobInfo, amounts: Amounts) -> None:
+        """Book amounts that the job is giving up; negative ones it holds again."""
+        held, releasing, path = self.held, self.releasing, info.branch.path
+        for index in path:
+            held[index] = held[index] - amounts
+            releasing[index] = releasing[index] + amounts
+        if not info.job.spec.preemptible:
+            for index in path:
+                self.firm[index] = self.firm[index] - amounts
+                self.releasing_firm[index] = self.releasing_firm[index] + amounts
+        turn = (path[-1], info.user)
+        self.by_user[turn] = self.by_user.get(turn, 0) - amounts.gpus
 
     def leave(self, info: JobInfo, amounts: Amounts) -> None:
         """Book amounts that the job occupies until it is gone."""

@@ -7,13 +7,14 @@ has just started or runs within quota. It took them on that condition.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from benchpool_scheduler.core.capacity.free_capacity import NodeCapacity
 from benchpool_scheduler.core.cluster.cluster_state import ClusterState
 from benchpool_scheduler.core.cluster.preemption_units import PreemptionUnit, order_of
 from benchpool_scheduler.core.jobs.amounts import NOTHING, WHOLE_GPU, Amounts
 from benchpool_scheduler.core.preemption.candidates import VictimCandidates
+from benchpool_scheduler.core.preemption.smallest_set import Group, smallest_set, stays
 
 Choose = Callable[
     [NodeCapacity, ClusterState, VictimCandidates, list[PreemptionUnit]], PreemptionUnit | None
@@ -43,28 +44,32 @@ def _clear(
     called: bool = False,
 ) -> list[PreemptionUnit]:
     """Let units go until nothing is short, then keep those that were not needed after all."""
-    gone: list[list[PreemptionUnit]] = []
-    while node.short_for_benches(called=called) > 0:
-        unit = choose(node, state, candidates, [unit for units in gone for unit in units])
-        if unit is None:
-            break
-        # With the smallest gang of a job goes all that it has.
-        units = [unit, *(candidates.surplus_of(unit) if unit.is_gang else ())]
-        gone.append([one for one in units if not any(one in others for others in gone)])
-        for one in gone[-1]:
-            state.let_go(one)
+    taken: list[PreemptionUnit] = []
+
+    def enough() -> bool:
+        return node.short_for_benches(called=called) <= 0
+
+    def going() -> Iterator[Group]:
+        while (unit := choose(node, state, candidates, taken)) is not None:
+            # With the smallest gang of a job goes all that it has.
+            units = [unit, *(candidates.surplus_of(unit) if unit.is_gang else ())]
+            group = [one for one in units if one not in taken]
+            taken.extend(group)
+            yield group
+
+    def reprieved(gone: list[Group]) -> Iterator[Group]:
+        stopped: set[int] = set()
+        for group in reversed(gone):
+            if group[0].info.age not in stopped and stays(state, group, enough):
+                yield group
+            else:
+                stopped.update(one.info.age for one in group if one.is_gang)
+                given.extend(group)
+
     given: list[PreemptionUnit] = []
-    stopped: set[int] = set()
-    for units in gone[::-1]:
-        for one in units:
-            state.hold_again(one)
-        whole = units[0].info.age in stopped
-        if whole or node.short_for_benches(called=called) > 0:
-            for one in units:
-                state.let_go(one)
-                state.give(one)
-            given += units
-            stopped.update(one.info.age for one in units if one.is_gang)
+    smallest_set(state, going(), enough, reprieved, partly=True)
+    for unit in given:
+        state.give(unit)
     return given
 
 

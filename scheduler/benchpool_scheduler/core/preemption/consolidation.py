@@ -9,6 +9,7 @@ move, then by what is lost. Nobody loses room, so no share is asked about.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 
@@ -20,6 +21,7 @@ from benchpool_scheduler.core.cluster.preemption_units import PreemptionUnit, or
 from benchpool_scheduler.core.jobs.job_info import JobInfo
 from benchpool_scheduler.core.model import Worker
 from benchpool_scheduler.core.preemption.candidates import VictimCandidates
+from benchpool_scheduler.core.preemption.smallest_set import Group, latest_first, smallest_set
 
 MOST_MOVED = 16
 """A job for which more than these would have to move waits instead."""
@@ -105,6 +107,7 @@ class _Attempt:
         self.workers = workers
         self.node = node
         self.gone: list[PreemptionUnit] = []
+        self._before = state.savepoint()
         self.moved: list[MovedUnit] = []
 
     @property
@@ -115,20 +118,27 @@ class _Attempt:
 
     def clear(self) -> bool:
         """Move away what is in the way; tell whether the claimant fits, else undo everything."""
-        for unit in self._movable():
-            if self._fits() or len(self.gone) == MOST_MOVED:
-                break
-            if self._elsewhere(unit) is not None:
-                self.state.let_go(unit)
-                self.gone.append(unit)
-        if not self.gone or not self._fits():
-            self.undo()
-            return False
-        self._reprieve()
-        if not all(self._seat_elsewhere(unit) for unit in self.gone):
+        gone = smallest_set(
+            self.state,
+            self._going(),
+            self._fits,
+            lambda gone: latest_first(self.state, gone, self._fits),
+        )
+        self.gone = gone or []
+        if not self.gone or not all(self._seat_elsewhere(unit) for unit in self.gone):
             self.undo()
             return False
         return True
+
+    def _going(self) -> Iterator[Group]:
+        """Yield who could go on elsewhere, one by one."""
+        found = 0
+        for unit in self._movable():
+            if found == MOST_MOVED:
+                return
+            if self._elsewhere(unit) is not None:
+                found += 1
+                yield (unit,)
 
     def _movable(self) -> list[PreemptionUnit]:
         """Return whole jobs on this node alone that could go on elsewhere, first to go first."""
@@ -153,14 +163,6 @@ class _Attempt:
     def _fits(self) -> bool:
         return self.node.slots(self.info.requirements, releasing=True) >= self.workers
 
-    def _reprieve(self) -> None:
-        for unit in self.gone[::-1]:
-            self.state.hold_again(unit)
-            if self._fits():
-                self.gone.remove(unit)
-            else:
-                self.state.let_go(unit)
-
     def _seat_elsewhere(self, unit: PreemptionUnit) -> bool:
         places = self._elsewhere(unit)
         if places is None:
@@ -171,9 +173,5 @@ class _Attempt:
 
     def undo(self) -> None:
         """Everybody is where they were."""
-        for moved in reversed(self.moved):
-            for worker in moved.to:
-                self.state.capacity.give_back(moved.unit.info, worker)
-        for unit in reversed(self.gone):
-            self.state.hold_again(unit)
         self.moved, self.gone = [], []
+        self.state.rollback(self._before)

@@ -21,7 +21,7 @@ from benchpool_scheduler.core.model import JobId
 
 def reprieve(state: ClusterState) -> Iterator[PreemptionUnit]:
     """Let victims hold again where the attempt fit without them; yield those."""
-    for unit in reversed(state.given[:]):
+    for unit in reversed([*state.given]):
         if unit.fresh or unit.info.job.id in state.assigned:
             continue
         if unit.amounts.gpus > state.capacity.unclaimed() * WHOLE_GPU or _stopped(state, unit):
@@ -57,25 +57,16 @@ def _placed_without(
     state: ClusterState, unit: PreemptionUnit, claimants: list[JobAssignment]
 ) -> bool:
     """Place the claimants anew with the unit kept; without that, nothing has happened."""
-    before = [entry.parts for entry in claimants]
+    before = state.savepoint()
     for entry in claimants:
-        _unseat(state, entry)
-    state.take_back(unit)
-    for entry, parts in zip(claimants, before, strict=True):
-        if not _seat(state, entry, parts, unit.info.job.id):
-            break
-    else:
-        if not _short_for_benches(state, unit):
-            return True
-    for entry in claimants:
-        _unseat(state, entry)
-    state.let_go(unit)
-    state.give(unit)
-    for entry, parts in zip(claimants, before, strict=True):
-        entry.parts = parts
-        for part in parts:
+        for part in entry.parts:
             for worker in part.workers:
-                state.capacity.retake(entry.info, worker)
+                state.capacity.unassign(entry.info, worker)
+    state.reprieve(unit)
+    placed = all(_placed_again(state, entry, unit.info.job.id) for entry in claimants)
+    if placed and not _short_for_benches(state, unit):
+        return True
+    state.rollback(before)
     return False
 
 
@@ -85,26 +76,20 @@ def _short_for_benches(state: ClusterState, unit: PreemptionUnit) -> bool:
     return any(state.capacity.by_name[name].short_for_benches() > 0 for name in nodes)
 
 
-def _unseat(state: ClusterState, entry: JobAssignment) -> None:
-    for part in entry.parts:
-        for worker in part.workers:
-            state.capacity.give_back(entry.info, worker)
-    entry.parts = []
-
-
-def _seat(
-    state: ClusterState, entry: JobAssignment, parts: list[Assignment], spared: JobId
-) -> bool:
+def _placed_again(state: ClusterState, entry: JobAssignment, spared: JobId) -> bool:
+    """Place a claimant anew, for which one job less leaves."""
     info = entry.info
     if state.ledger.over_limit(info, NOTHING, releasing=True) is not None:
         return False
-    for part in parts:
+    parts: list[Assignment] = []
+    for part in entry.parts:
         places = find(info, len(part.workers), state.capacity, releasing=bool(part.after))
         if places is None:
             return False
         assignment = state.capacity.take(info, places)
         after = [job for job in (*part.after, *assignment.after) if job != spared]
-        entry.parts.append(Assignment(assignment.workers, tuple(dict.fromkeys(after))))
+        parts.append(Assignment(assignment.workers, tuple(dict.fromkeys(after))))
+    state.reassign(info, tuple(parts))
     return True
 
 

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 from itertools import islice
 
 from benchpool_scheduler.core.capacity.free_capacity import NodeCapacity
@@ -28,6 +29,7 @@ from benchpool_scheduler.core.jobs.job_info import JobInfo
 from benchpool_scheduler.core.model import NodeName
 from benchpool_scheduler.core.preemption.candidates import VictimCandidates
 from benchpool_scheduler.core.preemption.entitlement import Entitlement, Victim
+from benchpool_scheduler.core.preemption.smallest_set import Group, smallest_set, stays
 from benchpool_scheduler.core.preemption.victim_queue import VictimQueue
 
 MOST_NODES_TRIED = 64
@@ -58,7 +60,7 @@ class PreemptionAttempt:
         self.entitled = Entitlement(state, candidates, info, workers)
         self.wanted = self.entitled.wanted
         self.victims: list[Victim] = []
-        self._before = state.capacity.mark()
+        self._before = state.savepoint()
         self.delayed_until_s: float | None = None
         self._payable: dict[int, int] = {}
 
@@ -130,10 +132,8 @@ class PreemptionAttempt:
 
     def undo(self) -> None:
         """Everybody holds again."""
-        for victim in reversed(self.victims):
-            self._hold_again(victim.unit)
         self.victims = []
-        self.state.capacity.back_to(self._before)
+        self.state.rollback(self._before)
 
     @property
     def lost(self) -> float:
@@ -144,62 +144,60 @@ class PreemptionAttempt:
 
     def _pay(self, queue: VictimQueue) -> bool:
         """Let units go until the claimant fits; without that, nothing has happened."""
-        victim = None
-        while not self.fits():
-            victim = queue.next()
-            if victim is None:
-                self.undo()
-                return False
-            self._take(victim)
-            queue.taken(victim)
-        self._reprieve(victim)
+        if smallest_set(self.state, self._next(queue), self.fits, self._reprieved) is None:
+            self.undo()
+            return False
         return True
 
-    def _take(self, victim: Victim) -> None:
-        """Let a unit go; with the smallest gang of a job goes all that it has."""
-        self._let_go(victim.unit)
+    def _next(self, queue: VictimQueue) -> Iterator[Group]:
+        """Yield who pays next; with the smallest gang of a job goes all that it has."""
+        while (victim := queue.next()) is not None:
+            yield self._with_surplus(victim)
+            queue.taken(victim)
+
+    def _with_surplus(self, victim: Victim) -> Group:
+        """Count a unit as a victim, and with the smallest gang of a job all that it has."""
         self.victims.append(victim)
-        if victim.unit.is_gang:
-            for unit in self.candidates.surplus_of(victim.unit):
-                self._let_go(unit)
-                self.victims.append(Victim(unit, victim.ground, victim.level))
+        if not victim.unit.is_gang:
+            return (victim.unit,)
+        surplus = self.candidates.surplus_of(victim.unit)
+        self.victims += [Victim(unit, victim.ground, victim.level) for unit in surplus]
+        return (victim.unit, *surplus)
 
-    def _let_go(self, unit: PreemptionUnit) -> None:
-        unit.claimed = True
-        self.state.let_go(unit)
+    def _take(self, victim: Victim) -> None:
+        for unit in self._with_surplus(victim):
+            self.state.release(unit)
 
-    def _hold_again(self, unit: PreemptionUnit) -> None:
-        unit.claimed = False
-        self.state.hold_again(unit)
-
-    def _reprieve(self, last: Victim | None) -> None:
-        """Let every unit that is not needed hold again, the last to pay first (R18).
+    def _reprieved(self, gone: list[Group]) -> list[Group]:
+        """Let every unit stay that is not needed, the last to pay first (R18).
 
         The very last is needed: with all others gone the claimant did not fit.
         """
+        if len(self.victims) < 2:
+            return []
+        return self._reprieve(gone[-1][0])
+
+    def _reprieve(self, last: PreemptionUnit | None) -> list[Group]:
         stopped = {victim.unit.info.age for victim in self.victims if victim.unit.is_gang}
         grounds = Counter((victim.ground, victim.level) for victim in self.victims)
-        kept: list[Victim] = []
-        cores = [victim for victim in reversed(self.victims) if victim.unit.is_gang]
+        gangs = [victim for victim in reversed(self.victims) if victim.unit.is_gang]
         surplus = [victim for victim in reversed(self.victims) if not victim.unit.is_gang]
-        for victim in (*cores, *surplus):
+        stay: dict[PreemptionUnit, Group] = {}
+        for victim in (*gangs, *surplus):
             unit, ground = victim.unit, (victim.ground, victim.level)
-            if not unit.is_gang and unit.info.age in stopped:
-                kept.append(victim)  # the whole job goes, its surplus with it
-                continue
-            if victim is last:
-                kept.append(victim)
-                continue
-            self._hold_again(unit)
+            if unit is last or (not unit.is_gang and unit.info.age in stopped):
+                continue  # where the whole job goes, its surplus goes with it
             grounds[ground] -= 1
-            if self.fits() and self._still_lawful(unit, grounds):
+            if stays(self.state, (unit,), partial(self._enough_without, unit, grounds)):
                 stopped.discard(unit.info.age)
+                stay[unit] = (unit,)
             else:
                 grounds[ground] += 1
-                self._let_go(unit)
-                kept.append(victim)
-        left = {id(victim) for victim in kept}
-        self.victims = [victim for victim in self.victims if id(victim) in left]
+        self.victims = [victim for victim in self.victims if victim.unit not in stay]
+        return [*stay.values()]
+
+    def _enough_without(self, unit: PreemptionUnit, grounds: Counter[tuple[int, int]]) -> bool:
+        return self.fits() and self._still_lawful(unit, grounds)
 
     def _still_lawful(self, spared: PreemptionUnit, grounds: Counter[tuple[int, int]]) -> bool:
         """Tell whether the others may still be taken when this one is spared.
@@ -239,7 +237,7 @@ class PreemptionAttempt:
                 return
             self.undo()
         for victim in so_far:
-            self._let_go(victim.unit)
+            self.state.release(victim.unit)
         self.victims = so_far
 
     def _pay_with_one(self, index: int, top: tuple[int, bool], most: float) -> bool:
@@ -309,15 +307,16 @@ class PreemptionAttempt:
         """Let go on a node as long as that makes room for more workers."""
         queue = VictimQueue(self.entitled, node.node.name)
         slots, useful = node.slots(self.info.requirements, releasing=True), len(self.victims)
+        before = self.state.savepoint()
         while (victim := queue.next()) is not None:
             self._take(victim)
             queue.taken(victim)
             if (now := node.slots(self.info.requirements, releasing=True)) > slots:
-                slots, useful = now, len(self.victims)
+                slots, useful, before = now, len(self.victims), self.state.savepoint()
                 if self.fits():
                     break
-        while len(self.victims) > useful:
-            self._hold_again(self.victims.pop().unit)
+        del self.victims[useful:]
+        self.state.rollback(before)
 
     def _nodes_to_try(self, most: int) -> Iterator[NodeCapacity]:
         """Return nodes that could do it alone, those that lack least first."""
