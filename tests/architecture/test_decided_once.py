@@ -61,3 +61,20 @@ def test_what_may_be_done_to_a_job_is_not_worked_out_by_pages() -> None:
     read = {node.attr for node in ast.walk(function) if isinstance(node, ast.Attribute)}
     assert "actions" in read
     assert "state" not in read
+
+
+def test_whether_a_job_can_ever_run_is_asked_of_the_core() -> None:
+    """What words a refusal is called in one function alone, after the core has said never."""
+    wording = {"check_size", "check_places", "capacity"}
+    callers = {
+        (name, function.name)
+        for name, tree in trees()
+        if name.startswith("benchpool_scheduler.service.jobs")
+        for function in ast.walk(tree)
+        if isinstance(function, ast.FunctionDef)
+        for node in ast.walk(function)
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name | ast.Attribute)
+        and (node.func.id if isinstance(node.func, ast.Name) else node.func.attr) in wording
+    }
+    assert callers == {("benchpool_scheduler.service.jobs.feasibility", "check")}

@@ -191,3 +191,23 @@ async def test_a_preview_tells_of_a_reclaim_and_of_waiting(pool: Pool) -> None:
     assert more.starts == "waits"
     assert more.reason is not None
     assert more.text.startswith("Waits for 1 GPU: 0 of 6 are free")
+
+
+async def test_a_limit_on_cores_that_no_job_of_this_size_can_keep_is_said_at_once(
+    tmp_path: Path,
+) -> None:
+    """Before, such a job was accepted and waited for ever: the core alone knew of the limit."""
+    bounded = story(
+        """
+version: 1
+build: {default: 0}
+projects: [{name: susan, quota: 2, members: [susan], cpus: {limit: 4}}]
+"""
+    )
+    runtime = ScriptedRuntime(devices(2))
+    async with opened(make_pool(tmp_path, configuration=bounded, runtime=runtime)) as pool:
+        await pool.jobs.submit(SUSAN, sleeper(cpus=4))
+        with pytest.raises(Refused) as refused:
+            await pool.jobs.submit(SUSAN, sleeper(cpus=5))
+        assert refused.value.code == "project-limit"
+        assert "at most 4 CPUs" in refused.value.message

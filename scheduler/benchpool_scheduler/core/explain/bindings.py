@@ -5,6 +5,7 @@ Each function returns the reason for a job that its caller found to be bound in 
 
 from __future__ import annotations
 
+from benchpool_scheduler.core.capacity.feasibility import beyond_limit, beyond_quota
 from benchpool_scheduler.core.capacity.free_capacity import FreeCapacity
 from benchpool_scheduler.core.capacity.placement import fits
 from benchpool_scheduler.core.cluster.cluster_state import ClusterState
@@ -72,6 +73,18 @@ def guarantee_reached(state: ClusterState, info: JobInfo, index: int, resource: 
         if asked <= quota
         else "submit it as preemptible, or ask for a larger quota",
     )
+
+
+def impossible(state: ClusterState, info: JobInfo) -> Reason:
+    """Explain a job that can never run; what the nodes forbid stands as long as they do."""
+    if (over := beyond_limit(info, state.tree)) is not None:
+        return limit_reached(state, info, *over)
+    if (over := beyond_quota(info, state.tree)) is not None:
+        return guarantee_reached(state, info, *over)
+    known = state.never.get(info.signature)
+    if known is None:
+        known = state.never[info.signature] = never_fits(state, info)
+    return known
 
 
 def never_fits(state: ClusterState, info: JobInfo) -> Reason:

@@ -13,10 +13,9 @@ from collections.abc import Iterable
 from functools import cached_property
 
 from benchpool_scheduler.core.capacity.assignment import Assignment
-from benchpool_scheduler.core.capacity.feasibility import beyond_limit, beyond_quota
 from benchpool_scheduler.core.capacity.placement import fits
 from benchpool_scheduler.core.cluster.cluster_state import ClusterState
-from benchpool_scheduler.core.explain.bindings import guarantee_reached, limit_reached, never_fits
+from benchpool_scheduler.core.explain.bindings import guarantee_reached, impossible, limit_reached
 from benchpool_scheduler.core.explain.sentences import Number, measured, plain
 from benchpool_scheduler.core.fairness.scheduling_queue import Cursor
 from benchpool_scheduler.core.jobs.amounts import RESOURCES, WHOLE_GPU
@@ -91,24 +90,12 @@ class Explanation:
         """Explain a job that got nothing in this pass."""
         state = self.state
         if not state.possible(info):
-            return self._impossible(info)
+            return impossible(state, info)
         if (over := state.ledger.over_limit(info, info.min_gang, releasing=False)) is not None:
             return limit_reached(state, info, *over)
         if (over := state.ledger.over_guarantee(info, info.min_gang, releasing=False)) is not None:
             return guarantee_reached(state, info, *over)
         return self._capacity(info)
-
-    def _impossible(self, info: JobInfo) -> Reason:
-        """Explain a job that can never run; what the nodes forbid stands as long as they do."""
-        state = self.state
-        if (over := beyond_limit(info, state.tree)) is not None:
-            return limit_reached(state, info, *over)
-        if (over := beyond_quota(info, state.tree)) is not None:
-            return guarantee_reached(state, info, *over)
-        known = state.never.get(info.signature)
-        if known is None:
-            known = state.never[info.signature] = never_fits(state, info)
-        return known
 
     def _capacity(self, info: JobInfo) -> Reason:
         """Explain a job that only lacks room."""

@@ -55,6 +55,18 @@ def by_node(ledger: Ledger, seen: Observations) -> BenchReserve:
     )
 
 
+def laid_out_empty(seen: Observations) -> BenchReserve:
+    """Return the same of a pool that nobody uses and whose GPUs all work."""
+    inventory = seen.inventory
+    return lay_out(
+        reserve(seen),
+        (name for name in inventory.nodes if name in inventory.build),
+        lambda name: sum(device.resource == WHOLE for device in inventory.nodes[name]),
+        {},
+        lends=seen.configuration.build.lend_idle,
+    )
+
+
 def _usable(ledger: Ledger, seen: Observations, node: str) -> int:
     """Return how many whole GPUs of a node work and are not leased: slices are not kept."""
     devices = (d for d in seen.inventory.nodes.get(node, ()) if d.resource == WHOLE)

@@ -14,7 +14,6 @@ from benchpool_scheduler.core.lifecycle.states import JobState
 from benchpool_scheduler.errors import BenchpoolError, Refused
 from benchpool_scheduler.service.access import membership
 from benchpool_scheduler.service.access.caller import Caller
-from benchpool_scheduler.service.benches.bench_reserve import capacity
 from benchpool_scheduler.service.execution import containers
 from benchpool_scheduler.service.jobs import feasibility, submission_checks
 from benchpool_scheduler.service.jobs.uploads import UploadedContents
@@ -43,6 +42,7 @@ class Admission:
         self._observed = observed
         self._objects = objects
         self._want_pass = want_pass
+        self._feasibility = feasibility.Feasibility(observed)
         self._on_their_way: dict[tuple[str, str], asyncio.Future[JobRecord]] = {}
         self._coming: Counter[str] = Counter()
         self.accepted = 0
@@ -129,12 +129,9 @@ class Admission:
         """
         changed = replace(self._ledger.submission(job.id), workers=workers)
         submission_checks.check_least(changed)
-        settings = self._observed.now.configuration.project(job.project)
-        if workers <= job.spec.workers or settings is None:
+        if workers <= job.spec.workers:
             return
-        room = capacity(self._observed.now, preemptible=job.spec.preemptible)
-        submission_checks.check_size(changed, settings, self._observed.now.configuration, room)
-        feasibility.check_places(changed, self._observed.now.inventory)
+        self._feasibility.check(replace(job, spec=changed.spec), changed)
 
     def checked(
         self, caller: Caller, submission: JobSubmission, job: str | None = None
@@ -151,11 +148,8 @@ class Admission:
         settings = membership.project_of(caller, submission, configuration)
         submission_checks.check_image(submission, images=self._observed.settings.images)
         feasibility.check_levels(submission, configuration)
-        room = capacity(self._observed.now, preemptible=submission.preemptible)
-        submission_checks.check_size(submission, settings, configuration, room)
-        feasibility.check_places(submission, self._observed.now.inventory)
         now = self._observed.settings.clock.now()
-        return JobRecord(
+        record = JobRecord(
             id=job or self._observed.settings.new_id(),
             name=submission_checks.name_of(submission),
             project=settings.name,
@@ -166,3 +160,5 @@ class Admission:
             spec=submission.spec,
             key=submission.key,
         )
+        self._feasibility.check(record, submission)
+        return record

@@ -1,6 +1,6 @@
-"""Whether any machine could take a job: its GPU models, its levels, its cores and memory (R22).
+"""Refuses what could never run (R22): the core says that it cannot; here is said how to mend it.
 
-Looks at what there is, whoever holds it now; what cannot run for other reasons is refused before.
+Looks at what there is, whoever holds it now.
 """
 
 from __future__ import annotations
@@ -11,9 +11,21 @@ from benchpool_scheduler.configuration import Configuration
 from benchpool_scheduler.configuration.nodes import nearest
 from benchpool_scheduler.contract import JobSubmission
 from benchpool_scheduler.core.capacity.domains import NODE_LEVEL
-from benchpool_scheduler.errors import InvalidInput
+from benchpool_scheduler.core.explain.never import EmptyPool
+from benchpool_scheduler.core.model import ReasonCode
+from benchpool_scheduler.errors import InvalidInput, Refused
+from benchpool_scheduler.service.benches.bench_reserve import capacity
+from benchpool_scheduler.service.cluster_state.empty_pool import empty_pool
+from benchpool_scheduler.service.cluster_state.snapshots import candidate
+from benchpool_scheduler.service.jobs.submission_checks import check_size
+from benchpool_scheduler.service.lifecycle.job_reasons import sentence
 from benchpool_scheduler.service.observed.inventory import UNKNOWN, Inventory, node_of
+from benchpool_scheduler.service.observed.observations import Observations
+from benchpool_scheduler.service.observed.observed import Observed
+from benchpool_scheduler.store.records import JobRecord
 
+REFUSED = frozenset({ReasonCode.PROJECT_LIMIT, ReasonCode.NON_PREEMPTIBLE_OVER_QUOTA})
+"""What a rule forbids; all else the machines cannot do."""
 LEVEL_FIELDS = ("required_level", "preferred_level")
 
 
@@ -30,8 +42,44 @@ def check_levels(submission: JobSubmission, configuration: Configuration) -> Non
             )
 
 
+class Feasibility:
+    """Refuses what can never run. The core decides that; here it is put into a refusal's words."""
+
+    def __init__(self, observed: Observed) -> None:
+        self._observed = observed
+        self._known: tuple[tuple[object, ...], EmptyPool] | None = None
+
+    def check(self, job: JobRecord, submission: JobSubmission) -> None:
+        """Refuse a job that could not run even if nobody used the pool and all of it worked (R22).
+
+        Errors: InvalidInput where the machines cannot, Refused where a rule forbids it.
+        """
+        seen = self._observed.now
+        never = self._empty_pool(seen).why_never(candidate(job, seen.inventory.slices))
+        if never is None:
+            return
+        settings = seen.configuration.project(job.project)
+        if settings is not None:
+            room = capacity(seen, preemptible=submission.preemptible)
+            check_size(submission, settings, seen.configuration, room)
+            check_places(submission, seen.inventory)
+        kind = Refused if never.code in REFUSED else InvalidInput
+        raise kind(
+            f"It can never run: it {never.text}. {sentence(never.remedy)}",
+            code=str(never.code),
+            numbers=dict(never.numbers),
+        )
+
+    def _empty_pool(self, seen: Observations) -> EmptyPool:
+        made_of = (seen.inventory, seen.configuration, seen.users)
+        known = self._known
+        if known is None or any(a is not b for a, b in zip(known[0], made_of, strict=True)):
+            known = self._known = made_of, empty_pool(seen)
+        return known[1]
+
+
 def check_places(submission: JobSubmission, inventory: Inventory) -> None:
-    """Refuse a job that no machine, or no domain of its level, could ever take.
+    """Say of a job why no machine, or no domain of its level, could ever take it.
 
     Errors: InvalidInput ``no-such-model``, ``larger-than-node``, ``larger-than-level``.
     """

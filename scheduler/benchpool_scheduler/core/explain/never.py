@@ -1,0 +1,41 @@
+"""Whether a job could ever run, asked before it is accepted (R22)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from benchpool_scheduler.core.capacity.feasibility import possible
+from benchpool_scheduler.core.cluster.cluster_state import ClusterState
+from benchpool_scheduler.core.explain.bindings import impossible
+from benchpool_scheduler.core.jobs.job_info import job_info_of
+from benchpool_scheduler.core.model import Job, Node, Project, Reason
+
+
+class EmptyPool:
+    """A pool that nobody uses and whose nodes all work.
+
+    >>> from benchpool_scheduler.core.model import GpuId, JobId, NodeName, ProjectName
+    >>> pool = EmptyPool([Node(NodeName("n"), (GpuId("g"),))], [Project(ProjectName("p"))])
+    >>> pool.why_never(Job(JobId("j"), ProjectName("p"))) is None
+    True
+    """
+
+    def __init__(
+        self, nodes: Sequence[Node], projects: Sequence[Project], topology: Sequence[str] = ()
+    ) -> None:
+        self._state = ClusterState(nodes, projects, topology=topology)
+
+    def why_never(self, job: Job) -> Reason | None:
+        """Return why a job can never run, None where it could.
+
+        The job need not be one of the pool. Its smallest gang is what counts.
+
+        Raises:
+            InvalidInput: Its project may not hold jobs.
+        """
+        info = job_info_of(job, 0, self._state.tree)
+        if possible(info, self._state.empty, self._state.tree):
+            return None
+        reason = impossible(self._state, info)
+        self._state.never.clear()  # who sends such jobs must not fill the memory
+        return reason
