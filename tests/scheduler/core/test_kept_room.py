@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from benchpool_scheduler.core.capacity.fragmentation import state_of
 from benchpool_scheduler.core.capacity.free_capacity import FreeCapacity, NodeCapacity
-from benchpool_scheduler.core.capacity.placement import NODE_LEVEL, domain_of, find, fits
+from benchpool_scheduler.core.capacity.placement import NODE_LEVEL, domain_of, find, fits, reachable
 from benchpool_scheduler.core.jobs.job_info import JobInfo, job_info_of
 from benchpool_scheduler.core.jobs.tree import Tree
 from benchpool_scheduler.core.model import GpuId, Job, JobId, Node, NodeName, Project, ProjectName
@@ -122,7 +122,7 @@ class Story:
 
     def seat(self, data: st.DataObject) -> None:
         one = replace_job(data.draw(infos()), f"s{len(self.seated)}-{data.draw(st.integers())}")
-        places = find(one, 1, self.capacity, releasing=False, anywhere=True)
+        places = find(one, 1, self.capacity, releasing=False, among=self.capacity.every)
         if places is not None:
             taken = self.capacity.take(one, places).workers[0]
             self.capacity.unassign(one, taken)
@@ -246,16 +246,17 @@ def test_places_are_those_of_the_plain_rule(nodes: list[Node], data: st.DataObje
     )
     releasing, anywhere = data.draw(st.booleans()), data.draw(st.booleans())
     for count in range(1, 8):
-        found = find(probe, count, story.capacity, releasing=releasing, but=but, anywhere=anywhere)
+        among = story.capacity.every if anywhere else reachable(probe, story.capacity)
+        if but is not None:
+            among &= ~(1 << but.order)
+        found = find(probe, count, story.capacity, releasing=releasing, among=among)
         plain = Plain(probe, count, story.capacity, releasing, but, anywhere).find()
         assert orders(found) == orders(plain)
         if but is None and not anywhere:
             assert fits(probe, count, story.capacity, releasing=releasing) == (found is not None)
             for node in story.capacity.nodes:
-                alone = find(probe, count, story.capacity, releasing=releasing, only=node)
-                assert fits(probe, count, story.capacity, releasing=releasing, only=node) == (
-                    alone is not None
-                )
+                here = among & (1 << node.order)
+                alone = find(probe, count, story.capacity, releasing=releasing, among=here)
                 assert alone is None or alone == [node] * count
 
 

@@ -70,57 +70,29 @@ def find(
     capacity: FreeCapacity,
     *,
     releasing: bool,
-    only: NodeCapacity | None = None,
-    but: NodeCapacity | None = None,
-    anywhere: bool = False,
+    among: int | None = None,
 ) -> list[NodeCapacity] | None:
     """Return the node of each of ``count`` workers, or None when not all of them fit.
 
     Args:
         releasing: Count GPUs of leaving jobs as free.
-        only: The one node to look at. ``but``: a node to leave out.
-        anywhere: A running job may leave the required domain that it is in (for moves).
+        among: The nodes to look at, by their orders; by default those that are ``reachable``. A job
+            that moves may leave the required domain that it is in.
     """
-    nodes = _open(info, capacity, only, but, anywhere=anywhere)
+    nodes = reachable(info, capacity) if among is None else among
     for choice in _choices(info, capacity, nodes):
         if (places := _place(info, count, capacity, choice, releasing=releasing)) is not None:
             return places
     return None
 
 
-def fits(
-    info: JobInfo,
-    count: int,
-    capacity: FreeCapacity,
-    *,
-    releasing: bool,
-    only: NodeCapacity | None = None,
-) -> bool:
+def fits(info: JobInfo, count: int, capacity: FreeCapacity, *, releasing: bool) -> bool:
     """Tell whether ``find`` would find places."""
-    if only is not None and only.slots(info.requirements, releasing=releasing) < count:
-        return False
-    nodes = _open(info, capacity, only, None, anywhere=False) & capacity.allowed(info.requirements)
+    nodes = reachable(info, capacity) & capacity.allowed(info.requirements)
     if info.requirements.required is None and capacity.only_gpus_bind(info.requirements):
         return capacity.hold_all(info.requirements.gpus, nodes, count, releasing=releasing)
     everywhere = _holding(capacity, info, nodes, releasing=releasing)
     return _required(info, count, capacity, everywhere) is not None
-
-
-def _open(
-    info: JobInfo,
-    capacity: FreeCapacity,
-    only: NodeCapacity | None,
-    but: NodeCapacity | None,
-    *,
-    anywhere: bool,
-) -> int:
-    """Return the nodes to look at."""
-    nodes = capacity.every if anywhere else reachable(info, capacity)
-    if only is not None:
-        nodes &= 1 << only.order
-    if but is not None:
-        nodes &= ~(1 << but.order)
-    return nodes
 
 
 def reachable(info: JobInfo, capacity: FreeCapacity) -> int:

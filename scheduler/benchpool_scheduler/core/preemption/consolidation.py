@@ -156,9 +156,8 @@ class _Attempt:
 
     def _elsewhere(self, unit: PreemptionUnit) -> list[NodeCapacity] | None:
         capacity = self.state.capacity
-        return find(
-            unit.info, len(unit.workers), capacity, releasing=False, but=self.node, anywhere=True
-        )
+        others = capacity.every & ~(1 << self.node.order)
+        return find(unit.info, len(unit.workers), capacity, releasing=False, among=others)
 
     def _fits(self) -> bool:
         return self.node.slots(self.info.requirements, releasing=True) >= self.workers

@@ -111,6 +111,7 @@ def go_on_elsewhere(state: ClusterState) -> Iterator[tuple[JobInfo, Assignment]]
             continue
         if state.ledger.over_limit(info, wanted, releasing=True) is not None:
             continue
-        places = find(info, workers, state.capacity, releasing=False, anywhere=True)
+        everywhere = state.capacity.every
+        places = find(info, workers, state.capacity, releasing=False, among=everywhere)
         if places is not None:
             yield info, Assignment(state.capacity.take(info, places).workers, (job,))
