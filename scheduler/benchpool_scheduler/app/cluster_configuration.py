@@ -12,6 +12,7 @@ import contextlib
 import hashlib
 import logging
 from collections.abc import Iterable, Mapping
+from contextlib import aclosing
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -231,15 +232,16 @@ class ClusterConfiguration:
 
     async def _listen(self, reflector: Reflector[_Seen]) -> None:
         listed = False
-        async for change in reflector.changes():
-            if isinstance(change, Listed):
-                listed = True
-            elif isinstance(change, Changed) and _generation(change.item) == _generation(
-                change.before
-            ):
-                continue  # only its status is another
-            if listed:
-                self._changed.set()
+        async with aclosing(reflector.changes()) as changes:
+            async for change in changes:
+                if isinstance(change, Listed):
+                    listed = True
+                elif isinstance(change, Changed) and _generation(change.item) == _generation(
+                    change.before
+                ):
+                    continue  # only its status is another
+                if listed:
+                    self._changed.set()
 
     def objects_of(self, resource: Resource) -> Mapping[str, tuple[str, Mapping[str, int]]]:
         """Return the objects' names and how they say it stands, by what people call them."""

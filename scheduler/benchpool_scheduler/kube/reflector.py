@@ -25,7 +25,8 @@ import asyncio
 import logging
 import random
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
+from contextlib import aclosing
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Generic, TypeVar
@@ -159,17 +160,22 @@ class Reflector(Generic[T]):
         """List everything anew next, as when an outage was too long to go on from a version."""
         self._version = None
 
-    async def changes(self) -> AsyncIterator[Change[T]]:
-        """Yield what changes, from everything on; see the module."""
+    async def changes(self) -> AsyncGenerator[Change[T], None]:
+        """Yield what changes, from everything on; see the module.
+
+        Whoever stops reading closes it, so that its watch ends at once.
+        """
         failures = 0
         while True:
             try:
                 if self._version is None:
-                    async for change in self._list():
+                    async with aclosing(self._list()) as listed:
+                        async for change in listed:
+                            yield change
+                async with aclosing(self._watch()) as watched:
+                    async for change in watched:
+                        failures = 0
                         yield change
-                async for change in self._watch():
-                    failures = 0
-                    yield change
                 failures = 0
             except KubeGone:
                 log.info("the versions of %s are too old; listing again", self._kind.plural)
@@ -187,7 +193,7 @@ class Reflector(Generic[T]):
 
     # ------------------------------------------------------------------ list
 
-    async def _list(self) -> AsyncIterator[Change[T]]:
+    async def _list(self) -> AsyncGenerator[Change[T], None]:
         found: list[msgspec.Raw] = []
         version = ""
         pages = self._connection.pages(self._kind, self._namespace, self._labels, self._fields)
@@ -212,7 +218,7 @@ class Reflector(Generic[T]):
 
     # ------------------------------------------------------------------ watch
 
-    async def _watch(self) -> AsyncIterator[Change[T]]:
+    async def _watch(self) -> AsyncGenerator[Change[T], None]:
         limit_s = WATCH_S + random.randrange(10)  # noqa: S311
         path = self._kind.path(self._namespace)
         async with self._connection.stream(

@@ -90,13 +90,13 @@ async def test_a_leader_that_cannot_renew_ends_before_another_may_lead(
 WRITER = """
 import asyncio, sys
 from pathlib import Path
-from benchpool_scheduler.kube import Election, NotLeading, Timing, connect
+from benchpool_scheduler.kube import Election, NotLeading, ElectionTiming, connect
 from benchpool_scheduler.kube.kinds import CONFIG_MAPS
 
 async def main(kubeconfig, namespace, who):
     async with connect(Path(kubeconfig)) as own, connect(Path(kubeconfig)) as connection:
         election = Election(own, namespace, "scheduler", who,
-                            timing=Timing(duration_s=3.0, renew_s=2.0, retry_s=0.5))
+                            timing=ElectionTiming(duration_s=3.0, renew_s=2.0, retry_s=0.5))
         epoch = await election.win()
         connection.guard = election.guard
         keeping = asyncio.ensure_future(election.keep())

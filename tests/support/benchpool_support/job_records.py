@@ -30,7 +30,7 @@ def job(**more: Any) -> JobRecord:
         "submitted": T,
         "queued_since": T,
     }
-    return JobRecord(**asking(facts | more))
+    return JobRecord(**asking(facts | more, min_workers=None))
 
 
 def add(record: JobRecord, *files: SnapshotFile) -> AddJob:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Iterable
+from contextlib import aclosing
 from dataclasses import dataclass, fields
 from itertools import chain
 from typing import Any
@@ -197,17 +198,18 @@ class Informers:
 
     async def _listen(self, reflector: Reflector[Any]) -> None:
         once = False
-        async for change in reflector.changes():
-            if isinstance(change, Listed):
-                if not once:
-                    once = True
-                    self._heard()
-                continue
-            if isinstance(change, Changed) and change.item == change.before:
-                continue
-            if reflector is self._caches.ours:
-                self._pod_changed(change.item, isinstance(change, Vanished))
-            if reflector is not self._caches.notebooks:
-                self._changed()
-            if reflector is self._caches.nodes or reflector is self._caches.others:
-                self.news.set()
+        async with aclosing(reflector.changes()) as changes:
+            async for change in changes:
+                if isinstance(change, Listed):
+                    if not once:
+                        once = True
+                        self._heard()
+                    continue
+                if isinstance(change, Changed) and change.item == change.before:
+                    continue
+                if reflector is self._caches.ours:
+                    self._pod_changed(change.item, isinstance(change, Vanished))
+                if reflector is not self._caches.notebooks:
+                    self._changed()
+                if reflector is self._caches.nodes or reflector is self._caches.others:
+                    self.news.set()

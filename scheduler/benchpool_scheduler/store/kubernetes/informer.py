@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import aclosing
 from typing import TypeVar
 
 from benchpool_scheduler.errors import Unavailable
@@ -33,15 +34,16 @@ async def wait_until_listed(what: str, changes: AsyncIterator[Change[T]], namesp
 
 async def follow(
     reflector: Reflector[T],
-    changes: AsyncIterator[Change[T]],
+    changes: AsyncGenerator[Change[T], None],
     take_in: Callable[[T, bool], None],
 ) -> None:
     """Give ``take_in`` each object that changes, and whether it is gone, for ever."""
     while True:
         try:
-            async for change in changes:
-                if not isinstance(change, Listed):
-                    take_in(change.item, isinstance(change, Vanished))
+            async with aclosing(changes):
+                async for change in changes:
+                    if not isinstance(change, Listed):
+                        take_in(change.item, isinstance(change, Vanished))
         except KubeFailure as failed:
             log.error("what people apply is not heard, which is tried again: %s", failed)
             await asyncio.sleep(DEAF_S)

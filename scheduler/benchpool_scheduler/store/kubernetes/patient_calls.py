@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Sequence
 from itertools import chain
 from typing import Any, TypeVar
 
@@ -54,7 +54,7 @@ class PatientCalls:
                 return done
 
 
-async def for_all(work: Callable[[T], Coroutine[Any, Any, None]], items: Iterable[T]) -> None:
+async def for_all(work: Callable[[T], Coroutine[Any, Any, None]], items: Sequence[T]) -> None:
     """Do this for all, ``AT_ONCE`` at a time; the first failure is raised when all have ended.
 
     Other calls to the API server have room beside it, however many the items are.
@@ -70,7 +70,7 @@ async def for_all(work: Callable[[T], Coroutine[Any, Any, None]], items: Iterabl
                 failures.append(failed)
         return failures
 
-    done = await asyncio.gather(*(one_after_the_other() for _ in range(AT_ONCE)))
+    done = await asyncio.gather(*(one_after_the_other() for _ in items[:AT_ONCE]))
     for failed in chain.from_iterable(done):
         raise failed
 

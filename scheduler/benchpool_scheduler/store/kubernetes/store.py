@@ -15,7 +15,7 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -103,6 +103,7 @@ class KubernetesStore:
         self._leases: Reflector[LeaseRecord] = lease_objects.reflector(connection, namespace)
         self._opening: list[JobObject] | None = []
         self._tasks: list[asyncio.Task[None]] = []
+        self._listening: tuple[AsyncGenerator[Any, None], ...] = ()
 
     # ------------------------------------------------------------------ life
 
@@ -115,6 +116,7 @@ class KubernetesStore:
         """Read everything. Errors: Unavailable when the API server or the objects are away."""
         await self._uploads.load()
         changes, of_leases = self.reflector.changes(), self._leases.changes()
+        self._listening = (changes, of_leases)
         await informer.wait_until_listed("jobs", changes, self._namespace)
         await informer.wait_until_listed("build leases", of_leases, self._namespace)
         found, self._opening = self._opening or [], None
@@ -151,6 +153,8 @@ class KubernetesStore:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        for changes in self._listening:  # one that nobody has begun to read ends here
+            await changes.aclose()
         with contextlib.suppress(TimeoutError, BenchpoolError):
             async with asyncio.timeout(END_S):
                 await self.writer.finish()
