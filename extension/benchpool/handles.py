@@ -198,10 +198,18 @@ keywords.describe(submit)
 
 
 def jobs(
-    *, all: bool = False, project: str | None = None, state: str | None = None, limit: int = 100
+    *,
+    all: bool = False,
+    project: str | None = None,
+    state: str | None = None,
+    limit: int = 100,
+    **more: Any,
 ) -> list[JobHandle]:
-    """Return jobs, newest first: one's own, or with ``all`` every one that one may see."""
-    found = client().jobs(all_=all, project=project, state=state, limit=limit)
+    """Return jobs, newest first: one's own, or with ``all`` every one that one may see.
+
+    What else ``benchpool jobs`` can be asked for is taken by the name of its option.
+    """
+    found = client().jobs(all_=all, project=project, state=state, limit=limit, **more)
     return [JobHandle(each) for each in found]
 
 

@@ -5,6 +5,7 @@ import * as React from 'react';
 import { exact, isTerminal, percent, RowAction, rowActions, timing } from './format';
 import { gpusOfJob } from './phrases';
 import { IDetailsProps, JobDetails } from './jobDetails';
+import { labelsOf } from './labels';
 import { ProgressBar, StateMark } from './stateMark';
 import type { IJob } from './tokens';
 
@@ -77,7 +78,7 @@ function Summary({ job, now, showUser, isOpen }: IRowProps): React.JSX.Element {
   const parts = [
     showUser ? job.user : '',
     gpusOfJob(job.gpus, job.workers),
-    job.over_quota ? 'over quota' : '',
+    ...labelsOf(job),
     job.attempt > 1 ? `attempt ${job.attempt}` : '',
     progressWords(job)
   ].filter(part => part);

@@ -10,6 +10,7 @@ import { useChanged, useNow } from './hooks';
 import { trainIcon } from './icons';
 import type { IOpeners } from './jobDetails';
 import { JobRow } from './jobRow';
+import { labelled, labelsIn } from './labels';
 import type { JobsModel, Scope } from './model';
 import { settle } from './order';
 import type { IJob } from './tokens';
@@ -147,6 +148,7 @@ function JobList({ model, actions, open, state }: IPanelOptions): React.JSX.Elem
   useChanged(state);
   const now = useNow(TICK_MS);
   const [hovered, setHovered] = React.useState(false);
+  const [label, setLabel] = React.useState('');
   const shown = React.useRef<readonly string[]>([]);
   const order = settle(
     shown.current,
@@ -166,9 +168,13 @@ function JobList({ model, actions, open, state }: IPanelOptions): React.JSX.Elem
   if (model.loaded && order.shown.length === 0) {
     return <Empty scope={model.scope} />;
   }
-  const jobs = order.shown.map(id => model.job(id)).filter((job): job is IJob => job !== null);
+  const all = order.shown.map(id => model.job(id)).filter((job): job is IJob => job !== null);
+  const labels = labelsIn(all);
+  const chosen = labels.includes(label) ? label : '';
+  const jobs = labelled(all, chosen);
   return (
     <>
+      <LabelChoice labels={labels} chosen={chosen} onChoose={setLabel} />
       <button
         type="button"
         className="bp-Held bp-Link"
@@ -204,6 +210,31 @@ function JobList({ model, actions, open, state }: IPanelOptions): React.JSX.Elem
       )}
     </>
   );
+}
+
+/** Narrows the list to jobs with one label; not there while no job has one. */
+function LabelChoice(props: {
+  labels: readonly string[];
+  chosen: string;
+  onChoose: (label: string) => void;
+}): React.JSX.Element | null {
+  const { labels, chosen, onChoose } = props;
+  return labels.length > 0 ? (
+    <select
+      className="jp-mod-styled bp-Labels"
+      data-testid="benchpool-labels"
+      aria-label="Only jobs with a label"
+      value={chosen}
+      onChange={event => onChoose(event.target.value)}
+    >
+      <option value="">all labels</option>
+      {labels.map(each => (
+        <option key={each} value={each}>
+          {each}
+        </option>
+      ))}
+    </select>
+  ) : null;
 }
 
 /** A coarse clock for jobs that ended long ago, so that their rows rest. */

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from msgspec import structs
+
 from benchpool_scheduler.api.routing import Answer, Handle, Request
 from benchpool_scheduler.contract import JobsQuery
 from benchpool_scheduler.contract.actions import JobActions
@@ -26,15 +28,7 @@ async def preview(request: Request) -> Answer:
 async def list_jobs(request: Request) -> Answer:
     """Answer the jobs that the query selects."""
     query: JobsQuery = request.query
-    return Answer(
-        request.pool.jobs.select(
-            request.caller,
-            all=query.all,
-            project=query.project,
-            state=query.state,
-            limit=query.limit,
-        )
-    )
+    return Answer(request.pool.jobs.select(request.caller, **structs.asdict(query)))
 
 
 async def show(request: Request) -> Answer:

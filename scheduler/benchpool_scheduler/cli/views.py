@@ -18,6 +18,7 @@ from benchpool_scheduler.contract import (
     Status,
     Why,
 )
+from benchpool_scheduler.contract.forms import titled
 
 JOB_COLUMNS = (
     Column("ID"),
@@ -220,6 +221,7 @@ def _job_facts(job: Job, now: datetime) -> list[tuple[str, str]]:
         ("Id", job.id),
         ("Project", f"{job.project}, of {job.user}, priority {job.priority}"),
         ("GPUs", f"{job.gpus}{workers}{', over quota' if job.over_quota else ''}"),
+        *titled(job),
         ("Submitted", words.local(job.submitted)),
         ("Started", words.local(job.started) if job.started else ""),
         ("Ended", words.local(job.ended) if job.ended else ""),

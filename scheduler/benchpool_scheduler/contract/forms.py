@@ -82,6 +82,26 @@ def fields(struct: type[Struct]) -> tuple[Field, ...]:
     return tuple(one for one in found if one is not None)
 
 
+def titled(struct: Struct) -> tuple[tuple[str, str], ...]:
+    """Return the values that people are told under a title of their own, without empty ones.
+
+    >>> from typing import Annotated
+    >>> from msgspec import Meta
+    >>> class Small(Struct):
+    ...     words: Annotated[tuple[str, ...], Meta(title="Words")] = ()
+    >>> titled(Small(("a", "b"))), titled(Small())
+    ((('Words', 'a, b'),), ())
+    """
+    described = inspect.type_info(type(struct))
+    fields_ = described.fields if isinstance(described, inspect.StructType) else ()
+    told = ((_plain(one.type)[1].get("title", ""), getattr(struct, one.name)) for one in fields_)
+    return tuple(
+        (title, ", ".join(value) if isinstance(value, tuple) else str(value))
+        for title, value in told
+        if title and value
+    )
+
+
 def _field(one: inspect.Field) -> Field | None:
     type_, said = _plain(one.type)
     facts: dict[str, Any]

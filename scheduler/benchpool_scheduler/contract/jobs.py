@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 from benchpool_scheduler.contract.scalars import Name
+from benchpool_scheduler.contract.spec import JobSpec
 
 
 class State(StrEnum):
@@ -171,3 +172,7 @@ class JobsQuery(Struct, frozen=True, forbid_unknown_fields=True):
     project: Annotated[Name, Meta(description="Only jobs of this project.")] | None = None
     state: Annotated[State, Meta(description="Only jobs in this state.")] | None = None
     limit: Annotated[int, Meta(ge=1, le=10_000)] = 1000
+
+    def admits(self, project: str, spec: JobSpec) -> bool:
+        """Tell whether a job of a project that asks for this is among them, whatever its state."""
+        return self.project in (None, project)

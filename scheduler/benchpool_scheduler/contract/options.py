@@ -6,13 +6,13 @@ field; here stand only how it is written and what is said of it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args
 
-import msgspec
-from msgspec import NODEFAULT, inspect
+from msgspec import NODEFAULT, Meta, inspect, structs
 
+from benchpool_scheduler.contract.spec import JobSpec
 from benchpool_scheduler.contract.submission import JobSubmission
 from benchpool_scheduler.errors import InvalidInput
 
@@ -43,7 +43,7 @@ class SubmitOption:
         return self.keyword or self.flag.removeprefix("--").replace("-", "_")
 
 
-OPTIONS = (
+_WRITTEN = (
     SubmitOption("gpus", "--gpus", "GPUs per worker."),
     SubmitOption("workers", "--workers", "Workers of the gang."),
     SubmitOption("min_workers", "--min-workers", "The smallest gang it runs as."),
@@ -90,6 +90,21 @@ OPTIONS = (
         metavar="K=V",
     ),
 )
+
+
+def _others() -> Iterator[SubmitOption]:
+    """Yield an option for each asked field that needs no words of its own: those of the field."""
+    named = {option.field for option in _WRITTEN}
+    for field in structs.fields(JobSpec):
+        if field.name in named:
+            continue
+        many = isinstance(field.default, tuple)
+        word = (field.name.removesuffix("s") if many else field.name).replace("_", "-")
+        about = next(it for it in get_args(field.type) if isinstance(it, Meta)).description or ""
+        yield SubmitOption(field.name, f"--{word}", about, field.name, word.upper())
+
+
+OPTIONS = (*_WRITTEN, *_others())
 """In the order in which a help lists them."""
 
 
@@ -202,15 +217,16 @@ def environment(pairs: Sequence[str], environ: Mapping[str, str]) -> dict[str, s
 def words_of(submission: JobSubmission, usual: Mapping[str, Any]) -> list[str]:
     """Return the flags that say the same, without those that say what holds anyway.
 
-    Args:
-        usual: Fields with another default than their own.
+        Args:
+            usual: Fields with another default than their own.
 
-    >>> from benchpool_scheduler.contract.submission import ScriptEntry
-    >>> words_of(JobSubmission(ScriptEntry("a.py"), gpus=2, preemptible=False), {})
-    ['--gpus', '2', '--non-preemptible']
+        >>> from benchpool_scheduler.contract.spec import JobSpec
+    from benchpool_scheduler.contract.submission import ScriptEntry
+        >>> words_of(JobSubmission(ScriptEntry("a.py"), gpus=2, preemptible=False), {})
+        ['--gpus', '2', '--non-preemptible']
     """
     words = []
-    plain = msgspec.structs.asdict(submission)
+    plain = structs.asdict(submission)
     for option in OPTIONS:
         value, takes = plain[option.field], value_of(option)
         if value == usual.get(option.field, takes.default) or (takes.many and not value):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from benchpool_scheduler.contract import Attempt, Health, Job, Quota, State, Status
+from benchpool_scheduler.contract import Attempt, Health, Job, JobsQuery, Quota, State, Status
+from benchpool_scheduler.contract.forms import fields
 from benchpool_scheduler.errors import NotFound
 from benchpool_scheduler.phrases import count
 from benchpool_scheduler.service import Caller, Pool
@@ -28,8 +29,9 @@ class DashboardHandler(PageHandler):
         pool, now = self.site.pool, self.site.now()
         reader = Reader(caller.name, caller.admin)
         status = pool.views.status(caller)
-        seen = visible_jobs(pool, caller)
-        jobs = jobs_view(seen, attempts_of(pool, caller, seen), status.gpus, reader, now)
+        seen, chosen = visible_jobs(pool, caller), self._chosen()
+        listed = visible_jobs(pool, caller, **chosen) if chosen else seen
+        jobs = jobs_view(listed, attempts_of(pool, caller, listed), status.gpus, reader, now)
         leases = pool.benches.leases(caller)
         users = {lease.user for lease in leases} | (
             {caller.name} if caller.kind == "user" else set()
@@ -40,6 +42,7 @@ class DashboardHandler(PageHandler):
             flash=flash(self, caller),
             pool=pool_view(status, {job.id: job for job in seen}),
             jobs=jobs,
+            chosen=chosen,
             benches=benches_view(leases, quotas(pool, caller, users), status.gpus, now),
             line=line_view(pool.benches.line(caller), now),
             line_sentence=line_sentence(status),
@@ -49,14 +52,24 @@ class DashboardHandler(PageHandler):
             health_sentence=health_sentence(status.health),
         )
 
+    def _chosen(self) -> dict[str, str]:
+        """Return what the address says of which jobs to list, by fields of ``JobsQuery``."""
+        asked = [one.name for one in fields(JobsQuery) if one.kind == "text"]
+        given = {name: self.get_query_argument(name, "") for name in asked}
+        return {name: value for name, value in given.items() if value}
 
-def visible_jobs(pool: Pool, caller: Caller) -> list[Job]:
+
+def visible_jobs(pool: Pool, caller: Caller, **chosen: str) -> list[Job]:
     """Return all jobs that have not ended, and the newest of those that have."""
     return [
         job
         for state in State
         for job in pool.jobs.select(
-            caller, all=True, state=state, limit=ENDED_SHOWN if state in ENDED_STATES else MOST_JOBS
+            caller,
+            all=True,
+            state=state,
+            limit=ENDED_SHOWN if state in ENDED_STATES else MOST_JOBS,
+            **chosen,
         )
     ]
 

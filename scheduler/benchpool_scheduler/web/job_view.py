@@ -15,7 +15,7 @@ from benchpool_scheduler.contract import (
     State,
 )
 from benchpool_scheduler.contract.actions import ActionReason
-from benchpool_scheduler.contract.forms import Field, fields
+from benchpool_scheduler.contract.forms import Field, fields, titled
 from benchpool_scheduler.phrases import attempt_end, duration, gpu_time
 from benchpool_scheduler.web.actions import FORMS
 from benchpool_scheduler.web.job_rows import JobRow, Reader, job_row
@@ -160,6 +160,7 @@ def _facts(detail: JobDetail, now: datetime) -> tuple[Fact, ...]:
         facts.append(Fact("Exit code", str(job.exit_code)))
     if detail.container is not None:
         facts.append(Fact("Container", detail.container.text))
+    facts += [Fact(title, text) for title, text in titled(job)]
     facts.append(Fact("Id", job.id))
     return tuple(facts)
 

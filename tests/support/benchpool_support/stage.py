@@ -28,6 +28,7 @@ from benchpool_scheduler.errors import BenchpoolError, Forbidden, NotFound, Refu
 from benchpool_scheduler.runtime import LogChunk, WorkerId
 from benchpool_scheduler.service import Caller, FeedEvent, Pool
 from benchpool_scheduler.service.lifecycle.job_actions import actions_of, workers_are_fixed
+from benchpool_scheduler.service.views.job_views import TOLD
 from benchpool_scheduler.store.records import JobRecord, StopIntent
 from benchpool_scheduler.web import routes
 
@@ -68,6 +69,10 @@ def job(name: str, state: State = State.QUEUED, **facts: Any) -> contract.Job:
 def _actions(state: State) -> list[str]:
     """Return what the scheduler would say may be done; what pauses, pauses for others."""
     return actions_of(_record(state))
+
+
+def _asked(job: contract.Job) -> JobSpec:
+    return JobSpec(**{name: getattr(job, name) for name in TOLD})
 
 
 def _record(state: State, least: int | None = None) -> JobRecord:
@@ -157,13 +162,20 @@ class StagedPool:
         project: str | None = None,
         state: State | None = None,
         limit: int = 1000,
+        **more: Any,
     ) -> list[contract.Job]:
         """Return jobs, newest first."""
         if self.away is not None:
             raise self.away
         seen = [one for one in self.held_jobs.values() if self._sees(caller, one)]
         seen.sort(key=lambda one: one.submitted, reverse=True)
-        return [one for one in seen if state is None or one.state is state][:limit]
+        query = contract.JobsQuery(project=project, **more)
+        chosen = [
+            one
+            for one in seen
+            if (state is None or one.state is state) and query.admits(one.project, _asked(one))
+        ]
+        return chosen[:limit]
 
     def detail(self, caller: Caller, job: str) -> contract.JobDetail:
         """Return a job by id or prefix."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import islice
+from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -76,8 +77,14 @@ class Jobs:
         project: str | None = None,
         state: contract.State | None = None,
         limit: int = 1000,
+        **more: Any,
     ) -> list[contract.Job]:
-        """Return jobs, newest first: the caller's own, or with ``all`` each that it may see."""
+        """Return jobs, newest first: the caller's own, or with ``all`` each that it may see.
+
+        Args:
+            more: Further fields of ``JobsQuery``.
+        """
+        query = contract.JobsQuery(all, project, state, limit, **more)
         users, projects = self._visible(caller, all=all, project=project)
         chosen = (
             record
@@ -86,7 +93,7 @@ class Jobs:
                 projects=projects,
                 state=None if state is None else JobState(state.value),
             )
-            if project is None or record.project == project
+            if query.admits(record.project, record.spec)
         )
         return [self._views.job(record, caller) for record in islice(chosen, max(0, limit))]
 

@@ -29,6 +29,14 @@ def _moment(at: float | None) -> datetime | None:
     return None if at is None else moment(at)
 
 
+TOLD = tuple(
+    name
+    for name in contract.JobSpec.__struct_fields__
+    if name in contract.Job.__struct_fields__ and name != "min_workers"
+)
+"""What a job asks for that everybody who sees it is told, as it was asked for."""
+
+
 class JobViews:
     """Jobs as callers see them."""
 
@@ -48,11 +56,7 @@ class JobViews:
             user=record.user,
             state=contract.State(record.state.value),
             reason=self._reason(record, reader),
-            gpus=record.spec.gpus,
-            workers=record.spec.workers,
             min_workers=record.spec.least_workers,
-            priority=record.spec.priority,
-            preemptible=record.spec.preemptible,
             over_quota=over,
             attempt=record.attempt,
             submitted=moment(record.submitted),
@@ -64,6 +68,7 @@ class JobViews:
             preemptions=[_preemption(it) for it in self._ledger.preemptions(record.id)],
             url=f"{self._observed.settings.base_url.rstrip('/')}/jobs/{record.id}",
             actions=job_actions.actions_of(record),
+            **{name: getattr(record.spec, name) for name in TOLD},
         )
 
     def detail(self, record: JobRecord, reader: Caller) -> contract.JobDetail:

@@ -1,0 +1,21 @@
+import { labelled, labelsIn, labelsOf } from '../labels';
+import { job } from './builders';
+
+describe('labels', () => {
+  const plain = job({ id: 'a' });
+  const over = job({ id: 'b', over_quota: true });
+
+  it('says what a row shows', () => {
+    expect(labelsOf(plain)).toEqual([]);
+    expect(labelsOf(over)).toEqual(['over quota']);
+  });
+
+  it('lists each label once', () => {
+    expect(labelsIn([over, plain, over])).toEqual(['over quota']);
+  });
+
+  it('narrows a list to a label, and not at all without one', () => {
+    expect(labelled([plain, over], 'over quota')).toEqual([over]);
+    expect(labelled([plain, over], '')).toEqual([plain, over]);
+  });
+});
