@@ -4,7 +4,7 @@
 import type { IJob } from './tokens';
 
 export function labelsOf(job: IJob): readonly string[] {
-  return job.over_quota ? ['over quota'] : [];
+  return [...(job.over_quota ? ['over quota'] : []), ...job.tags];
 }
 
 /** All labels of some jobs, each once, in alphabetical order. */

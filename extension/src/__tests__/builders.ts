@@ -30,6 +30,7 @@ export function job(change: Partial<IJob> = {}): IJob {
     preemptions: [],
     url: '/services/benchpool/jobs/a',
     actions: ['pause', 'cancel', 'change'],
+    tags: [],
     ...change
   };
 }

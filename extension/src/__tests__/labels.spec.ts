@@ -10,6 +10,13 @@ describe('labels', () => {
     expect(labelsOf(over)).toEqual(['over quota']);
   });
 
+  it('has the tags of a job among them', () => {
+    const tagged = job({ id: 'c', tags: ['sweep', 'lr-3'], over_quota: true });
+    expect(labelsOf(tagged)).toEqual(['over quota', 'sweep', 'lr-3']);
+    expect(labelled([plain, tagged], 'sweep')).toEqual([tagged]);
+    expect(labelsIn([tagged, over])).toEqual(['lr-3', 'over quota', 'sweep']);
+  });
+
   it('lists each label once', () => {
     expect(labelsIn([over, plain, over])).toEqual(['over quota']);
   });

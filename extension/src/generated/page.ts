@@ -159,6 +159,11 @@ export interface components {
             started: string | null;
             state: components["schemas"]["State"];
             submitted: string;
+            /**
+             * Tags
+             * @default []
+             */
+            tags: string[];
             url: string;
             user: string;
             workers: number;
@@ -391,6 +396,11 @@ export interface components {
              * @default false
              */
             spread: boolean;
+            /**
+             * @description A short label to find it by; up to 16.
+             * @default []
+             */
+            tags: string[];
             /**
              * @description It is ended after so long.
              * @default null

@@ -657,6 +657,11 @@ export interface components {
             started: string | null;
             state: components["schemas"]["State"];
             submitted: string;
+            /**
+             * Tags
+             * @default []
+             */
+            tags: string[];
             url: string;
             user: string;
             workers: number;
@@ -804,6 +809,11 @@ export interface components {
              * @default false
              */
             spread: boolean;
+            /**
+             * @description A short label to find it by; up to 16.
+             * @default []
+             */
+            tags: string[];
             /**
              * @description It is ended after so long.
              * @default null
@@ -1495,6 +1505,7 @@ export interface operations {
                 project?: string | null;
                 state?: ("cancelled" | "failed" | "paused" | "pausing" | "queued" | "running" | "starting" | "succeeded") | null;
                 limit?: number;
+                tag?: string | null;
             };
             header?: never;
             path?: never;

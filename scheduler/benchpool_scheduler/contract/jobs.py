@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 from benchpool_scheduler.contract.scalars import Name
-from benchpool_scheduler.contract.spec import JobSpec
+from benchpool_scheduler.contract.spec import JobSpec, Tag
 
 
 class State(StrEnum):
@@ -92,6 +92,7 @@ class Job(Struct, frozen=True):
     preemptions: list[Preemption]
     url: str
     actions: list[str] = []
+    tags: Annotated[tuple[str, ...], Meta(title="Tags")] = ()
 
 
 class Attempt(Struct, frozen=True):
@@ -172,7 +173,8 @@ class JobsQuery(Struct, frozen=True, forbid_unknown_fields=True):
     project: Annotated[Name, Meta(description="Only jobs of this project.")] | None = None
     state: Annotated[State, Meta(description="Only jobs in this state.")] | None = None
     limit: Annotated[int, Meta(ge=1, le=10_000)] = 1000
+    tag: Annotated[Tag, Meta(description="Only jobs with this tag.")] | None = None
 
     def admits(self, project: str, spec: JobSpec) -> bool:
         """Tell whether a job of a project that asks for this is among them, whatever its state."""
-        return self.project in (None, project)
+        return self.project in (None, project) and (self.tag is None or self.tag in spec.tags)

@@ -21,6 +21,9 @@ from benchpool_scheduler.contract.scalars import (
     WorkerCount,
 )
 
+Tag = Annotated[str, Meta(min_length=1, max_length=63, pattern=r"^[^\s,]+$(?!\n)")]
+"""A short label on a job, without blanks and commas."""
+
 
 def _about(text: str, **bounds: Any) -> Meta:
     return Meta(description=text, **bounds)
@@ -44,6 +47,9 @@ class Asked(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_
         _about("GPU models it accepts, best first; empty accepts all.", max_length=32),
     ] = ()
     spread: Annotated[bool, _about("Each worker on a node of its own.")] = False
+    tags: Annotated[
+        tuple[Tag, ...], _about("A short label to find it by; up to 16.", max_length=16)
+    ] = ()
     cpus: Annotated[Cores, _about("Processor cores of each worker.")] = 0
     memory_gib: Annotated[Gib, _about("Memory of each worker, GiB.")] = 0
 

@@ -62,13 +62,14 @@ class JobOperations:
         project: str | None = None,
         state: str | None = None,
         limit: int | None = None,
+        tag: str | None = None,
     ) -> Given:
         """List jobs, newest first.
 
         One's own, or with ``all_`` every one that one may see.
         """
         query = {"all": all_ or None, "project": project, "state": state, "limit": limit}
-        return given(query=query)
+        return given(query={**query, "tag": tag})
 
     @operation(
         "GET",
