@@ -29,6 +29,7 @@ export BENCHPOOL_NODE_HOME := $(NODE_HOME)
 
 help:
 	@echo "make up      set up what is needed and start benchpool on this machine (ARGS=... goes to benchpool up)"
+	@echo "make test-fast   the tests that need no server, no process and no browser (1 to 2 minutes)"
 	@echo "make test    all tests, a real browser included"
 	@echo "make test-kubernetes   tests on a real Kubernetes cluster (Linux, root, Go)"
 	@echo "make cluster, make cluster-down   start and stop that cluster to work with it"
@@ -51,7 +52,7 @@ test: $(STAMPS)/install $(STAMPS)/proxy $(STAMPS)/dev $(STAMPS)/browser
 	@echo "Left out: the tests on a real Kubernetes cluster. They run by: make test-kubernetes"
 
 test-fast: $(STAMPS)/install $(STAMPS)/dev
-	$(BIN)/python -m pytest tests -m "not e2e and not kubernetes" -x $(ARGS)
+	$(BIN)/python -m pytest tests -n 2 -m "not slow and not e2e and not kubernetes" $(ARGS)
 
 # A cluster that runs already is used; else one is started for the tests and taken away again. Tests
 # on its nodes mostly wait, so those on control planes of their own run beside them; 5 is pytest's

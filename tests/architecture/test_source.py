@@ -39,7 +39,7 @@ LONG: frozenset[str] = frozenset(
 )
 """Modules that are too long."""
 
-LONG_FUNCTIONS: frozenset[str] = frozenset({})
+LONG_FUNCTIONS: frozenset[str] = frozenset()
 """Functions that are too long."""
 
 PRIVATE = 0

@@ -14,6 +14,8 @@ from kubespawner.spawner import PodReflector
 from benchpool_spawner import kube_watching
 from benchpool_spawner.kube_watching import untiring
 
+pytestmark = pytest.mark.slow
+
 AWAY = 40
 """Attempts in vain: several times more than a reflector makes before it gives up."""
 
@@ -92,6 +94,7 @@ def hurried(monkeypatch: pytest.MonkeyPatch) -> Hurried:
     return made
 
 
+@pytest.mark.expected_errors("Error when watching resources", "never recovered, giving up")
 def test_pods_are_seen_again_after_any_number_of_failures(hurried: Hurried) -> None:
     given_up: list[str] = []
 
@@ -128,6 +131,9 @@ def test_a_hub_that_starts_meanwhile_waits_and_takes_no_server_for_stopped(
     asyncio.run(run())
 
 
+@pytest.mark.expected_errors(
+    "An error occurred when calling Kubernetes API", "Initial list of pods failed"
+)
 def test_who_may_not_list_pods_is_told_at_once(hurried: Hurried) -> None:
     async def run() -> None:
         api = ApiServer(refusal=403)
@@ -138,6 +144,7 @@ def test_who_may_not_list_pods_is_told_at_once(hurried: Hurried) -> None:
     asyncio.run(run())
 
 
+@pytest.mark.expected_errors("Error when watching resources", "never recovered, giving up")
 def test_kubespawners_own_gives_up_so_that_ours_is_needed(hurried: Hurried) -> None:
     async def run() -> None:
         watching = await watch_through(PodReflector, ApiServer())

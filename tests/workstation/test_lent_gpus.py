@@ -10,6 +10,8 @@ import pytest
 
 from benchpool_support.workstation import RunningWorkstation, start
 
+pytestmark = pytest.mark.slow
+
 CONFIGURATION = """\
 version: 1
 build: {default: 0, users: {susan: 2}, lend_idle: true}

@@ -15,6 +15,8 @@ import pytest
 
 from benchpool_support.workstation import RunningWorkstation
 
+pytestmark = pytest.mark.slow
+
 ACCEPTED = (201, 202)
 
 

@@ -22,6 +22,8 @@ from benchpool_support.workstation import (
     start,
 )
 
+pytestmark = pytest.mark.slow
+
 READY_KEYS = {"event", "url", "login_url", "hub_api", "scheduler_api", "admin_token", "state",
               "gpus", "self_test", "seconds"}  # fmt: skip
 SLEEPER = {"kind": "command", "argv": ["sleep", "600"]}

@@ -16,6 +16,8 @@ import pytest
 from benchpool import checkpoint
 from benchpool.checkpoint import notices, votes
 
+pytestmark = pytest.mark.slow
+
 SAVES = """
 import sys
 from benchpool import checkpoint

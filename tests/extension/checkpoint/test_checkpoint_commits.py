@@ -16,6 +16,8 @@ from hypothesis import strategies as st
 
 from benchpool import checkpoint
 
+pytestmark = pytest.mark.slow
+
 SAVE_THEN_KILL = """
 import os, signal, sys
 from benchpool import checkpoint

@@ -5,10 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import nbformat
+import pytest
 
 import benchpool
 from benchpool import handles
 from benchpool_scheduler.contract import Job, State
+
+pytestmark = pytest.mark.slow
 
 TRAIN = """
 import time

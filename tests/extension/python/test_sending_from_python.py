@@ -15,6 +15,8 @@ from benchpool.display import Row
 from benchpool_scheduler.contract import NotebookEntry, State
 from benchpool_scheduler.errors import InvalidInput, NotFound, Refused, Unavailable
 
+pytestmark = pytest.mark.slow
+
 
 def test_a_script_is_sent_waited_for_and_read(susan: Path) -> None:
     (susan / "train.py").write_text("import sys\nprint('loss', sys.argv[1:])")

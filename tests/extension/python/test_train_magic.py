@@ -16,6 +16,8 @@ from benchpool_scheduler.contract import JobSubmission, NotebookEntry, State
 from benchpool_scheduler.errors import InvalidInput
 from benchpool_support.serving import Served
 
+pytestmark = pytest.mark.slow
+
 
 class Session:
     """A kernel, and what its cells answered."""

@@ -16,6 +16,8 @@ from pathlib import Path
 import nbformat
 import pytest
 
+pytestmark = pytest.mark.slow
+
 TRAIN = """
 import os, time
 from benchpool import checkpoint

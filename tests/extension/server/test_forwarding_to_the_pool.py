@@ -15,6 +15,8 @@ from benchpool_support.dialog import body, made, new_key
 from benchpool_support.notebook_server import TOKEN, NotebookServer
 from benchpool_support.serving import Served
 
+pytestmark = pytest.mark.slow
+
 # ------------------------------------------------------------------ forwarding
 
 

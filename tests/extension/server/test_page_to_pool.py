@@ -16,6 +16,8 @@ from benchpool_support.dialog import CELLS, body, made, new_key, write_notebook
 from benchpool_support.notebook_server import NotebookServer
 from benchpool_support.serving import Served
 
+pytestmark = pytest.mark.slow
+
 # ------------------------------------------------------------------ prepare
 
 

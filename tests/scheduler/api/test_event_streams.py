@@ -19,6 +19,8 @@ from benchpool_scheduler.contract import CommandEntry, Job, JobSubmission, LogTe
 from benchpool_scheduler.errors import NotFound, TooMany
 from benchpool_support.serving import Served, served
 
+pytestmark = pytest.mark.slow
+
 PRINTER = "for i in range(20000): print(f'line {i} äöü€😀', flush=i % 1000 == 0)"
 """More than the server sends at once, so that its pieces end inside of characters."""
 

@@ -14,6 +14,8 @@ import pytest
 from benchpool_scheduler.workstation import login_keys
 from benchpool_support.workstation import RunningWorkstation, start
 
+pytestmark = pytest.mark.slow
+
 CONFIGURATION = """\
 version: 1
 build: {default: 0, users: {susan: 1}, reserve: 1}

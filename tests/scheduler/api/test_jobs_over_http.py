@@ -12,6 +12,8 @@ from benchpool_scheduler.contract import CommandEntry, Job, JobSubmission, State
 from benchpool_scheduler.errors import NotFound, Refused
 from benchpool_support.serving import Served
 
+pytestmark = pytest.mark.slow
+
 
 def command(program: str, **rest: object) -> JobSubmission:
     entry = CommandEntry([sys.executable, "-c", program])

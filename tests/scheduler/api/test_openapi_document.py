@@ -16,6 +16,8 @@ from benchpool_scheduler.contract import CommandEntry, JobSubmission, LeaseReque
 from benchpool_scheduler.contract.operations import OPERATIONS
 from benchpool_support.serving import CONFIGURATION, Served
 
+pytestmark = pytest.mark.slow
+
 
 def test_the_document_is_valid() -> None:
     validate(openapi.document())

@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 from benchpool_scheduler.contract import ErrorAnswer, ErrorBody
 from benchpool_support.serving import Served
 
+pytestmark = pytest.mark.slow
+
 HTTP = httpx.Client(verify=False, timeout=30)  # noqa: S501 (plain HTTP)
 ENTRY = b'"entry": {"kind": "command", "argv": ["true"]}'
 

@@ -13,6 +13,8 @@ import pytest
 
 from benchpool_support.serving import Served
 
+pytestmark = pytest.mark.slow
+
 CONTENT = b"0123456789" * 100_000
 SHA256 = hashlib.sha256(CONTENT).hexdigest()
 HEADERS = {"Authorization": "token susan", "Content-Type": "application/octet-stream"}

@@ -21,6 +21,8 @@ from benchpool_scheduler.core.whatif import whatif
 from benchpool_scheduler.errors import Forbidden, InvalidInput, TooMany
 from benchpool_support.serving import CONFIGURATION, Served
 
+pytestmark = pytest.mark.slow
+
 SWAPPED = CONFIGURATION.replace("vision, quota: 2", "vision, quota: 0").replace(
     "speech, quota: 2", "speech, quota: 4"
 )

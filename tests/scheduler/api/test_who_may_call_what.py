@@ -16,6 +16,8 @@ import pytest
 from benchpool_scheduler.contract import CommandEntry, JobSubmission, LeaseRequest
 from benchpool_support.serving import CONFIGURATION, Served, served
 
+pytestmark = pytest.mark.slow
+
 CALLERS = ("nobody", "susan", "joe", "jemma", "root", "hub")
 """Nobody; the owner; another user; a lead of her project; an administrator; the Hub's service."""
 

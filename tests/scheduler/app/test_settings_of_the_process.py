@@ -11,6 +11,8 @@ import pytest
 
 from benchpool_scheduler.app import SchedulerApp, cookie_secret
 
+pytestmark = pytest.mark.slow
+
 
 def test_settings_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in {

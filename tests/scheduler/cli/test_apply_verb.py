@@ -11,6 +11,8 @@ import pytest
 from benchpool_scheduler.contract import State
 from benchpool_support.serving import Served
 
+pytestmark = pytest.mark.slow
+
 Benchpool = Callable[..., Any]
 
 JOB = """\

@@ -13,6 +13,8 @@ from benchpool_scheduler import cli
 from benchpool_scheduler.contract import LeaseRequest, LineRequest
 from benchpool_support.serving import CONFIGURATION, Served
 
+pytestmark = pytest.mark.slow
+
 Benchpool = Callable[..., Any]
 
 LONG = "a-name-that-is-much-longer-than-any-column-of-a-table-" + "x" * 40

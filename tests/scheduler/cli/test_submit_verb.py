@@ -14,6 +14,8 @@ import pytest
 
 from benchpool_support.serving import Served
 
+pytestmark = pytest.mark.slow
+
 Benchpool = Callable[..., Any]
 
 TRAIN = """\

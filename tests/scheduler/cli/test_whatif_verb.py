@@ -10,6 +10,8 @@ import pytest
 
 from benchpool_support.serving import CONFIGURATION, Served
 
+pytestmark = pytest.mark.slow
+
 Benchpool = Callable[..., Any]
 
 

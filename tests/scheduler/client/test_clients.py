@@ -27,6 +27,8 @@ from benchpool_scheduler.errors import (
 )
 from benchpool_support.serving import Served, served
 
+pytestmark = pytest.mark.slow
+
 
 def run(program: str) -> JobSubmission:
     return JobSubmission(entry=CommandEntry([sys.executable, "-c", program]))

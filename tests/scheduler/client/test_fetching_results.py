@@ -15,6 +15,8 @@ from benchpool_scheduler.errors import InvalidInput, NotFound
 from benchpool_support.scripted import ScriptedRuntime, devices
 from benchpool_support.serving import Served, served
 
+pytestmark = pytest.mark.slow
+
 LARGE = bytes(range(256)) * 60_000  # more than one part
 
 

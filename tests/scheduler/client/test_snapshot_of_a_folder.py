@@ -16,6 +16,8 @@ from benchpool_scheduler.client.snapshot import Limits, Snapshot, take, upload
 from benchpool_scheduler.errors import InvalidInput, TooLarge
 from benchpool_support.serving import Served
 
+pytestmark = pytest.mark.slow
+
 
 def lay(root: Path, files: dict[str, str]) -> None:
     for name, text in files.items():

@@ -111,7 +111,7 @@ def ends(state: JobState, intent: Intent | None) -> list[JobState]:
     ("state", "intent"),
     [
         *((state, None) for state in JobState if state is not JobState.PAUSING),
-        *((state, Intent.CANCEL) for state in HOLDS_GPUS),
+        *((state, Intent.CANCEL) for state in sorted(HOLDS_GPUS)),
         (JobState.PAUSING, Intent.PREEMPT),
         (JobState.PAUSING, Intent.PAUSE),
     ],

@@ -23,6 +23,8 @@ from benchpool_scheduler.kube.election import (
     step,
 )
 
+pytestmark = pytest.mark.slow
+
 TIMING = ElectionTiming(duration_s=3, renew_s=2, retry_s=1)
 TICKS, WRITES = 5, 3
 OFFSETS = (0.0, 1000.0)

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
@@ -32,6 +33,8 @@ from benchpool_scheduler.service.views.gpu_states import GpuStates
 from benchpool_support.clocks import FakeClock
 from benchpool_support.pools import ADMIN, HUB, make_pool, sleeper, story
 from benchpool_support.scripted import ScriptedRuntime, devices
+
+pytestmark = pytest.mark.slow
 
 CONFIGURATIONS = (
     """

@@ -42,6 +42,8 @@ from benchpool_support.pools import (
 )
 from benchpool_support.scripted import ScriptedRuntime, devices
 
+pytestmark = pytest.mark.slow
+
 LENDING = """
 version: 1
 build: {users: {susan: 2, jemma: 1, zoe: 2}, reserve: 2, oversubscribe: true, lend_idle: true}

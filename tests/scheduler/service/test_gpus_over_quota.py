@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from benchpool_scheduler.contract import GpuState, Job, State
 from benchpool_scheduler.service import Pool
 from benchpool_support.pools import (
@@ -17,6 +19,8 @@ from benchpool_support.pools import (
     sleeper,
     story,
 )
+
+pytestmark = pytest.mark.slow
 
 POOL = """
 version: 1

@@ -15,6 +15,8 @@ from benchpool_scheduler.contract import State
 from benchpool_support import FOLDER, crashing
 from benchpool_support.pools import ADMIN, opened
 
+pytestmark = pytest.mark.slow
+
 POINTS = [
     *(f"commit-before:{n}" for n in (1, 2, 3, 4, 5, 6, 8)),
     *(f"commit-after:{n}" for n in (1, 2, 3, 4, 5, 6, 8)),

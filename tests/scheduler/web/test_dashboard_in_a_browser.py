@@ -26,7 +26,7 @@ from benchpool_scheduler.contract import (
 from benchpool_support.browser import Seen
 from benchpool_support.stage import StagedPool, gpu, job, reason
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.slow]
 
 Visit = Callable[..., Awaitable[Seen]]
 

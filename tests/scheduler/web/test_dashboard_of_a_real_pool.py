@@ -25,7 +25,7 @@ from benchpool_support.pools import (
 )
 from benchpool_support.stage import application, served
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.slow]
 
 PEOPLE = {"susan": SUSAN, "joe": JOE, "ada": ADMIN}
 

@@ -22,7 +22,7 @@ from benchpool_scheduler.service import Caller
 from benchpool_support.browser import Seen
 from benchpool_support.stage import NOW, StagedPool, gpu, job, reason
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.slow]
 
 Visit = Callable[..., Awaitable[Seen]]
 

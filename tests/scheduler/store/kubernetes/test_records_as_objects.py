@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, get_type_hints
 
 import msgspec
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -49,6 +50,8 @@ from benchpool_scheduler.store.records import (
     WorkerRecord,
 )
 from benchpool_support.job_specs import job_specs
+
+pytestmark = pytest.mark.slow
 
 ID = "a" * 26
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
