@@ -12,14 +12,13 @@ import ast
 import inspect
 import itertools
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from enum import StrEnum
 from pathlib import Path
 
 from benchpool_scheduler.app.cluster_options import ClusterOptions
 from benchpool_scheduler.cli import reference
-from benchpool_scheduler.core import model
-from benchpool_scheduler.core.lifecycle import states
+from benchpool_scheduler.core.lifecycle import reason_codes, states
 from benchpool_scheduler.resources import definitions, policies
 from benchpool_scheduler.resources import reference as resources
 
@@ -52,14 +51,20 @@ def attribute_docstrings(kind: type[StrEnum]) -> dict[str, str]:
     return found
 
 
-def members_table(kind: type[StrEnum], heading: str) -> str:
-    """Return a table of the members of an enumeration with their sentences.
+def members_table(
+    kind: type[StrEnum], heading: str, only: Collection[StrEnum] | None = None
+) -> str:
+    """Return a table of the members of an enumeration, or of some, with their sentences.
 
     Raises:
         KeyError: A member has no sentence below it.
     """
     sentences = attribute_docstrings(kind)
-    rows = [f"| `{member.value}` | {sentences[member.name]} |" for member in kind]
+    rows = [
+        f"| `{member.value}` | {sentences[member.name]} |"
+        for member in kind
+        if only is None or member in only
+    ]
     return "\n".join([f"| {heading} | what it means |", "|---|---|", *rows]) + "\n"
 
 
@@ -85,10 +90,18 @@ def reasons_page() -> str:
     """Return the page of the reasons why a job waits."""
     return "\n".join(
         [
-            NOTE + "# Why a job waits\n",
+            NOTE + "# Why a job or a server waits, and how jobs end\n",
             "Every waiting job has exactly one of these, true now, with its numbers and what would "
             "make it start (R22).\n",
-            members_table(model.ReasonCode, "code"),
+            members_table(reason_codes.ReasonCode, "code", reason_codes.OF_PASSES),
+            "## Of jobs that wait for no GPUs\n",
+            members_table(
+                reason_codes.ReasonCode,
+                "code",
+                frozenset(reason_codes.ReasonCode) - reason_codes.OF_PASSES - reason_codes.OF_LINES,
+            ),
+            "## Of servers in line for a bench\n",
+            members_table(reason_codes.ReasonCode, "code", reason_codes.OF_LINES),
         ]
     )
 

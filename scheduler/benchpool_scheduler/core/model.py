@@ -12,6 +12,7 @@ from enum import StrEnum
 from typing import NewType
 
 from benchpool_scheduler.contract.spec import JobSpec
+from benchpool_scheduler.core.lifecycle.reason_codes import ReasonCode as ReasonCode
 
 JobId = NewType("JobId", str)
 ProjectName = NewType("ProjectName", str)
@@ -268,43 +269,6 @@ class Preempt:
 
 
 Command = Start | Preempt
-
-
-class ReasonCode(StrEnum):
-    """The closed list of reasons why a job waits (R22)."""
-
-    POOL_FULL = "pool-full"
-    """Too little is free, and what others hold is theirs or may not be stopped."""
-    PROJECT_LIMIT = "project-limit"
-    """The project, or one above it, would hold more than its limit (R8)."""
-    NON_PREEMPTIBLE_OVER_QUOTA = "non-preemptible-over-quota"
-    """A job that may not be paused must fit the guaranteed quota at every level (R8)."""
-    FAIR_SHARE_REACHED = "fair-share-reached"
-    """Too little is free, and the project would pass both its quota and its share (R15)."""
-    VICTIMS_PROTECTED = "victims-protected"
-    """Jobs that would give way have just started, or were preempted too often lately (R19)."""
-    CLAIM_DELAYED = "claim-delayed"
-    """Long-running jobs give way to it in a moment, unless room comes free by itself (R19)."""
-    LONG_RUNNING = "long-running"
-    """It has run long already, so beyond the quota it goes on when room comes free (R15)."""
-    GANG_INCOMPLETE = "gang-incomplete"
-    """Some of its workers would fit, but not all at once (R10)."""
-    FRAGMENTED = "fragmented"
-    """Enough GPUs are free, but not on one node."""
-    WAITING_FOR_VICTIMS = "waiting-for-victims"
-    """Its GPUs are promised to it; jobs that give way are saving and leaving (R20)."""
-    RESERVED_FOR_OTHERS = "reserved-for-others"
-    """What is free is kept for jobs that go first: promised (R20), or reserved (R14)."""
-    LARGER_THAN_NODE = "larger-than-node"
-    """No node is large enough for one of its workers; it can never run as it is."""
-    LARGER_THAN_POOL = "larger-than-pool"
-    """The whole pool is too small for it; it can never run as it is."""
-    NO_SUCH_MODEL = "no-such-model"
-    """No node has a GPU model that it accepts; it can never run as it is (R13)."""
-    NODES_EXCLUDED = "nodes-excluded"
-    """The nodes that could run it are out for it: its volume is elsewhere, or they refused it."""
-    NO_NODE_READY = "no-node-ready"
-    """The nodes that could run it are not ready."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,6 @@ gives everybody the same place again.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from enum import StrEnum
 
 from benchpool_scheduler import contract
 from benchpool_scheduler.core.benches.bench_queue import BenchQueue, WaitingServer
@@ -20,6 +19,7 @@ from benchpool_scheduler.core.benches.line import (
     ends_in,
     seats,
 )
+from benchpool_scheduler.core.lifecycle.reason_codes import ReasonCode
 from benchpool_scheduler.core.model import GpuId, JobId, NodeName
 from benchpool_scheduler.phrases import count, is_are
 from benchpool_scheduler.runtime import Device, DeviceState, NodeFacts
@@ -35,15 +35,6 @@ RETURN_S = 5.0
 
 MOST_REMEMBERED = 200
 """At most this many ended leases are remembered for estimates."""
-
-
-class LineReason(StrEnum):
-    """Why a server waits in line for its build GPUs (R22)."""
-
-    CALLED_BACK = "bench-called-back"
-    """Jobs that use its GPUs were told to leave, and are saving."""
-    BENCHES_FULL = "benches-full"
-    """Other benches, or work that may not be paused, hold what it could get."""
 
 
 Place = WaitingServer[contract.LeaseRequest]
@@ -198,7 +189,7 @@ class BenchLine:
         busy = sum(gpu.use is not Use.FREE for gpu in seat.gpus)
         grace_s = self._observed.now.configuration.policy.grace_s
         reason = contract.Reason(
-            LineReason.CALLED_BACK.value,
+            ReasonCode.CALLED_BACK.value,
             f"{count(busy, 'GPU')} of the {asked} {is_are(busy)} still in use by jobs that were "
             f"told to save and leave, which takes at most {grace_s:g} s.",
             {"asked": asked, "busy": busy, "grace_s": grace_s},
@@ -214,7 +205,7 @@ class BenchLine:
         wait_s = ends_in(ages, self._lasted_s, min(position, len(ages)))
         models = f" of model {' or '.join(request.gpu_models)}" if request.gpu_models else ""
         reason = contract.Reason(
-            LineReason.BENCHES_FULL.value,
+            ReasonCode.BENCHES_FULL.value,
             f"{count(request.gpus, 'GPU')}{models} {is_are(request.gpus)} not free: {free} on one "
             f"machine now, {count(holding, 'GPU')} held by {count(len(ages), 'other server')}.",
             {"asked": request.gpus, "free": free, "held": holding, "servers": len(ages)},

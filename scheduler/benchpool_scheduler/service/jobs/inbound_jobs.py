@@ -15,6 +15,7 @@ import msgspec
 
 from benchpool_scheduler.contract import JobSubmission
 from benchpool_scheduler.contract.actions import ActionReason
+from benchpool_scheduler.core.lifecycle.reason_codes import ReasonCode
 from benchpool_scheduler.errors import BenchpoolError, InvalidInput, Unavailable
 from benchpool_scheduler.runtime import Runtime
 from benchpool_scheduler.service.access.caller import Caller
@@ -22,7 +23,6 @@ from benchpool_scheduler.service.benches.reservations import Leases
 from benchpool_scheduler.service.jobs.admission import Admission
 from benchpool_scheduler.service.jobs.commands import Commands
 from benchpool_scheduler.service.ledger.ledger import Ledger
-from benchpool_scheduler.service.lifecycle.job_reasons import StateReason
 from benchpool_scheduler.service.observed.observed import Observed
 from benchpool_scheduler.store.inbound import (
     FieldWritten,
@@ -44,7 +44,7 @@ SOMEBODY = Caller("kubectl", kind="service")
 DELETED = ActionReason("its object was deleted")
 
 SUSPENDED = Note(
-    StateReason.PAUSED_BY_USER,
+    ReasonCode.PAUSED_BY_USER,
     "It was written with suspend: true.",
     "Set spec.suspend to false, or resume it, to let it queue.",
 )

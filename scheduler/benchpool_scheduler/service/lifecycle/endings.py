@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Literal
 
 from benchpool_scheduler.core.lifecycle import machine
+from benchpool_scheduler.core.lifecycle.reason_codes import ReasonCode
 from benchpool_scheduler.core.lifecycle.states import Intent, JobState, Outcome
 from benchpool_scheduler.runtime import EndedBy
-from benchpool_scheduler.service.lifecycle.job_reasons import StateReason
 from benchpool_scheduler.store.records import AttemptRecord, Note, StopIntent, WorkerRecord
 
 NoticeKind = Literal["pause", "cancel"]
@@ -91,7 +91,7 @@ def note(
     """Return the sentence about a job that has ended; None when it succeeded."""
     if state is JobState.CANCELLED:
         return Note(
-            code=StateReason.CANCELLED_BY_USER, text=wish.text if wish else "It was cancelled."
+            code=ReasonCode.CANCELLED_BY_USER, text=wish.text if wish else "It was cancelled."
         )
     if state is not JobState.FAILED or worker is None:
         return None
@@ -106,9 +106,9 @@ def requeue_note(attempt: AttemptRecord, worker: WorkerRecord | None) -> Note | 
         return None
     if worker.ended_by == EndedBy.NOT_TAKEN:
         text = worker.text or f"{worker.node} did not take it."
-        return Note(code=StateReason.LOST, text=f"Attempt {attempt.attempt} did not begin: {text}")
+        return Note(code=ReasonCode.LOST, text=f"Attempt {attempt.attempt} did not begin: {text}")
     text = worker.text or "Its machine was restarted or its supervisor was killed."
-    return Note(code=StateReason.LOST, text=f"Attempt {attempt.attempt} was lost: {text}")
+    return Note(code=ReasonCode.LOST, text=f"Attempt {attempt.attempt} was lost: {text}")
 
 
 def lost_in_a_row(attempts: Sequence[AttemptRecord]) -> int:
@@ -127,7 +127,7 @@ def lost_in_a_row(attempts: Sequence[AttemptRecord]) -> int:
 def _exit(which: str, worker: WorkerRecord) -> Note:
     text = worker.text or f"{which} ended with exit code {worker.exit_code}."
     return Note(
-        code=StateReason.EXIT_CODE,
+        code=ReasonCode.EXIT_CODE,
         text=text,
         remedy="Its log says more; correct it and send it again.",
         numbers={"exit_code": worker.exit_code},
@@ -136,7 +136,7 @@ def _exit(which: str, worker: WorkerRecord) -> Note:
 
 def _time_limit(which: str, worker: WorkerRecord) -> Note:
     return Note(
-        code=StateReason.TIME_LIMIT,
+        code=ReasonCode.TIME_LIMIT,
         text=worker.text or f"{which} ran into its time limit and was ended.",
         remedy="Send it again with a longer time limit, or in smaller parts.",
     )
@@ -144,7 +144,7 @@ def _time_limit(which: str, worker: WorkerRecord) -> Note:
 
 def _memory(which: str, worker: WorkerRecord) -> Note:
     return Note(
-        code=StateReason.OUT_OF_MEMORY,
+        code=ReasonCode.OUT_OF_MEMORY,
         text=worker.text or f"{which} was killed because the machine's memory ran out.",
         remedy="Load less at a time, or use smaller batches.",
     )
@@ -152,7 +152,7 @@ def _memory(which: str, worker: WorkerRecord) -> Note:
 
 def _not_started(which: str, worker: WorkerRecord) -> Note:
     return Note(
-        code=StateReason.COULD_NOT_START,
+        code=ReasonCode.COULD_NOT_START,
         text=worker.text or f"{which} could not be started.",
         remedy="Correct what the sentence names and send it again.",
     )

@@ -2,47 +2,14 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
-
 from benchpool_scheduler import contract
 from benchpool_scheduler.core import model
+from benchpool_scheduler.core.lifecycle.reason_codes import ReasonCode
 from benchpool_scheduler.core.lifecycle.states import Intent, JobState
 from benchpool_scheduler.store.records import JobRecord, Note
 
-
-class StateReason(StrEnum):
-    """Reasons that the service gives beside those of the core; together they are a closed list."""
-
-    NEXT_PASS = "next-pass"  # noqa: S105
-    """The job has just come into the queue; no pass has seen it yet."""
-    SET_ASIDE = "set-aside"
-    """The pool cannot decide about it and goes on without it; a fault to tell an administrator."""
-    PREEMPTED = "preempted"
-    """It is making room for others and resumes by itself."""
-    PAUSING_FOR_USER = "pausing-for-user"
-    """Somebody paused it; it is saving."""
-    CANCELLING = "cancelling"
-    """Somebody cancelled it; it is ending."""
-    PAUSED_BY_USER = "paused-by-user"
-    """Somebody paused it; it waits to be resumed."""
-    LOST_REPEATEDLY = "lost-repeatedly"
-    """It was lost right after its start several times in a row; it waits to be resumed."""
-    LOST = "lost"
-    """Its machine or supervisor was lost; it queues again."""
-    CANCELLED_BY_USER = "cancelled-by-user"
-    """Somebody cancelled it."""
-    EXIT_CODE = "exit-code"
-    """It failed: its command ended with another exit code than 0."""
-    TIME_LIMIT = "time-limit"
-    """It failed: it ran into its time limit."""
-    OUT_OF_MEMORY = "out-of-memory"
-    """It failed: the machine's memory ran out."""
-    COULD_NOT_START = "could-not-start"
-    """It failed: its command could not be started."""
-
-
 NEXT_PASS = contract.Reason(
-    code=StateReason.NEXT_PASS.value,
+    code=ReasonCode.NEXT_PASS.value,
     text="It has just come into the queue; the pass that decides about it begins at once.",
     numbers={},
     remedy="Nothing to do.",
@@ -53,7 +20,7 @@ NEXT_PASS = contract.Reason(
 def set_aside(text: str) -> contract.Reason:
     """Return the reason of a job that the core cannot take."""
     return contract.Reason(
-        code=StateReason.SET_ASIDE.value,
+        code=ReasonCode.SET_ASIDE.value,
         text=text,
         numbers={},
         remedy="Cancel it and send it again in another size; tell an administrator of it.",
@@ -103,9 +70,9 @@ def _leaving(job: JobRecord) -> contract.Reason | None:
     if wish is None:
         return None
     code, remedy = {
-        Intent.PREEMPT: (StateReason.PREEMPTED, "Nothing to do: it resumes by itself."),
-        Intent.PAUSE: (StateReason.PAUSING_FOR_USER, "Resume it to let it go on."),
-        Intent.CANCEL: (StateReason.CANCELLING, "Nothing to do."),
+        Intent.PREEMPT: (ReasonCode.PREEMPTED, "Nothing to do: it resumes by itself."),
+        Intent.PAUSE: (ReasonCode.PAUSING_FOR_USER, "Resume it to let it go on."),
+        Intent.CANCEL: (ReasonCode.CANCELLING, "Nothing to do."),
     }[wish.kind]
     return contract.Reason(
         code=code.value, text=wish.text, numbers={"grace_s": wish.grace_s}, remedy=remedy

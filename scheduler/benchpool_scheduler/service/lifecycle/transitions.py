@@ -12,13 +12,13 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from benchpool_scheduler.core.lifecycle import machine, states
+from benchpool_scheduler.core.lifecycle.reason_codes import ReasonCode
 from benchpool_scheduler.core.lifecycle.states import Intent, JobState
 from benchpool_scheduler.errors import Refused
 from benchpool_scheduler.runtime import EndedBy, Notice, WorkerEnded, WorkerId, WorkerStarted
 from benchpool_scheduler.service.ledger.unit_of_work import UnitOfWork
 from benchpool_scheduler.service.lifecycle import endings
 from benchpool_scheduler.service.lifecycle.job_actions import workers_are_fixed
-from benchpool_scheduler.service.lifecycle.job_reasons import StateReason
 from benchpool_scheduler.store.records import (
     AttemptRecord,
     JobRecord,
@@ -166,7 +166,7 @@ def cancel(work: UnitOfWork, job_id: str, wish: StopIntent, now: float) -> None:
         _intend(work, job_id, states.CancelAsked(), wish)
         return
     state = machine.apply(job.state, states.CancelAsked())
-    note = Note(code=StateReason.CANCELLED_BY_USER, text=wish.text)
+    note = Note(code=ReasonCode.CANCELLED_BY_USER, text=wish.text)
     work.save_job(replace(job, state=state, note=note, ended=now, promised=()))
 
 
@@ -208,7 +208,7 @@ def notice_kind(intent: Intent) -> endings.NoticeKind:
 
 def _paused(wish: StopIntent) -> Note:
     return Note(
-        code=StateReason.PAUSED_BY_USER, text=wish.text, remedy="Resume it to let it queue again."
+        code=ReasonCode.PAUSED_BY_USER, text=wish.text, remedy="Resume it to let it queue again."
     )
 
 
@@ -321,7 +321,7 @@ def _give_up_when_always_lost(work: UnitOfWork, job: JobRecord) -> JobRecord:
         job,
         state=machine.apply(job.state, states.PauseAsked()),
         note=Note(
-            code=StateReason.LOST_REPEATEDLY,
+            code=ReasonCode.LOST_REPEATEDLY,
             text=text,
             remedy="Look at its log and at `benchpool doctor`, then resume it.",
             numbers={"lost": lost, "limit": endings.MOST_LOST},
