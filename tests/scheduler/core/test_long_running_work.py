@@ -6,6 +6,7 @@ The rules themselves are shown as data in ``cases/own-long-running.yaml``.
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import cycle
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -13,9 +14,17 @@ from hypothesis import strategies as st
 from benchpool_scheduler.core.cluster.cluster_state import ClusterState
 from benchpool_scheduler.core.effects import after
 from benchpool_scheduler.core.fairness.shares import Demand, divide
-from benchpool_scheduler.core.model import Activity, JobId, Policy, Preempt, Snapshot, Start
+from benchpool_scheduler.core.model import (
+    Activity,
+    JobId,
+    Policy,
+    Preempt,
+    ProjectName,
+    Snapshot,
+    Start,
+)
 from benchpool_scheduler.core.plan import decide, decide_on
-from benchpool_support.boxes import box, project, queued, running
+from benchpool_support.boxes import box, leaving, project, queued, running
 from benchpool_support.snapshots import busy_snapshots
 
 LONG_S = Policy().long_run_s
@@ -65,6 +74,16 @@ def test_a_paused_long_running_job_still_gets_its_projects_quota_back_at_once() 
     jobs = [running("other", "joe", 2), older]
     plan = decide(box(2, [project("susan", 1), project("joe", 1)], jobs))
     assert [command.job for command in plan.commands] == ["other", "long"]
+
+
+def test_a_job_that_is_leaving_turns_long_running_by_time_alone_too() -> None:
+    going = replace(leaving("going", "joe", 2), ran_s=LONG_S - 1)
+    jobs = [running("hers", "susan", 3), going, queued("his", "joe")]
+    pool = box(5, [project("joe", 2), project("susan", 2)], jobs)
+    told_later = replace(going, ran_s=LONG_S, as_of_s=1.0)
+    later = replace(pool, now_s=1.0, jobs=(jobs[0], told_later, jobs[2]))
+    assert decide(replace(pool, now_s=1.0)).shares == decide(later).shares
+    assert decide(later).shares[ProjectName("susan")].fair_share == 3
 
 
 def test_what_is_over_quota_is_the_long_running_work_of_a_project() -> None:
@@ -136,6 +155,32 @@ def test_a_board_on_which_time_passes_decides_as_a_new_one_would(
         assert (kept.commands, kept.shares, kept.over_quota) == (
             (fresh.commands, fresh.shares, fresh.over_quota)
         )
+
+
+@settings(deadline=None)
+@given(
+    busy_snapshots(),
+    st.lists(st.tuples(st.integers(0, 12_000), st.booleans()), min_size=1, max_size=14),
+    st.integers(0, 12_000),
+)
+def test_when_times_were_told_makes_no_difference(
+    pool: Snapshot, told: list[tuple[int, bool]], now_s: int
+) -> None:
+    """Times as of the start of a job say the same as times as of now, also of who is leaving."""
+    early = tuple(
+        replace(job, ran_s=float(ran_s), activity=Activity.TERMINATING if goes else job.activity)
+        if job.held
+        else job
+        for job, (ran_s, goes) in zip(pool.jobs, cycle(told), strict=False)
+    )
+    late = tuple(
+        replace(job, ran_s=job.ran_at(now_s), waits_s=job.waited_at(now_s), as_of_s=float(now_s))
+        for job in early
+    )
+    one, other = (decide(replace(pool, jobs=jobs, now_s=float(now_s))) for jobs in (early, late))
+    assert (one.commands, one.shares, one.over_quota) == (
+        (other.commands, other.shares, other.over_quota)
+    )
 
 
 @settings(deadline=None)

@@ -144,11 +144,11 @@ class ClusterState:
         self.jobs[job.id] = info
         self._usage = None
         self._enter(info)
-        if job.activity is Activity.RUNNING and job.checkpoints and not info.long:
+        if not info.queued and job.checkpoints and not info.long:
             self._will_age(info)
 
     def _will_age(self, info: JobInfo) -> None:
-        """Remember when a running job will have run long."""
+        """Remember when a job that runs, or is leaving, will have run long."""
         job, long_run_s = info.job, self.policy.long_run_s
         if long_run_s > 0:
             self._puts += 1
