@@ -100,29 +100,21 @@ class FreeCapacity:
 
     def seat(self, info: JobInfo, workers: Sequence[Worker], *, leaving: bool = False) -> None:
         """A job holds these workers, or is leaving them; those on other nodes are passed over."""
-        here = self._here(workers)
-        for node, worker in here:
-            node.seat(info, worker)
-        for node, worker in here:
-            if leaving:
-                node.release(info, worker)
-            self._changed(node)
+        for worker in workers:
+            self._tell(NodeCapacity.seat, info, worker)
+        if leaving:
+            for worker in workers:
+                self._tell(NodeCapacity.release, info, worker)
         self._note(info.requirements, len(workers))
 
     def unseat(self, info: JobInfo, workers: Sequence[Worker], *, leaving: bool = False) -> None:
         """A job does not hold these workers any more, which it was leaving or not."""
-        here = self._here(workers)
-        for node, worker in here:
-            if leaving:
-                node.hold(info, worker)
-        for node, worker in here:
-            node.unseat(info, worker)
-            self._changed(node)
+        if leaving:
+            for worker in workers:
+                self._tell(NodeCapacity.hold, info, worker)
+        for worker in workers:
+            self._tell(NodeCapacity.unseat, info, worker)
         self._note(info.requirements, -len(workers))
-
-    def _here(self, workers: Iterable[Worker]) -> list[tuple[NodeCapacity, Worker]]:
-        known = self.by_name
-        return [(known[worker.node], worker) for worker in workers if worker.node in known]
 
     def _note(self, requirements: Requirements, workers: int) -> None:
         if self._mixed:
