@@ -86,9 +86,9 @@ def titled(struct: Struct) -> tuple[tuple[str, str], ...]:
     """Return the values that people are told under a title of their own, without empty ones.
 
     >>> from typing import Annotated
-    >>> from msgspec import Meta
-    >>> class Small(Struct):
-    ...     words: Annotated[tuple[str, ...], Meta(title="Words")] = ()
+    >>> from msgspec import Meta, defstruct
+    >>> words = Annotated[tuple[str, ...], Meta(title="Words")]
+    >>> Small = defstruct("Small", [("words", words, ())])
     >>> titled(Small(("a", "b"))), titled(Small())
     ((('Words', 'a, b'),), ())
     """

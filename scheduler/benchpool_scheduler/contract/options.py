@@ -217,13 +217,12 @@ def environment(pairs: Sequence[str], environ: Mapping[str, str]) -> dict[str, s
 def words_of(submission: JobSubmission, usual: Mapping[str, Any]) -> list[str]:
     """Return the flags that say the same, without those that say what holds anyway.
 
-        Args:
-            usual: Fields with another default than their own.
+    Args:
+        usual: Fields with another default than their own.
 
-        >>> from benchpool_scheduler.contract.spec import JobSpec
-    from benchpool_scheduler.contract.submission import ScriptEntry
-        >>> words_of(JobSubmission(ScriptEntry("a.py"), gpus=2, preemptible=False), {})
-        ['--gpus', '2', '--non-preemptible']
+    >>> from benchpool_scheduler.contract.submission import ScriptEntry
+    >>> words_of(JobSubmission(ScriptEntry("a.py"), gpus=2, preemptible=False), {})
+    ['--gpus', '2', '--non-preemptible']
     """
     words = []
     plain = structs.asdict(submission)
