@@ -71,14 +71,18 @@ def real_starts(pool: Snapshot, ends: dict[JobId, Expectation]) -> dict[JobId, f
         running = [job.id for job in pool.jobs if job.activity is Activity.RUNNING]
         if not running:
             return starts
-        step = min(left[job] for job in running)
+        # A job that has run long gives way at that moment, though no job ends then.
+        turns = [plan.wake_s] if plan.wake_s is not None and plan.wake_s > 0 else []
+        step = min([*turns, *(left[job] for job in running)])
         now += step
         for job in running:
             left[job] -= step
         gone = {job for job in running if left[job] <= 1e-6}
         stay = [job for job in pool.jobs if job.id not in gone]
         older = [
-            replace(job, ran_s=job.ran_s + step, since_checkpoint_s=0.0) if job.held else job
+            replace(job, ran_s=job.ran_s + step, since_checkpoint_s=0.0)
+            if job.held
+            else replace(job, waits_s=job.waits_s + step)
             for job in stay
         ]
         pool = replace(pool, jobs=tuple(older))
