@@ -84,8 +84,8 @@ class JobSpec(Asked, frozen=True, kw_only=True):
         >>> JobSpec(workers=4).least_workers, JobSpec(workers=4, min_workers=2).least_workers
         (4, 2)
         """
-        asked = self.workers if self.min_workers is None else self.min_workers
-        return min(asked, self.workers)
+        least, most = self.min_workers, self.workers
+        return most if least is None or least > most else least
 
     @property
     def total_gpus(self) -> int:

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-Undo = tuple[Callable[..., object], tuple[Any, ...]]
-"""What takes a change back, and its arguments."""
+Undo = tuple[Any, ...]
+"""What takes a change back, with its arguments behind it: one object each, for there are many."""
 
 
 class Journal:
@@ -22,10 +22,10 @@ class Journal:
 
     >>> numbers, journal = [1], Journal()
     >>> numbers.append(2)
-    >>> journal.record((numbers.remove, (2,)))
+    >>> journal.record((numbers.remove, 2))
     >>> savepoint = journal.savepoint()
     >>> numbers.append(3)
-    >>> journal.record((numbers.remove, (3,)))
+    >>> journal.record((numbers.remove, 3))
     >>> journal.rollback(savepoint)
     >>> numbers
     [1, 2]
@@ -48,7 +48,7 @@ class Journal:
         """Undo what was changed since a savepoint; by default, all of it."""
         undos = self._undos
         while len(undos) > savepoint:
-            undo, arguments = undos.pop()
+            undo, *arguments = undos.pop()
             undo(*arguments)
 
     def forget(self) -> None:

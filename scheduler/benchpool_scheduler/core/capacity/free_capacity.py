@@ -161,23 +161,23 @@ class FreeCapacity:
     def _assign(self, node: NodeCapacity, info: JobInfo, worker: Worker) -> list[JobId]:
         after = node.assign(info, worker)
         self._changed(node)
-        self.journal.record((self._tell, (NodeCapacity.unassign, info, worker)))
+        self.journal.record((FreeCapacity._tell, self, NodeCapacity.unassign, info, worker))
         return after
 
     def unassign(self, info: JobInfo, worker: Worker) -> None:
         """Take from a job a worker that this pass gave it."""
         self._tell(NodeCapacity.unassign, info, worker)
-        self.journal.record((self._tell, (NodeCapacity.assign, info, worker)))
+        self.journal.record((FreeCapacity._tell, self, NodeCapacity.assign, info, worker))
 
     def release(self, info: JobInfo, worker: Worker) -> None:
         """Let a seated worker leave in this pass."""
         self._tell(NodeCapacity.release, info, worker)
-        self.journal.record((self._tell, (NodeCapacity.hold, info, worker)))
+        self.journal.record((FreeCapacity._tell, self, NodeCapacity.hold, info, worker))
 
     def hold(self, info: JobInfo, worker: Worker) -> None:
         """Let a worker stay that was to leave."""
         self._tell(NodeCapacity.hold, info, worker)
-        self.journal.record((self._tell, (NodeCapacity.release, info, worker)))
+        self.journal.record((FreeCapacity._tell, self, NodeCapacity.release, info, worker))
 
     def _tell(self, what: Change, info: JobInfo, worker: Worker) -> None:
         if (node := self.by_name.get(worker.node)) is not None:

@@ -353,15 +353,15 @@ class ClusterState:
         self.reassign(info, (assignment,) if before is None else (*before.parts, assignment))
         if job not in homes:
             homes[job] = assignment.workers[0].node
-            self.journal.record((homes.pop, (job,)))
+            self.journal.record((dict.pop, homes, job))
         amounts = info.request.times(len(assignment.workers))
         self.ledger.add(info, amounts)
-        self.journal.record((self.ledger.add, (info, NOTHING - amounts)))
+        self.journal.record((QuotaLedger.add, self.ledger, info, NOTHING - amounts))
 
     def reassign(self, info: JobInfo, parts: tuple[Assignment, ...]) -> None:
         """Let what the pass decided for a job be these parts; the ledger stays as it is."""
         job = info.job.id
-        self.journal.record((self._put_assigned, (job, self.assigned.get(job))))
+        self.journal.record((ClusterState._put_assigned, self, job, self.assigned.get(job)))
         self._put_assigned(job, JobAssignment(info, parts) if parts else None)
 
     def _put_assigned(self, job: JobId, entry: JobAssignment | None) -> None:
@@ -373,7 +373,7 @@ class ClusterState:
     def release(self, unit: PreemptionUnit) -> None:
         """Take a unit from its job: its GPUs are releasing, or free when it was fresh."""
         info = unit.info
-        self.journal.record((self._book, (unit, False)))
+        self.journal.record((ClusterState._book, self, unit, False))
         self._book(unit, True)
         for worker in unit.workers:
             if unit.fresh:
@@ -384,7 +384,7 @@ class ClusterState:
     def hold(self, unit: PreemptionUnit) -> None:
         """Let a unit that was released stay with its job."""
         info = unit.info
-        self.journal.record((self._book, (unit, True)))
+        self.journal.record((ClusterState._book, self, unit, True))
         self._book(unit, False)
         for worker in unit.workers:
             if unit.fresh:
@@ -402,12 +402,12 @@ class ClusterState:
 
     def give(self, unit: PreemptionUnit) -> None:
         """The unit that was released is gone for this pass."""
-        self.journal.record((self._put_given, (unit, False)))
+        self.journal.record((ClusterState._put_given, self, unit, False))
         self._put_given(unit, True)
 
     def reprieve(self, unit: PreemptionUnit) -> None:
         """A unit that was given stays with its job after all."""
-        self.journal.record((self._put_given, (unit, True)))
+        self.journal.record((ClusterState._put_given, self, unit, True))
         self._put_given(unit, False)
         self.hold(unit)
 
@@ -425,7 +425,7 @@ class ClusterState:
         self.reassign(unit.info, tuple(part for part in parts if part.workers != unit.workers))
         if job not in self.assigned:
             homes = self.capacity.homes
-            self.journal.record((homes.__setitem__, (job, homes.pop(job))))
+            self.journal.record((dict.__setitem__, homes, job, homes.pop(job)))
 
     def releasing_below(self, index: int) -> list[JobId]:
         """Return the jobs that are leaving from a project or below it, or will by this pass."""

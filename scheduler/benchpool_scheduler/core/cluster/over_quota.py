@@ -11,7 +11,7 @@ from benchpool_scheduler.core.capacity.assignment import JobAssignment
 from benchpool_scheduler.core.fairness.ledger import QuotaLedger
 from benchpool_scheduler.core.jobs.amounts import WHOLE_GPU
 from benchpool_scheduler.core.jobs.job_info import JobInfo
-from benchpool_scheduler.core.model import Activity, GpuId, JobId, Preempt, Worker
+from benchpool_scheduler.core.model import Activity, GpuId, Job, JobId, Preempt, Worker
 
 Over = dict[JobId, frozenset[GpuId]]
 """By job, those of its GPUs that its project's quota does not cover; no job without any."""
@@ -81,39 +81,48 @@ class OverQuota:
             return {}
         infos = set(self.running[index])
         infos.update(e.info for e in assigned.values() if e.info.branch.index == index)
-        staying: list[tuple[JobInfo, list[Worker]]] = []
-        leaving: list[tuple[JobInfo, list[Worker]]] = []
-        for info in sorted(infos, key=_worth):
-            stay, leave = _workers(info, assigned.get(info.job.id), lost)
-            staying.append((info, stay))
-            leaving.append((info, leave))
         found: Over = {}
-        for info, workers in staying + leaving:
-            amount = info.request.gpus * len(workers)
-            if workers and amount > quota:
-                gpus = [gpu for worker in workers for gpu in worker.gpus]
-                covered = max(0, quota) // (info.job.fraction or WHOLE_GPU)
-                found[info.job.id] = found.get(info.job.id, frozenset()).union(gpus[covered:])
-            quota -= amount
+        leaving: list[tuple[JobInfo, Sequence[Worker]]] = []
+        for info in sorted(infos, key=_worth):
+            job = info.job
+            stay, leave = _workers(job, assigned.get(job.id), lost.get(job.id))
+            quota = _cover(info, stay, quota, found)
+            if leave:
+                leaving.append((info, leave))
+        for info, leave in leaving:
+            quota = _cover(info, leave, quota, found)
         return found
 
 
+def _cover(info: JobInfo, workers: Sequence[Worker], quota: int, found: Over) -> int:
+    """Add to ``found`` what the quota does not cover of these workers; return what is left."""
+    amount = info.request.gpus * len(workers)
+    if amount > quota:
+        gpus = [gpu for worker in workers for gpu in worker.gpus]
+        covered = max(0, quota) // (info.job.fraction or WHOLE_GPU)
+        over = frozenset(gpus[covered:] if covered else gpus)
+        known = found.get(info.job.id)
+        found[info.job.id] = over if known is None else known | over
+    return quota - amount
+
+
 def _workers(
-    info: JobInfo, assigned: JobAssignment | None, lost: Mapping[JobId, frozenset[Worker]]
-) -> tuple[list[Worker], list[Worker]]:
+    job: Job, assigned: JobAssignment | None, lost: frozenset[Worker] | None
+) -> tuple[Sequence[Worker], Sequence[Worker]]:
     """Return a job's workers that run after the pass, and those that are on their way out.
 
     Workers that wait for others to leave do not run yet.
     """
-    job = info.job
-    stay, leave = [*job.held], list[Worker]()
+    stay: Sequence[Worker] = job.held
+    leave: Sequence[Worker] = ()
     if job.activity is not Activity.RUNNING:
         stay, leave = leave, stay
-    elif told := lost.get(job.id):
-        stay = [worker for worker in job.held if worker not in told]
-        leave = [worker for worker in job.held if worker in told]
+    elif lost:
+        stay = [worker for worker in job.held if worker not in lost]
+        leave = [worker for worker in job.held if worker in lost]
     if assigned is not None:
-        stay += [w for part in assigned.starts() if not part.after for w in part.workers]
+        started = [w for part in assigned.starts() if not part.after for w in part.workers]
+        stay = [*stay, *started]
     return stay, leave
 
 
