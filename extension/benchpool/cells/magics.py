@@ -133,7 +133,10 @@ def _installed(found: re.Match[str]) -> str:
 def _transformed(source: str, notes: tuple[CellNote, ...]) -> ParsedCell:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        text = _MANAGER.transform_cell(source)
+        try:
+            text = _MANAGER.transform_cell(source)
+        except UnicodeEncodeError:  # half a character, which Python's tokenizer refuses since 3.12
+            text = source
     tree = _parsed(text)
     if tree is not None:
         return ParsedCell(tree, source, notes)
