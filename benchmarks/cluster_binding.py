@@ -41,7 +41,7 @@ from benchpool_scheduler.contract import kubernetes as names
 from benchpool_scheduler.core import plan
 from benchpool_scheduler.core.model import (
     GpuId,
-    Job,
+    JobFacts,
     JobId,
     Node,
     NodeName,
@@ -140,7 +140,7 @@ def decided(devices: Sequence[Device], count: int) -> list[tuple[str, ...]]:
     snapshot = Snapshot(
         nodes=tuple(Node(NodeName(name), tuple(gpus)) for name, gpus in by_node.items()),
         projects=(project,),
-        jobs=tuple(Job(JobId(f"job{number}"), project.name) for number in range(count)),
+        jobs=tuple(JobFacts(JobId(f"job{number}"), project.name) for number in range(count)),
     )
     answer = plan.decide(snapshot)
     return [tuple(c.workers[0].gpus) for c in answer.commands if isinstance(c, Start)]

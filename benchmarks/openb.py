@@ -32,7 +32,7 @@ from benchpool_scheduler.core.jobs.amounts import WHOLE_GPU
 from benchpool_scheduler.core.model import (
     Activity,
     GpuId,
-    Job,
+    JobFacts,
     JobId,
     Node,
     NodeName,
@@ -66,10 +66,10 @@ def node_of(row: dict[str, str]) -> Node:
     )
 
 
-def job_of(row: dict[str, str]) -> Job:
+def job_of(row: dict[str, str]) -> JobFacts:
     """Return what a pod asks for, as a job of one worker that cannot be moved."""
     gpus, milli = int(row["num_gpu"]), int(row["gpu_milli"])
-    return Job(
+    return JobFacts(
         id=JobId(row["name"]),
         project=PROJECT,
         spec=JobSpec(
@@ -83,12 +83,12 @@ def job_of(row: dict[str, str]) -> Job:
     )
 
 
-def asked(job: Job) -> int:
+def asked(job: JobFacts) -> int:
     """Return the thousandths of GPUs that a job asks for."""
     return job.fraction or job.spec.gpus * WHOLE_GPU
 
 
-def arrivals(pods: Sequence[Job], total: int, seed: int) -> Iterator[Job]:
+def arrivals(pods: Sequence[JobFacts], total: int, seed: int) -> Iterator[JobFacts]:
     """Yield pods in random order until one would ask for more than the total."""
     draw, demand, turn = random.Random(seed), 0, 0
     while True:
@@ -100,7 +100,7 @@ def arrivals(pods: Sequence[Job], total: int, seed: int) -> Iterator[Job]:
             yield replace(pod, id=JobId(f"{pod.id}-{turn}"))
 
 
-def fill(nodes: Sequence[Node], pods: Sequence[Job], seed: int) -> tuple[float, list[float]]:
+def fill(nodes: Sequence[Node], pods: Sequence[JobFacts], seed: int) -> tuple[float, list[float]]:
     """Let the pods arrive; return the GPUs in use in percent, and milliseconds of every pass."""
     total = sum(len(node.gpus) for node in nodes) * WHOLE_GPU
     state = ClusterState.of(Snapshot(tuple(nodes), (Project(PROJECT, quota=None),), ()))

@@ -15,7 +15,7 @@ from html import escape
 from pathlib import Path
 
 from benchpool_scheduler import cli, simulation
-from benchpool_scheduler.core.model import Activity, Job, Project, Snapshot
+from benchpool_scheduler.core.model import Activity, JobFacts, Project, Snapshot
 from benchpool_scheduler.simulation import cases, divisions
 from benchpool_scheduler.simulation.outcomes import try_case
 from benchpool_scheduler.simulation.passes import Played
@@ -322,7 +322,7 @@ def _panel(
 
 
 def _gpu(
-    at: tuple[int, int], job: Job | None, panel: Panel, colours: Mapping[str, str]
+    at: tuple[int, int], job: JobFacts | None, panel: Panel, colours: Mapping[str, str]
 ) -> Iterator[str]:
     x, y = at
     box = f'x="{x}" y="{y}" width="{SQUARE}" height="{SQUARE}" rx="4"'
@@ -340,7 +340,7 @@ def _gpu(
 
 
 def _queue(
-    waiting: Sequence[Job],
+    waiting: Sequence[JobFacts],
     x: int,
     y: int,
     right: int,

@@ -152,7 +152,7 @@ def of_script(
     interpreter: str,
     folder: Path | None = None,
     path: str | None = None,
-    files: snapshot.Snapshot | None = None,
+    files: snapshot.FolderSnapshot | None = None,
     here: KernelEnvironment = HERE,
 ) -> Draft:
     """Draft a job of a script in a copy of ``folder`` (the script's own when it is not said).

@@ -26,11 +26,11 @@ from benchpool_scheduler.contract import CommandEntry, JobSubmission
 from benchpool_scheduler.contract.options import OPTIONS, fields_of, words_of, written
 from benchpool_scheduler.contract.spec import JobSpec
 from benchpool_scheduler.core.lifecycle.states import JobState
-from benchpool_scheduler.core.model import Job
+from benchpool_scheduler.core.model import JobFacts
 from benchpool_scheduler.resources.jobs import MAY_CHANGE, TrainingJobSpec
 from benchpool_scheduler.resources.submissions import as_spec, as_submission, asked_in
 from benchpool_scheduler.service.cluster_state.snapshots import candidate
-from benchpool_scheduler.store.records import AddJob, Contents, JobRecord
+from benchpool_scheduler.store.records import AddJob, JobRecord, StoredContents
 from benchpool_scheduler.store.sqlite import SqliteStore
 from benchpool_support.job_specs import fields, job_specs
 
@@ -96,7 +96,7 @@ def test_what_the_dialog_sends_holds_it_whole() -> None:
 # --------------------------------------------------------------------------- record and core
 
 
-@pytest.mark.parametrize("holder", [JobRecord, Job, JobOptions], ids=lambda it: it.__name__)
+@pytest.mark.parametrize("holder", [JobRecord, JobFacts, JobOptions], ids=lambda it: it.__name__)
 def test_who_holds_it_repeats_none_of_its_fields(holder: type[Any]) -> None:
     own = (
         {it.name: it.type for it in dataclasses.fields(holder)}
@@ -118,7 +118,7 @@ def test_the_store_gives_back_each_field(
     assert list(found.jobs) == kept
 
 
-async def stored(folder: Path, kept: Sequence[JobRecord]) -> Contents:
+async def stored(folder: Path, kept: Sequence[JobRecord]) -> StoredContents:
     """Return what a store that is opened again has of these jobs."""
     store = SqliteStore(folder)
     await store.open()

@@ -16,15 +16,7 @@ from benchpool_support import checkout
 MOST_LINES = 400
 MOST_LINES_OF_A_FUNCTION = 60
 
-TWICE: frozenset[str] = frozenset(
-    {
-        "Contents",
-        "Job",
-        "Limits",
-        "Reason",
-        "Snapshot",
-    }
-)
+TWICE: frozenset[str] = frozenset()
 """Public classes of the product that are two or more."""
 
 LONG: frozenset[str] = frozenset(

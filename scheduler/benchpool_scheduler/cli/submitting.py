@@ -63,7 +63,7 @@ def exit_status(job: Job) -> int:
     return job.exit_code if job.exit_code and 0 < job.exit_code < 256 else 1
 
 
-def _snapshot(session: Session, entry: Entry) -> snapshot.Snapshot:
+def _snapshot(session: Session, entry: Entry) -> snapshot.FolderSnapshot:
     must = [entry.path] if isinstance(entry, ScriptEntry) else []
     taken = snapshot.take(session.folder, must=must)
     for left in taken.left_out:
@@ -75,7 +75,7 @@ def _snapshot(session: Session, entry: Entry) -> snapshot.Snapshot:
 
 
 def _submission(
-    session: Session, entry: Entry, files: snapshot.Snapshot, options: Mapping[str, Any]
+    session: Session, entry: Entry, files: snapshot.FolderSnapshot, options: Mapping[str, Any]
 ) -> JobSubmission:
     name = options["name"] or entries.name_of(entry)
     key = options["key"] or uuid.uuid4().hex

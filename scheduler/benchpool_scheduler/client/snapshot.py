@@ -25,7 +25,7 @@ MIB = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class SnapshotLimits:
     """Bounds of a snapshot, in bytes and files."""
 
     file_bytes: int = 256 * MIB
@@ -42,7 +42,7 @@ class LeftOut:
 
 
 @dataclass(frozen=True, slots=True)
-class Snapshot:
+class FolderSnapshot:
     """What travels.
 
     Attributes:
@@ -74,7 +74,9 @@ SAID = 1000
 _NAMED = 3
 
 
-def take(root: Path, *, must: Sequence[str] = (), limits: Limits | None = None) -> Snapshot:
+def take(
+    root: Path, *, must: Sequence[str] = (), limits: SnapshotLimits | None = None
+) -> FolderSnapshot:
     """List and hash the files of a folder.
 
     Args:
@@ -87,13 +89,13 @@ def take(root: Path, *, must: Sequence[str] = (), limits: Limits | None = None) 
         TooLarge: Too many files or bytes; the sentence names the largest.
     """
     root = root.resolve()
-    found, walk = _found(root, must, limits or Limits())
+    found, walk = _found(root, must, limits or SnapshotLimits())
     return _hashed(found, walk.left_out, {str(_named(root, name)[1]) for name in must})
 
 
-def survey(root: Path, *, must: Sequence[str] = (), limits: Limits | None = None) -> Survey:
+def survey(root: Path, *, must: Sequence[str] = (), limits: SnapshotLimits | None = None) -> Survey:
     """Say what ``take`` would take, without reading any file; same arguments and errors."""
-    found, walk = _found(root.resolve(), must, limits or Limits())
+    found, walk = _found(root.resolve(), must, limits or SnapshotLimits())
     total = sum(path.stat().st_size for path in found.values())
     return Survey(len(found), total, tuple(walk.left_out))
 
@@ -114,7 +116,9 @@ async def upload_async(client: AsyncClient, contents: Mapping[str, Path | bytes]
     return len(missing)
 
 
-def _found(root: Path, must: Sequence[str], bounds: Limits) -> tuple[dict[str, Path], _Walk]:
+def _found(
+    root: Path, must: Sequence[str], bounds: SnapshotLimits
+) -> tuple[dict[str, Path], _Walk]:
     """List the files by relative path, within the bounds."""
     walk = _Walk(root, bounds)
     found = dict(walk.files(root, PurePosixPath(), (root,)))
@@ -130,7 +134,7 @@ class _Walk:
     """One walk down a folder; counts, so that a huge folder is refused early."""
 
     root: Path
-    limits: Limits
+    limits: SnapshotLimits
     left_out: list[LeftOut] = field(default_factory=list)
     rules: Exclusions = field(init=False)
     seen: int = 0
@@ -236,7 +240,7 @@ def _named(root: Path, name: str) -> tuple[Path, PurePosixPath]:
     return path, PurePosixPath(inside.relative_to(root).as_posix())
 
 
-def _check_sizes(root: Path, found: Mapping[str, Path], limits: Limits) -> None:
+def _check_sizes(root: Path, found: Mapping[str, Path], limits: SnapshotLimits) -> None:
     sizes = {name: path.stat().st_size for name, path in found.items()}
     total = sum(sizes.values())
     if total <= limits.total_bytes:
@@ -253,7 +257,7 @@ def _check_sizes(root: Path, found: Mapping[str, Path], limits: Limits) -> None:
     )
 
 
-def _hashed(found: Mapping[str, Path], left_out: list[LeftOut], must: set[str]) -> Snapshot:
+def _hashed(found: Mapping[str, Path], left_out: list[LeftOut], must: set[str]) -> FolderSnapshot:
     files: list[SnapshotFile] = []
     contents: dict[str, Path] = {}
     left = [each for each in left_out if each.path not in must]
@@ -266,7 +270,7 @@ def _hashed(found: Mapping[str, Path], left_out: list[LeftOut], must: set[str]) 
         executable = bool(path.stat().st_mode & stat.S_IXUSR)
         files.append(SnapshotFile(name, sha256, size, executable))
         contents[sha256] = path
-    return Snapshot(tuple(files), contents, tuple(left))
+    return FolderSnapshot(tuple(files), contents, tuple(left))
 
 
 def _digest(path: Path) -> tuple[str, int, bytes]:

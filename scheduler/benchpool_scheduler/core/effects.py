@@ -13,18 +13,18 @@ from dataclasses import replace
 from benchpool_scheduler.core.model import (
     Activity,
     Command,
-    Job,
+    JobFacts,
     JobId,
     Plan,
     Snapshot,
     Start,
 )
 
-Lost = Callable[[Job, float], float]
+Lost = Callable[[JobFacts, float], float]
 """How many seconds of a job's present attempt come to nothing when it is paused at an instant."""
 
 
-def unsaved(job: Job, now_s: float) -> float:
+def unsaved(job: JobFacts, now_s: float) -> float:
     """Lose what was not saved, and nothing for the restart: what holds for one instant."""
     return min(job.ran_at(now_s), job.unsaved_at(now_s))
 
@@ -40,7 +40,7 @@ def after(snapshot: Snapshot, plan: Plan) -> Snapshot:
     >>> pool = Snapshot(
     ...     nodes=(Node(NodeName("n"), (GpuId("g"),)),),
     ...     projects=(Project(ProjectName("p")),),
-    ...     jobs=(Job(JobId("j"), ProjectName("p")),),
+    ...     jobs=(JobFacts(JobId("j"), ProjectName("p")),),
     ... )
     >>> after(pool, decide(pool)).jobs[0].activity.value
     'running'
@@ -53,8 +53,8 @@ def after(snapshot: Snapshot, plan: Plan) -> Snapshot:
 
 
 def apply(
-    job: Job, command: Command, now_s: float, lost: Lost, releasing: Collection[JobId] = ()
-) -> Job:
+    job: JobFacts, command: Command, now_s: float, lost: Lost, releasing: Collection[JobId] = ()
+) -> JobFacts:
     """Return the job after one of its commands.
 
     Args:
@@ -68,7 +68,7 @@ def apply(
     return replace(job, held=held) if held else paused(job, now_s, lost)
 
 
-def paused(job: Job, now_s: float, lost: Lost) -> Job:
+def paused(job: JobFacts, now_s: float, lost: Lost) -> JobFacts:
     """Return a job that left its GPUs: it queues again, with the progress that it keeps."""
     return replace(
         job,
@@ -83,7 +83,7 @@ def paused(job: Job, now_s: float, lost: Lost) -> Job:
     )
 
 
-def _started(job: Job, command: Start, now_s: float, releasing: Collection[JobId]) -> Job:
+def _started(job: JobFacts, command: Start, now_s: float, releasing: Collection[JobId]) -> JobFacts:
     if any(other in releasing for other in command.after):
         return replace(job, is_nominated=True, nominated=command.workers)
     held = (*job.held, *command.workers)

@@ -115,7 +115,7 @@ class Worker:
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class JobFacts:
     """A unit of training; the position in ``Snapshot.jobs`` is its age, oldest first.
 
     Attributes:
@@ -223,7 +223,7 @@ class Snapshot:
 
     nodes: tuple[Node, ...]
     projects: tuple[Project, ...]
-    jobs: tuple[Job, ...]
+    jobs: tuple[JobFacts, ...]
     policy: Policy = Policy()
     users: tuple[UserUse, ...] = ()
     topology: tuple[str, ...] = ()
@@ -280,7 +280,7 @@ class NamedJob:
 
 
 @dataclass(frozen=True, slots=True)
-class Reason:
+class WaitReason:
     """Why a job waits: true now, with the numbers, the tree level and what would help (R22).
 
     ``text`` names nobody else's work; ``other`` is for those who may see the job it is about.
@@ -314,7 +314,7 @@ class Plan:
     """
 
     commands: tuple[Command, ...]
-    reasons: Mapping[JobId, Reason]
+    reasons: Mapping[JobId, WaitReason]
     shares: Mapping[ProjectName, Share]
     over_quota: Mapping[JobId, frozenset[GpuId]] = field(default_factory=dict)
     wake_s: float | None = None

@@ -39,10 +39,10 @@ from benchpool_scheduler.core.model import (
     Plan,
     Preempt,
     ProjectName,
-    Reason,
     Share,
     Snapshot,
     Start,
+    WaitReason,
     Worker,
 )
 from benchpool_scheduler.core.preemption.benches import make_way_for_benches
@@ -59,14 +59,14 @@ def decide(snapshot: Snapshot) -> Plan:
         InvalidInput: The snapshot contradicts itself, e.g. a job names no project.
 
     >>> from benchpool_scheduler.contract.spec import JobSpec
-    >>> from benchpool_scheduler.core.model import GpuId, Job, Node, NodeName, Project
+    >>> from benchpool_scheduler.core.model import GpuId, JobFacts, Node, NodeName, Project
     >>> a, b = GpuId("a"), GpuId("b")
     >>> pool = Snapshot(
     ...     nodes=(Node(NodeName("box"), (a, b)),),
     ...     projects=(Project(ProjectName("susan"), quota=1),),
     ...     jobs=(
-    ...         Job(JobId("one"), ProjectName("susan"), JobSpec(gpus=2)),
-    ...         Job(JobId("two"), ProjectName("susan")),
+    ...         JobFacts(JobId("one"), ProjectName("susan"), JobSpec(gpus=2)),
+    ...         JobFacts(JobId("two"), ProjectName("susan")),
     ...     ),
     ... )
     >>> plan = decide(pool)
@@ -336,7 +336,7 @@ class Pass:
             wake_s=self._wake_s(),
         )
 
-    def _reasons(self) -> dict[JobId, Reason]:
+    def _reasons(self) -> dict[JobId, WaitReason]:
         waiting = chain(self.queue.waiting(), self.backfill.waiting())
         reasons = reasons_of(self.state, self.candidates, waiting)
         reasons.update(held_back(self.backfill, reasons))

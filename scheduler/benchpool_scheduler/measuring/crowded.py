@@ -25,7 +25,7 @@ from benchpool_scheduler.contract.spec import JobSpec
 from benchpool_scheduler.core.model import (
     Activity,
     GpuId,
-    Job,
+    JobFacts,
     JobId,
     Node,
     NodeName,
@@ -155,7 +155,7 @@ class _Seats:
     model: str
 
 
-def _running(nodes: Sequence[Node], wanted: int) -> list[Job]:
+def _running(nodes: Sequence[Node], wanted: int) -> list[JobFacts]:
     """Return exactly so many jobs that hold all GPUs but the free ones."""
     seats = _merged(_divided(list(_seats(nodes)), wanted), wanted)
     owners = endless(LEAVES)
@@ -205,9 +205,9 @@ def _merged(seats: list[_Seats], wanted: int) -> list[_Seats]:
     return kept
 
 
-def _running_job(number: int, seats: _Seats, owner: ProjectName) -> Job:
+def _running_job(number: int, seats: _Seats, owner: ProjectName) -> JobFacts:
     ran = 600.0 if owner == OVER else 3700.0 + number * 37 % 86_400
-    return Job(
+    return JobFacts(
         JobId(f"run{number}"),
         owner,
         spec=JobSpec(
@@ -237,34 +237,34 @@ def _cpus(number: int) -> float:
 # --------------------------------------------------------------------------- what waits
 
 
-def _waiting(wanted: int, nodes: int) -> Iterator[Job]:
+def _waiting(wanted: int, nodes: int) -> Iterator[JobFacts]:
     """Yield so many queued jobs; every kind has its part of each hundred."""
     plain = [name for name in LEAVES if name not in (UNDER, OVER, HARD, SPARE, *FIRM, *LIMITED)]
     for number in range(wanted):
         yield _dressed(_kind(number * 61 % 100, number, plain, nodes), number)
 
 
-def _kind(sort: int, number: int, plain: Sequence[ProjectName], nodes: int) -> Job:
+def _kind(sort: int, number: int, plain: Sequence[ProjectName], nodes: int) -> JobFacts:
     """Return a job with what makes its kind; 61 and 100 have no common factor, so all come."""
     name, size = JobId(f"wait{number}"), (1, 2, 4, 8)[number * 3 // 4 % 4]
     owner = plain[number % len(plain)]
     if sort < 45:  # the share is reached
         workers = (1, 1, 1, 2, 4)[number % 5]
-        return Job(name, owner, JobSpec(gpus=size, workers=workers, gpu_models=(FULL,)))
+        return JobFacts(name, owner, JobSpec(gpus=size, workers=workers, gpu_models=(FULL,)))
     if sort < 60:  # a limit, of its project or of the one above
-        return Job(name, LIMITED[number % 5], JobSpec(gpus=size))
+        return JobFacts(name, LIMITED[number % 5], JobSpec(gpus=size))
     if sort < 70:  # not preemptible, over quota
-        return Job(name, FIRM[number % 3], JobSpec(gpus=size, preemptible=False))
+        return JobFacts(name, FIRM[number % 3], JobSpec(gpus=size, preemptible=False))
     if sort < 77:  # enough is free, but not on one node
-        return Job(name, SPARE, JobSpec(gpus=4))
+        return JobFacts(name, SPARE, JobSpec(gpus=4))
     if sort < 83:  # workers would fit, but not all at once
-        return Job(name, SPARE, JobSpec(gpus=2, workers=_gang_beyond_holes(nodes)))
+        return JobFacts(name, SPARE, JobSpec(gpus=2, workers=_gang_beyond_holes(nodes)))
     if sort < 88:  # who would give way is protected
-        return Job(name, UNDER, JobSpec(gpus=size // 2 or 1, gpu_models=(FULL,)))
+        return JobFacts(name, UNDER, JobSpec(gpus=size // 2 or 1, gpu_models=(FULL,)))
     if sort < 92:  # more than they could give
-        return Job(name, UNDER, JobSpec(gpus=8, workers=2, gpu_models=(FULL,)))
+        return JobFacts(name, UNDER, JobSpec(gpus=8, workers=2, gpu_models=(FULL,)))
     if sort < 95:  # over quota already
-        return Job(name, OVER, JobSpec(gpus=size, gpu_models=(FULL,)))
+        return JobFacts(name, OVER, JobSpec(gpus=size, gpu_models=(FULL,)))
     return _impossible(sort, name, owner, nodes)
 
 
@@ -274,19 +274,19 @@ def _gang_beyond_holes(nodes: int) -> int:
     return (holed + 1) // 2 + 1
 
 
-def _impossible(sort: int, name: JobId, owner: ProjectName, nodes: int) -> Job:
+def _impossible(sort: int, name: JobId, owner: ProjectName, nodes: int) -> JobFacts:
     match sort:
         case 95:
-            return Job(name, owner, JobSpec(gpus=2 * GPUS))
+            return JobFacts(name, owner, JobSpec(gpus=2 * GPUS))
         case 96:
-            return Job(name, owner, JobSpec(gpus=GPUS, workers=nodes + 1))
+            return JobFacts(name, owner, JobSpec(gpus=GPUS, workers=nodes + 1))
         case 97 | 98:
-            return Job(name, owner, JobSpec(gpu_models=("H100",)))
+            return JobFacts(name, owner, JobSpec(gpu_models=("H100",)))
         case _:
-            return Job(name, owner, JobSpec(gpu_models=(ABSENT,)))
+            return JobFacts(name, owner, JobSpec(gpu_models=(ABSENT,)))
 
 
-def _dressed(job: Job, number: int) -> Job:
+def _dressed(job: JobFacts, number: int) -> JobFacts:
     """Give a job a user, a priority and what else jobs have."""
     spec = job.spec.changed(
         priority=(10, 30, 50)[number % 3],

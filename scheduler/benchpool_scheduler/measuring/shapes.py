@@ -13,7 +13,7 @@ from benchpool_scheduler.contract.spec import JobSpec
 from benchpool_scheduler.core.model import (
     Activity,
     GpuId,
-    Job,
+    JobFacts,
     JobId,
     Node,
     NodeName,
@@ -95,16 +95,16 @@ def nodes_of(count: int, labels: Callable[[int], Mapping[str, str]] | None = Non
 
 def _fill(count: int) -> Built:
     projects = tuple(Project(ProjectName(f"p{n}"), quota=8 * count // 20) for n in range(20))
-    jobs = [Job(JobId(f"j{n}"), projects[n % 20].name) for n in range(8 * count)]
+    jobs = [JobFacts(JobId(f"j{n}"), projects[n % 20].name) for n in range(8 * count)]
     expected = exactly(started=8 * count, preempted=0, waiting=0)
     return Built(Snapshot(tuple(nodes_of(count)), projects, tuple(jobs)), expected)
 
 
-def _lent(nodes: Sequence[Node], ran_s: Callable[[int], float]) -> list[Job]:
+def _lent(nodes: Sequence[Node], ran_s: Callable[[int], float]) -> list[JobFacts]:
     """Return one running job for each GPU, of project ``guest``, oldest node first."""
     gpus = [(node.name, gpu) for node in nodes for gpu in node.gpus]
     return [
-        Job(
+        JobFacts(
             JobId(f"guest-{gpu}"),
             ProjectName("guest"),
             activity=Activity.RUNNING,
@@ -128,7 +128,7 @@ def _by_node(number: int) -> float:
 def _reclaim(
     count: int,
     guests: Project,
-    jobs: Sequence[Job],
+    jobs: Sequence[JobFacts],
     expected: Expectation,
     ran_s: Callable[[int], float] = _scattered,
 ) -> Built:
@@ -139,8 +139,8 @@ def _reclaim(
     return Built(Snapshot(tuple(nodes), (owner, guests), (*lent, *jobs)), expected)
 
 
-def _half(count: int) -> Job:
-    return Job(
+def _half(count: int) -> JobFacts:
+    return JobFacts(
         JobId("gang"),
         ProjectName("owner"),
         spec=JobSpec(gpus=GPUS, workers=count // 2, min_workers=count // 2),
@@ -162,7 +162,7 @@ def _blocked(count: int) -> Built:
 
 def _swap(count: int) -> Built:
     guests = Project(ProjectName("guest"), quota=0, weight=0)
-    jobs = [Job(JobId(f"own-{n}"), ProjectName("owner")) for n in range(8 * count)]
+    jobs = [JobFacts(JobId(f"own-{n}"), ProjectName("owner")) for n in range(8 * count)]
     return _reclaim(count, guests, jobs, exactly(started=8 * count, preempted=8 * count, waiting=0))
 
 
@@ -171,7 +171,7 @@ def _gang(count: int) -> Built:
     hall = min(count, GANG) * GPUS
     each = max(1, hall // GANG)
     workers = min(GANG, hall)
-    job = Job(
+    job = JobFacts(
         JobId("gang"),
         ProjectName("owner"),
         spec=JobSpec(gpus=each, workers=workers, min_workers=workers, preferred_level="hall"),

@@ -14,7 +14,7 @@ from benchpool_scheduler.core.model import (
     Activity,
     Bound,
     GpuId,
-    Job,
+    JobFacts,
     JobId,
     Node,
     NodeName,
@@ -266,7 +266,7 @@ def _user(value: object, where: str) -> UserUse:
     return UserUse(user.text("name"), project, user.number("used_gpu_s", 0.0))
 
 
-def _job(value: object, free: dict[NodeName, _Free], where: str) -> Job:
+def _job(value: object, free: dict[NodeName, _Free], where: str) -> JobFacts:
     job = Mapped.of(value, f"{where}, a job", JOB_KEYS)
     name = job.text("name")
     job = Mapped(job.values, f"{where}, job {name}")
@@ -278,7 +278,7 @@ def _job(value: object, free: dict[NodeName, _Free], where: str) -> Job:
     levels = Mapped.of(job.values.get("topology", {}), f"{job.where}, topology", TOPOLOGY_KEYS)
     gpus, fraction = _gpus(job)
     project = ProjectName(job.text("project"))
-    return Job(
+    return JobFacts(
         id=JobId(name),
         project=project,
         spec=JobSpec(

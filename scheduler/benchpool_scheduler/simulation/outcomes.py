@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from benchpool_scheduler.core.capacity.placement import NODE_LEVEL
-from benchpool_scheduler.core.model import Job, Snapshot
+from benchpool_scheduler.core.model import JobFacts, Snapshot
 from benchpool_scheduler.simulation.cases import Case, Expected
 from benchpool_scheduler.simulation.passes import Played, keep_still, play
 
@@ -46,7 +46,7 @@ def _differences(case: Case, played: Played) -> Iterator[str]:
         yield f"moved {_set(played.moved)}, not {_set(case.moved)}"
 
 
-def _compare(job: Job, expected: Expected, snapshot: Snapshot) -> Iterator[str]:
+def _compare(job: JobFacts, expected: Expected, snapshot: Snapshot) -> Iterator[str]:
     if expected.state is not None and expected.state != job.activity.value:
         yield f"{job.id} is {job.activity.value}, not {expected.state}"
     if expected.workers is not None and expected.workers != len(job.held):
@@ -58,12 +58,12 @@ def _compare(job: Job, expected: Expected, snapshot: Snapshot) -> Iterator[str]:
         yield f"{job.id} is in {_set(domains)}, not {expected.domain}"
 
 
-def nodes_of(job: Job) -> list[str]:
+def nodes_of(job: JobFacts) -> list[str]:
     """Return the node of each worker, in alphabetical order."""
     return sorted(worker.node for worker in job.held)
 
 
-def _domains(job: Job, snapshot: Snapshot) -> set[str]:
+def _domains(job: JobFacts, snapshot: Snapshot) -> set[str]:
     """Return the label values of its nodes at the required level, else at the preferred one."""
     level = job.spec.required_level or job.spec.preferred_level
     if level is None or level == NODE_LEVEL:

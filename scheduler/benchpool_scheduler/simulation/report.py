@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from benchpool_scheduler.core.model import Job, Plan, Reason
+from benchpool_scheduler.core.model import JobFacts, Plan, WaitReason
 from benchpool_scheduler.errors import InvalidInput
 from benchpool_scheduler.simulation import cases, divisions
 from benchpool_scheduler.simulation.outcomes import CaseOutcome, nodes_of, try_case
@@ -99,7 +99,7 @@ def _as_json(outcome: CaseOutcome) -> dict[str, object]:
     }
 
 
-def _job_as_json(job: Job, plan: Plan) -> dict[str, object]:
+def _job_as_json(job: JobFacts, plan: Plan) -> dict[str, object]:
     return {
         "state": job.activity.value,
         "workers": len(job.held),
@@ -108,7 +108,7 @@ def _job_as_json(job: Job, plan: Plan) -> dict[str, object]:
     }
 
 
-def _reason_as_json(reason: Reason | None) -> dict[str, object] | None:
+def _reason_as_json(reason: WaitReason | None) -> dict[str, object] | None:
     if reason is None:
         return None
     return {

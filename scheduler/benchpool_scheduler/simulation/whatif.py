@@ -12,7 +12,15 @@ from dataclasses import dataclass, replace
 
 from benchpool_scheduler.contract.spec import JobSpec
 from benchpool_scheduler.core.cluster.cluster_state import ClusterState
-from benchpool_scheduler.core.model import Job, JobId, Node, Policy, Project, ProjectName, Snapshot
+from benchpool_scheduler.core.model import (
+    JobFacts,
+    JobId,
+    Node,
+    Policy,
+    Project,
+    ProjectName,
+    Snapshot,
+)
 from benchpool_scheduler.core.whatif.preview import could_ever_run
 from benchpool_scheduler.errors import InvalidInput
 from benchpool_scheduler.simulation.replay.engine import Costs, Meter, ReplayClock, Run, play
@@ -154,7 +162,7 @@ class _Fit:
         return None
 
     def _could_run(self, job: TraceJob, workers: int) -> bool:
-        gang = Job(
+        gang = JobFacts(
             JobId("what-if"),
             ProjectName(job.project),
             spec=JobSpec(gpus=job.gpus // workers, workers=workers, min_workers=workers),

@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Protocol
 
-from benchpool_scheduler.store.records import Change, Conflict, Contents
+from benchpool_scheduler.store.records import Change, Conflict, StoredContents
 
 
 class Store(Protocol):
     """Where accepted facts live; one service owns it at a time."""
 
-    async def open(self) -> Contents:
+    async def open(self) -> StoredContents:
         """Take possession and read everything.
 
         Errors: Unavailable when another process holds it, or when it is damaged.

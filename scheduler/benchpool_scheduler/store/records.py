@@ -264,7 +264,7 @@ Change = (
 )
 
 
-class Contents(Struct, frozen=True):
+class StoredContents(Struct, frozen=True):
     """Everything that a service holds in memory, in the order in which it was accepted."""
 
     jobs: tuple[JobRecord, ...] = ()

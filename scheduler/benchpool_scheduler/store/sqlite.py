@@ -14,7 +14,7 @@ import psutil
 from benchpool_scheduler.errors import Unavailable
 from benchpool_scheduler.store import statements
 from benchpool_scheduler.store.lock import StoreLock
-from benchpool_scheduler.store.records import Change, Contents
+from benchpool_scheduler.store.records import Change, StoredContents
 from benchpool_scheduler.store.writer import Writer
 
 NETWORK_FILE_SYSTEMS = frozenset(
@@ -33,7 +33,7 @@ class SqliteStore:
         self.writer = Writer(self._path)
         self._reader: sqlite3.Connection | None = None
 
-    async def open(self) -> Contents:
+    async def open(self) -> StoredContents:
         """Take possession and read everything. Errors: Unavailable."""
         self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         refuse_network_file_system(self._path.parent)

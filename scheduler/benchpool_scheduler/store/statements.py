@@ -13,7 +13,6 @@ from benchpool_scheduler.store.records import (
     AddObject,
     AttemptRecord,
     Change,
-    Contents,
     DropJob,
     DropLease,
     JobRecord,
@@ -25,6 +24,7 @@ from benchpool_scheduler.store.records import (
     SaveLease,
     SavePreemption,
     SaveUse,
+    StoredContents,
     UseRecord,
 )
 
@@ -132,10 +132,10 @@ def apply(db: sqlite3.Connection, change: Change) -> None:
     _APPLY[type(change)](db, change)
 
 
-def read(db: sqlite3.Connection) -> Contents:
+def read(db: sqlite3.Connection) -> StoredContents:
     """Read everything that the service keeps in memory, oldest first."""
 
-    return Contents(
+    return StoredContents(
         jobs=_rows(db, "SELECT facts FROM jobs ORDER BY number", JobRecord),
         attempts=_rows(db, "SELECT facts FROM attempts ORDER BY job, attempt", AttemptRecord),
         preemptions=_rows(db, "SELECT facts FROM preemptions ORDER BY at", PreemptionRecord),

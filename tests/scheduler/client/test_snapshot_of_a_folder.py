@@ -12,7 +12,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from benchpool_scheduler.client.snapshot import Limits, Snapshot, take, upload
+from benchpool_scheduler.client.snapshot import FolderSnapshot, SnapshotLimits, take, upload
 from benchpool_scheduler.errors import InvalidInput, TooLarge
 from benchpool_support.serving import Served
 
@@ -26,11 +26,11 @@ def lay(root: Path, files: dict[str, str]) -> None:
         path.write_text(text)
 
 
-def paths(snapshot: Snapshot) -> list[str]:
+def paths(snapshot: FolderSnapshot) -> list[str]:
     return [file.path for file in snapshot.files]
 
 
-def why(snapshot: Snapshot) -> dict[str, str]:
+def why(snapshot: FolderSnapshot) -> dict[str, str]:
     return {left.path: left.why for left in snapshot.left_out}
 
 
@@ -156,7 +156,7 @@ def test_pipes_and_odd_names_are_left_out_without_being_opened(tmp_path: Path) -
 
 def test_a_file_over_the_limit_is_left_out_with_both_numbers(tmp_path: Path) -> None:
     lay(tmp_path, {"big.bin": "x" * 3000, "train.py": ""})
-    found = take(tmp_path, limits=Limits(file_bytes=2048))
+    found = take(tmp_path, limits=SnapshotLimits(file_bytes=2048))
     assert paths(found) == ["train.py"]
     assert why(found)["big.bin"] == "2.9 KiB, the limit for one file is 2.0 KiB"
 
@@ -164,7 +164,7 @@ def test_a_file_over_the_limit_is_left_out_with_both_numbers(tmp_path: Path) -> 
 def test_a_folder_over_the_limit_names_the_largest_files(tmp_path: Path) -> None:
     lay(tmp_path, {"a.bin": "x" * 3000, "b.bin": "x" * 1000, "c": "x"})
     with pytest.raises(TooLarge) as refused:
-        take(tmp_path, limits=Limits(total_bytes=2048))
+        take(tmp_path, limits=SnapshotLimits(total_bytes=2048))
     assert "Largest: a.bin 2.9 KiB, b.bin 1000 bytes, c 1 bytes." in refused.value.message
     assert refused.value.numbers == {"bytes": 4001, "limit": 2048, "files": 3}
 
@@ -172,7 +172,7 @@ def test_a_folder_over_the_limit_names_the_largest_files(tmp_path: Path) -> None
 def test_too_many_files_are_refused_before_all_are_read(tmp_path: Path) -> None:
     lay(tmp_path, {f"{number}.txt": "" for number in range(30)})
     with pytest.raises(TooLarge) as refused:
-        take(tmp_path, limits=Limits(files=10))
+        take(tmp_path, limits=SnapshotLimits(files=10))
     assert refused.value.numbers == {"limit": 10}
 
 

@@ -15,7 +15,7 @@ from benchpool_scheduler.core.capacity.links import choose
 from benchpool_scheduler.core.model import (
     Activity,
     GpuId,
-    Job,
+    JobFacts,
     JobId,
     Node,
     NodeName,
@@ -35,7 +35,9 @@ CUBE = tuple(
 SOCKETS = (0, 0, 0, 0, 1, 1, 1, 1)
 
 
-def gpus_started(links: tuple[tuple[int, ...], ...], *jobs: Job, **facts: Any) -> list[list[str]]:
+def gpus_started(
+    links: tuple[tuple[int, ...], ...], *jobs: JobFacts, **facts: Any
+) -> list[list[str]]:
     gpus = tuple(GpuId(str(at)) for at in range(8))
     node = Node(NodeName("box"), gpus, links=links, **facts)
     pool = Snapshot((node,), (Project(ProjectName("vision"), quota=8),), jobs)
@@ -46,8 +48,8 @@ def gpus_started(links: tuple[tuple[int, ...], ...], *jobs: Job, **facts: Any) -
     ]
 
 
-def job(name: str, gpus: int) -> Job:
-    return Job(JobId(name), ProjectName("vision"), spec=JobSpec(gpus=gpus))
+def job(name: str, gpus: int) -> JobFacts:
+    return JobFacts(JobId(name), ProjectName("vision"), spec=JobSpec(gpus=gpus))
 
 
 def test_two_gpus_are_a_linked_pair() -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from benchpool_scheduler.core.model import (
     Activity,
     GpuId,
-    Job,
+    JobFacts,
     JobId,
     Node,
     NodeName,
@@ -97,7 +97,7 @@ def _copy(node: Node, number: int) -> Node:
     return replace(node, name=NodeName(f"{node.name}.{number}"), gpus=gpus)
 
 
-def _twin(job: Job, number: int) -> Job:
+def _twin(job: JobFacts, number: int) -> JobFacts:
     workers = tuple(
         Worker(NodeName(f"{w.node}.{number}"), tuple(GpuId(f"{g}.{number}") for g in w.gpus))
         for w in job.held

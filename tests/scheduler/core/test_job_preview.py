@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from benchpool_scheduler.contract.spec import JobSpec
-from benchpool_scheduler.core.model import Job, JobId, Snapshot, Start
+from benchpool_scheduler.core.model import JobFacts, JobId, Snapshot, Start
 from benchpool_scheduler.core.plan import decide
 from benchpool_scheduler.core.whatif.preview import preview
 from benchpool_support.boxes import box, project, queued, running
@@ -28,7 +28,7 @@ TRIO = [project("susan", 2), project("joe", 2), project("jemma", 2)]
     ],
 )
 def test_the_preview_says_when_it_starts_and_what_the_quota_covers(
-    job: Job, starts: str, within: int, over: int
+    job: JobFacts, starts: str, within: int, over: int
 ) -> None:
     pool = box(6, TRIO, [running("s1", "susan", 2), running("s2", "susan", 3)])
     outcome = preview(pool, job)
@@ -47,7 +47,7 @@ def test_a_job_beyond_the_limit_of_its_project_can_never_start() -> None:
 def test_the_preview_is_what_the_next_pass_does(pool: Snapshot, gpus: int) -> None:
     parents = {project.parent for project in pool.projects}
     leaf = next(p.name for p in reversed(pool.projects) if p.name not in parents)
-    job = Job(JobId("new"), leaf, spec=JobSpec(gpus=gpus))
+    job = JobFacts(JobId("new"), leaf, spec=JobSpec(gpus=gpus))
     starts = preview(pool, job).starts
     with_it = Snapshot(pool.nodes, pool.projects, (*pool.jobs, job), pool.policy)
     started = [c for c in decide(with_it).commands if isinstance(c, Start) and c.job == "new"]

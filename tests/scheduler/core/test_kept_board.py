@@ -13,14 +13,14 @@ from benchpool_scheduler.core.cluster.cluster_state import ClusterState
 from benchpool_scheduler.core.model import (
     Activity,
     GpuId,
-    Job,
+    JobFacts,
     JobId,
     Node,
     NodeName,
     Plan,
-    Reason,
     ReasonCode,
     Snapshot,
+    WaitReason,
 )
 from benchpool_scheduler.core.plan import decide, decide_on
 from benchpool_scheduler.simulation.passes import after
@@ -169,7 +169,7 @@ class KeptBoard(RuleBasedStateMachine):
             )
         )
 
-    def _as_of_now(self, before: Job, job: Job) -> Job:
+    def _as_of_now(self, before: JobFacts, job: JobFacts) -> JobFacts:
         now = self.pool.now_s
         started = not before.held or job.activity is Activity.QUEUED
         saved = before.since_checkpoint_s
@@ -181,9 +181,9 @@ class KeptBoard(RuleBasedStateMachine):
             waits_s=0.0,
         )
 
-    def _becomes(self, jobs: tuple[Job, ...]) -> None:
+    def _becomes(self, jobs: tuple[JobFacts, ...]) -> None:
         """Tell the cluster state what changed, and nothing else."""
-        before: dict[JobId, Job] = {job.id: job for job in self.pool.jobs}
+        before: dict[JobId, JobFacts] = {job.id: job for job in self.pool.jobs}
         for name in before.keys() - {job.id for job in jobs}:
             self.state.drop(name)
         for job in jobs:
@@ -192,7 +192,7 @@ class KeptBoard(RuleBasedStateMachine):
         self.pool = replace(self.pool, jobs=jobs)
 
 
-def _told(plan: Plan) -> dict[JobId, Reason | ReasonCode]:
+def _told(plan: Plan) -> dict[JobId, WaitReason | ReasonCode]:
     """Return the reasons; of several protected jobs that would do, either board may name one."""
     protected = ReasonCode.VICTIMS_PROTECTED
     return {

@@ -17,7 +17,15 @@ from benchpool_scheduler.core.capacity.free_capacity import FreeCapacity, NodeCa
 from benchpool_scheduler.core.capacity.placement import NODE_LEVEL, domain_of, find, fits, reachable
 from benchpool_scheduler.core.jobs.job_info import JobInfo, job_info_of
 from benchpool_scheduler.core.jobs.tree import Tree
-from benchpool_scheduler.core.model import GpuId, Job, JobId, Node, NodeName, Project, ProjectName
+from benchpool_scheduler.core.model import (
+    GpuId,
+    JobFacts,
+    JobId,
+    Node,
+    NodeName,
+    Project,
+    ProjectName,
+)
 from benchpool_scheduler.core.model import Worker as Held
 from benchpool_support.asking import asking
 
@@ -28,7 +36,7 @@ many = settings(max_examples=200, suppress_health_check=list(HealthCheck))
 
 
 def info(number: int = 0, **facts: Any) -> JobInfo:
-    return job_info_of(Job(JobId(f"j{number}"), **asking(facts)), number, TREE)
+    return job_info_of(JobFacts(JobId(f"j{number}"), **asking(facts)), number, TREE)
 
 
 @st.composite

@@ -7,7 +7,7 @@ from typing import Any
 from benchpool_scheduler.core.model import (
     Activity,
     GpuId,
-    Job,
+    JobFacts,
     JobId,
     Node,
     NodeName,
@@ -27,18 +27,20 @@ def machine(name: str, gpus: int, **facts: Any) -> Node:
     return Node(NodeName(name), tuple(GpuId(f"{name}/{at}") for at in range(gpus)), **facts)
 
 
-def waits(name: str, **facts: Any) -> Job:
-    return Job(JobId(name), VISION, **asking(facts))
+def waits(name: str, **facts: Any) -> JobFacts:
+    return JobFacts(JobId(name), VISION, **asking(facts))
 
 
-def runs(name: str, node: str, *at: int, **facts: Any) -> Job:
+def runs(name: str, node: str, *at: int, **facts: Any) -> JobFacts:
     gpus = tuple(GpuId(f"{node}/{gpu}") for gpu in at)
     worker = Worker(NodeName(node), gpus, facts.get("fraction"))
     state = Activity.RUNNING
-    return Job(JobId(name), VISION, activity=state, held=(worker,), **asking(facts, gpus=len(at)))
+    return JobFacts(
+        JobId(name), VISION, activity=state, held=(worker,), **asking(facts, gpus=len(at))
+    )
 
 
-def place(*jobs: Job, nodes: tuple[Node, ...]) -> Worker:
+def place(*jobs: JobFacts, nodes: tuple[Node, ...]) -> Worker:
     """Return where the one waiting job starts."""
     plan = decide(Snapshot(nodes, (Project(VISION, quota=64),), jobs))
     (start,) = [command for command in plan.commands if isinstance(command, Start)]

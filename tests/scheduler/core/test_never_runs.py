@@ -9,7 +9,7 @@ from benchpool_scheduler.contract.spec import JobSpec
 from benchpool_scheduler.core.explain.never import EmptyPool
 from benchpool_scheduler.core.model import (
     GpuId,
-    Job,
+    JobFacts,
     JobId,
     Node,
     NodeName,
@@ -50,7 +50,7 @@ def test_what_is_accepted_at_intake_is_what_a_pass_finds_possible(
     spec = JobSpec(
         gpus=gpus, workers=workers, cpus=cpus, gpu_models=models, preemptible=preemptible
     )
-    job = Job(JobId("j"), ProjectName("p"), spec)
+    job = JobFacts(JobId("j"), ProjectName("p"), spec)
     never = EmptyPool(nodes, projects).why_never(job)
     plan = decide(Snapshot(nodes=tuple(nodes), projects=tuple(projects), jobs=(job,)))
     assert (never is None) == bool(plan.commands)

@@ -11,7 +11,7 @@ from benchpool_scheduler.contract.spec import JobSpec
 from benchpool_scheduler.core.model import (
     Activity,
     GpuId,
-    Job,
+    JobFacts,
     JobId,
     Node,
     NodeName,
@@ -41,7 +41,7 @@ def names(*which: str) -> frozenset[NodeName]:
 A, B = machine("a"), machine("b")
 
 
-def where(job: Job, *nodes: Node, others: tuple[Job, ...] = ()) -> list[str]:
+def where(job: JobFacts, *nodes: Node, others: tuple[JobFacts, ...] = ()) -> list[str]:
     plan = decide(Snapshot(nodes, PROJECTS, (*others, job)))
     starts = [c for c in plan.commands if isinstance(c, Start) and c.job == job.id]
     return sorted(worker.node for start in starts for worker in start.workers)
@@ -50,26 +50,28 @@ def where(job: Job, *nodes: Node, others: tuple[Job, ...] = ()) -> list[str]:
 @pytest.mark.parametrize("out", [{"only": names("b")}, {"barred": names("a")}], ids=str)
 @pytest.mark.parametrize("more", [{}, {"spread": True}, {"gpus": 4}, {"cpus": 1.0}], ids=str)
 def test_it_starts_only_where_it_may(out: dict[str, Any], more: dict[str, Any]) -> None:
-    job = Job(JobId("j"), LAB, **out, **asking(more))
+    job = JobFacts(JobId("j"), LAB, **out, **asking(more))
     assert where(job, A, B) == ["b"]
     assert where(job, machine("a", cpus=8.0), machine("b", cpus=8.0)) == ["b"]
 
 
 def test_a_gang_with_one_node_out_takes_the_others() -> None:
-    gang = Job(JobId("g"), LAB, spec=JobSpec(gpus=2, workers=2, min_workers=2), barred=names("a"))
+    gang = JobFacts(
+        JobId("g"), LAB, spec=JobSpec(gpus=2, workers=2, min_workers=2), barred=names("a")
+    )
     assert where(gang, A, B) == ["b", "b"]
 
 
 def test_nobody_is_stopped_on_a_node_that_is_out_for_the_claimant() -> None:
     held = tuple(Worker(A.name, (gpu,)) for gpu in A.gpus)
-    runs = Job(
+    runs = JobFacts(
         JobId("o"),
         OTHER,
         spec=JobSpec(workers=4, min_workers=4),
         activity=Activity.RUNNING,
         held=held,
     )
-    claim = Job(JobId("j"), LAB, barred=names("a"))
+    claim = JobFacts(JobId("j"), LAB, barred=names("a"))
     full = replace(B, gpus=())
     plan = decide(Snapshot((A, full), PROJECTS, (runs, claim)))
     assert not [c for c in plan.commands if isinstance(c, Preempt)]
@@ -78,7 +80,7 @@ def test_nobody_is_stopped_on_a_node_that_is_out_for_the_claimant() -> None:
 
 
 def test_the_reason_says_that_the_nodes_are_out_not_that_it_can_never_run() -> None:
-    job = Job(JobId("j"), LAB, spec=JobSpec(gpus=4), only=names("b"))
+    job = JobFacts(JobId("j"), LAB, spec=JobSpec(gpus=4), only=names("b"))
     plan = decide(Snapshot((A, machine("b", 2)), PROJECTS, (job,)))
     reason = plan.reasons[job.id]
     assert reason.code is ReasonCode.NODES_EXCLUDED
@@ -86,6 +88,6 @@ def test_the_reason_says_that_the_nodes_are_out_not_that_it_can_never_run() -> N
 
 
 def test_a_job_too_large_for_any_node_is_told_so_all_the_same() -> None:
-    job = Job(JobId("j"), LAB, spec=JobSpec(gpus=5), only=names("b"))
+    job = JobFacts(JobId("j"), LAB, spec=JobSpec(gpus=5), only=names("b"))
     plan = decide(Snapshot((A, B), (Project(LAB, quota=9),), (job,)))
     assert plan.reasons[job.id].code is ReasonCode.LARGER_THAN_NODE

@@ -8,7 +8,7 @@ from dataclasses import replace
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from benchpool_scheduler.core.model import Activity, Job, JobId, Snapshot
+from benchpool_scheduler.core.model import Activity, JobFacts, JobId, Snapshot
 from benchpool_scheduler.core.plan import decide
 from benchpool_scheduler.simulation.passes import after
 from benchpool_support.leaving import gone, under_way
@@ -30,7 +30,7 @@ many = settings(max_examples=100, suppress_health_check=list(HealthCheck))
 some = settings(max_examples=50, suppress_health_check=list(HealthCheck))
 
 
-def gpus_of(job: Job) -> int:
+def gpus_of(job: JobFacts) -> int:
     return sum(len(worker.gpus) for worker in job.held)
 
 

@@ -13,7 +13,7 @@ from benchpool_scheduler.core.cluster.cluster_state import ClusterState
 from benchpool_scheduler.core.model import (
     Activity,
     GpuId,
-    Job,
+    JobFacts,
     JobId,
     Node,
     NodeName,
@@ -47,7 +47,7 @@ def one_project(draw: st.DrawFn) -> Snapshot:
         for i, size in enumerate(sizes)
     )
     jobs = tuple(
-        Job(
+        JobFacts(
             JobId(f"j{number}"),
             VISION,
             spec=JobSpec(
@@ -198,7 +198,7 @@ def test_without_known_ends_nothing_is_reserved(pool: Snapshot) -> None:
 # --------------------------------------------------------------------------- one machine
 
 
-def box(*jobs: Job, gpus: int = 4) -> Snapshot:
+def box(*jobs: JobFacts, gpus: int = 4) -> Snapshot:
     return Snapshot(
         nodes=(Node(NodeName("box"), tuple(GpuId(f"g{i}") for i in range(gpus))),),
         projects=(Project(VISION, quota=None),),
@@ -206,14 +206,14 @@ def box(*jobs: Job, gpus: int = 4) -> Snapshot:
     )
 
 
-def running(name: str, *gpus: int, **facts: object) -> Job:
+def running(name: str, *gpus: int, **facts: object) -> JobFacts:
     held = (Worker(NodeName("box"), tuple(GpuId(f"g{i}") for i in gpus)),)
     asked = asking({"activity": Activity.RUNNING, "held": held} | facts, gpus=len(gpus))
-    return Job(JobId(name), VISION, **asked)
+    return JobFacts(JobId(name), VISION, **asked)
 
 
-def waiting(name: str, gpus: int = 1, **facts: object) -> Job:
-    return Job(JobId(name), VISION, **asking(facts, gpus=gpus))
+def waiting(name: str, gpus: int = 1, **facts: object) -> JobFacts:
+    return JobFacts(JobId(name), VISION, **asking(facts, gpus=gpus))
 
 
 def test_learned_run_times_count_where_there_is_no_limit() -> None:

@@ -11,7 +11,7 @@ from benchpool_scheduler.contract.spec import JobSpec
 from benchpool_scheduler.core.effects import after
 from benchpool_scheduler.core.model import (
     GpuId,
-    Job,
+    JobFacts,
     JobId,
     Node,
     NodeName,
@@ -41,9 +41,9 @@ def pools(draw: st.DrawFn) -> Snapshot:
 
 
 @st.composite
-def jobs(draw: st.DrawFn) -> Job:
+def jobs(draw: st.DrawFn) -> JobFacts:
     fraction = draw(st.sampled_from([None, 100, 250, 400, 500, 600, 900]))
-    return Job(
+    return JobFacts(
         JobId(f"j{draw(st.integers(0, 10**9))}"),
         ProjectName(draw(st.sampled_from(NAMES))),
         spec=JobSpec(
@@ -103,7 +103,7 @@ def test_a_part_in_a_pool_that_shares_no_gpu_is_told_so() -> None:
     pool = Snapshot(
         (Node(NodeName("n0"), (GpuId("a"),)),),
         (Project(vision, quota=1),),
-        (Job(JobId("part"), vision, fraction=500),),
+        (JobFacts(JobId("part"), vision, fraction=500),),
     )
     reason = decide(pool).reasons[JobId("part")]
     assert reason.text == "asks for 0.5 GPUs; no node of the pool gives out parts of a GPU"

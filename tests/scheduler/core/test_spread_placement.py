@@ -10,7 +10,7 @@ from benchpool_scheduler.contract.spec import JobSpec
 from benchpool_scheduler.core.model import (
     Activity,
     GpuId,
-    Job,
+    JobFacts,
     JobId,
     Node,
     NodeName,
@@ -30,14 +30,14 @@ def machine(name: str, gpus: int, **facts: Any) -> Node:
     return Node(NodeName(name), tuple(GpuId(f"{name}/{at}") for at in range(gpus)), **facts)
 
 
-def placed(job: Job, *nodes: Node, others: tuple[Job, ...] = ()) -> Counter[str]:
+def placed(job: JobFacts, *nodes: Node, others: tuple[JobFacts, ...] = ()) -> Counter[str]:
     plan = decide(Snapshot(nodes, (Project(VISION, quota=64),), (*others, job)))
     starts = [c for c in plan.commands if isinstance(c, Start) and c.job == job.id]
     return Counter(worker.node for start in starts for worker in start.workers)
 
 
-def gang(workers: int, **facts: Any) -> Job:
-    return Job(
+def gang(workers: int, **facts: Any) -> JobFacts:
+    return JobFacts(
         JobId("gang"),
         VISION,
         **asking(facts, workers=workers, min_workers=workers, spread=True),
@@ -62,7 +62,7 @@ def test_no_node_gets_a_second_worker_before_all_have_one() -> None:
 
 
 def test_the_emptiest_node_goes_first() -> None:
-    busy = Job(
+    busy = JobFacts(
         JobId("busy"),
         VISION,
         spec=JobSpec(gpus=2),

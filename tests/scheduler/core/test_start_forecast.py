@@ -13,7 +13,7 @@ from benchpool_scheduler.core.forecast.run_times import Expectation
 from benchpool_scheduler.core.model import (
     Activity,
     GpuId,
-    Job,
+    JobFacts,
     JobId,
     Node,
     NodeName,
@@ -134,7 +134,7 @@ def test_without_known_ends_only_what_starts_now_has_an_estimate(pool: Snapshot)
 # --------------------------------------------------------------------------- one full machine
 
 
-def box(gpus: int, *jobs: Job, quota: int = 8, policy: Policy | None = None) -> Snapshot:
+def box(gpus: int, *jobs: JobFacts, quota: int = 8, policy: Policy | None = None) -> Snapshot:
     return Snapshot(
         nodes=(Node(NodeName("box"), tuple(GpuId(f"g{i}") for i in range(gpus))),),
         projects=(Project(VISION, quota=quota), Project(SPEECH, quota=quota)),
@@ -143,14 +143,14 @@ def box(gpus: int, *jobs: Job, quota: int = 8, policy: Policy | None = None) -> 
     )
 
 
-def running(name: str, *gpus: int, ran_s: float = 0.0, **facts: object) -> Job:
+def running(name: str, *gpus: int, ran_s: float = 0.0, **facts: object) -> JobFacts:
     held = (Worker(NodeName("box"), tuple(GpuId(f"g{i}") for i in gpus)),)
     asked = asking({"activity": Activity.RUNNING, "held": held} | facts, gpus=len(gpus))
-    return Job(JobId(name), VISION, ran_s=ran_s, since_checkpoint_s=0.0, **asked)
+    return JobFacts(JobId(name), VISION, ran_s=ran_s, since_checkpoint_s=0.0, **asked)
 
 
-def waiting(name: str, gpus: int = 1, **facts: object) -> Job:
-    return Job(JobId(name), VISION, **asking(facts, gpus=gpus))
+def waiting(name: str, gpus: int = 1, **facts: object) -> JobFacts:
+    return JobFacts(JobId(name), VISION, **asking(facts, gpus=gpus))
 
 
 def estimate_of(pool: Snapshot, name: str, ends: dict[str, Expectation]) -> Estimate | None:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
 
-from benchpool_scheduler.core.model import Activity, Job, Reason, ReasonCode, Snapshot
+from benchpool_scheduler.core.model import Activity, JobFacts, ReasonCode, Snapshot, WaitReason
 from benchpool_scheduler.core.plan import decide
 from benchpool_support.plans import at_rest, preempts, starts
 from benchpool_support.reference.holdings import (
@@ -61,7 +61,7 @@ OF_THE_ROOM = {
 RESOURCES = ["GPUs", "CPUs", "memory"]
 
 
-def told(pool: Snapshot) -> Iterator[tuple[Job, Reason]]:
+def told(pool: Snapshot) -> Iterator[tuple[JobFacts, WaitReason]]:
     """Yield every waiting job of a pool at rest, with what it is told."""
     plan = decide(pool)
     if not plan.commands:
@@ -70,7 +70,7 @@ def told(pool: Snapshot) -> Iterator[tuple[Job, Reason]]:
             yield job_named(pool, name), reason
 
 
-def usable(pool: Snapshot, job: Job) -> list[Space]:
+def usable(pool: Snapshot, job: JobFacts) -> list[Space]:
     """Return the free space of the nodes whose model the job accepts."""
     return [
         s

@@ -7,7 +7,7 @@ from dataclasses import replace
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from benchpool_scheduler.core.model import Activity, Job, JobId, Plan, ProjectName, Snapshot
+from benchpool_scheduler.core.model import Activity, JobFacts, JobId, Plan, ProjectName, Snapshot
 from benchpool_scheduler.core.plan import decide
 from benchpool_scheduler.simulation.passes import after
 from benchpool_support.leaving import gone, places, under_way
@@ -129,7 +129,7 @@ def test_in_quota_work_never_gives_way_to_over_quota_work(pool: Snapshot) -> Non
 def given_up(pool: Snapshot, plan: Plan) -> dict[ProjectName, Amounts]:
     """Return what each project and all below it lose."""
     found = {
-        project.name: times(need(Job(JobId(""), project.name)), 0) for project in pool.projects
+        project.name: times(need(JobFacts(JobId(""), project.name)), 0) for project in pool.projects
     }
     for name, workers in lost(plan).items():
         job = job_named(pool, name)
@@ -164,7 +164,7 @@ def test_whoever_pays_is_above_its_share_or_its_quota(pool: Snapshot) -> None:
 
 
 def spared(
-    pool: Snapshot, done: Snapshot, claimant: Job, victim: Job, back: tuple[object, ...]
+    pool: Snapshot, done: Snapshot, claimant: JobFacts, victim: JobFacts, back: tuple[object, ...]
 ) -> bool:
     """Tell whether the claimant could start although the victim keeps these workers."""
     now = job_named(done, claimant.id)

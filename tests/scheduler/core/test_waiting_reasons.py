@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from benchpool_scheduler.core.lifecycle.reason_codes import OF_PASSES
-from benchpool_scheduler.core.model import Policy, Reason, ReasonCode, Snapshot, Start
+from benchpool_scheduler.core.model import Policy, ReasonCode, Snapshot, Start, WaitReason
 from benchpool_scheduler.core.plan import decide
 from benchpool_scheduler.core.whatif.preview import could_ever_run
 from benchpool_scheduler.simulation.passes import after
@@ -19,7 +19,7 @@ from benchpool_support.snapshots import busy_snapshots, snapshots
 TRIO = [project("susan", 2), project("joe", 2), project("jemma", 2)]
 
 
-def reason_of(pool: Snapshot, job: str) -> Reason:
+def reason_of(pool: Snapshot, job: str) -> WaitReason:
     return next(reason for name, reason in decide(pool).reasons.items() if name == job)
 
 

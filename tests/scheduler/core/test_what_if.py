@@ -11,7 +11,7 @@ from benchpool_scheduler.contract.spec import JobSpec
 from benchpool_scheduler.core.model import (
     Activity,
     GpuId,
-    Job,
+    JobFacts,
     JobId,
     Node,
     NodeName,
@@ -37,9 +37,9 @@ def node(name: str, gpus: int, model: str | None = None, **more: object) -> Node
 BOX = node("box", 4)
 
 
-def running(name: str, project: ProjectName, gpus: int, first: int) -> Job:
+def running(name: str, project: ProjectName, gpus: int, first: int) -> JobFacts:
     worker = Worker(BOX.name, BOX.gpus[first : first + gpus])
-    return Job(
+    return JobFacts(
         JobId(name),
         project,
         spec=JobSpec(gpus=gpus),
@@ -49,7 +49,7 @@ def running(name: str, project: ProjectName, gpus: int, first: int) -> Job:
     )
 
 
-def pool(susan: int, joe: int, *jobs: Job) -> Snapshot:
+def pool(susan: int, joe: int, *jobs: JobFacts) -> Snapshot:
     return Snapshot(
         nodes=(BOX,),
         projects=(Project(SUSAN, quota=susan), Project(JOE, quota=joe)),
@@ -62,7 +62,7 @@ def only(changes: tuple[JobComparison, ...], name: str) -> JobComparison:
 
 
 def test_a_larger_quota_says_who_would_start_and_who_would_pay_what() -> None:
-    jobs = (running("old", SUSAN, 4, 0), Job(JobId("new"), JOE, spec=JobSpec(gpus=2)))
+    jobs = (running("old", SUSAN, 4, 0), JobFacts(JobId("new"), JOE, spec=JobSpec(gpus=2)))
     found = compare(pool(4, 0, *jobs), pool(2, 2, *jobs))
     old, new = only(found.changed, "old"), only(found.changed, "new")
     assert (new.before.fate, new.after.fate) == (Fate.WAITS, Fate.RUNS)
@@ -74,7 +74,7 @@ def test_a_larger_quota_says_who_would_start_and_who_would_pay_what() -> None:
 
 
 def test_projects_are_told_with_shares_before_and_after() -> None:
-    jobs = (running("old", SUSAN, 4, 0), Job(JobId("new"), JOE, spec=JobSpec(gpus=2)))
+    jobs = (running("old", SUSAN, 4, 0), JobFacts(JobId("new"), JOE, spec=JobSpec(gpus=2)))
     found = compare(pool(4, 0, *jobs), pool(2, 2, *jobs))
     joe = next(it for it in found.projects if it.name == JOE)
     assert joe.before is not None
@@ -88,7 +88,7 @@ def test_projects_are_told_with_shares_before_and_after() -> None:
 
 
 def test_a_parent_counts_the_jobs_below_it() -> None:
-    jobs = (running("old", SUSAN, 2, 0), Job(JobId("new"), JOE, spec=JobSpec(gpus=4)))
+    jobs = (running("old", SUSAN, 2, 0), JobFacts(JobId("new"), JOE, spec=JobSpec(gpus=4)))
     flat = pool(2, 2, *jobs)
     tree = (
         Project(ProjectName("lab"), quota=4),
@@ -108,7 +108,9 @@ def test_a_project_that_goes_away_is_told_last() -> None:
 
 
 def test_more_gpus_start_who_waits_for_them_and_nobody_pays() -> None:
-    full = pool(4, 0, running("old", SUSAN, 4, 0), Job(JobId("new"), JOE, spec=JobSpec(gpus=3)))
+    full = pool(
+        4, 0, running("old", SUSAN, 4, 0), JobFacts(JobId("new"), JOE, spec=JobSpec(gpus=3))
+    )
     found = compare(full, with_nodes(full, 3))
     assert [(it.job.id, it.after.fate) for it in found.changed] == [("new", Fate.RUNS)]
     assert found.gpus == (4, 7)
@@ -116,12 +118,12 @@ def test_more_gpus_start_who_waits_for_them_and_nobody_pays() -> None:
 
 def test_a_job_whose_gpus_others_are_leaving_is_promised_not_running() -> None:
     leaving = replace(running("old", SUSAN, 4, 0), activity=Activity.TERMINATING)
-    found = compare(*[pool(0, 4, leaving, Job(JobId("new"), JOE, spec=JobSpec(gpus=4)))] * 2)
+    found = compare(*[pool(0, 4, leaving, JobFacts(JobId("new"), JOE, spec=JobSpec(gpus=4)))] * 2)
     assert [it.after.fate for it in found.jobs] == [Fate.LEAVES, Fate.PROMISED]
 
 
 def test_parts_of_a_gpu_are_summed_before_they_are_rounded() -> None:
-    jobs = tuple(Job(JobId(f"p{n}"), JOE, fraction=400) for n in range(7))
+    jobs = tuple(JobFacts(JobId(f"p{n}"), JOE, fraction=400) for n in range(7))
     shared = replace(pool(0, 0, *jobs), nodes=(replace(node("box", 2), shared=True),))
     found = compare(shared, with_nodes(shared, 2))
     joe = next(it for it in found.projects if it.name == JOE)
@@ -132,7 +134,7 @@ def test_parts_of_a_gpu_are_summed_before_they_are_rounded() -> None:
 
 def test_a_claim_that_only_waits_a_moment_counts_as_made() -> None:
     day = replace(running("day", SUSAN, 4, 0), ran_s=30_000.0)
-    jobs = (day, Job(JobId("new"), SUSAN, spec=JobSpec(gpus=2)))
+    jobs = (day, JobFacts(JobId("new"), SUSAN, spec=JobSpec(gpus=2)))
     found = compare(*[pool(1, 0, *jobs)] * 2)
     assert [it.after.fate for it in found.jobs] == [Fate.WAITS, Fate.RUNS]
     assert found.jobs[0].after.preempted

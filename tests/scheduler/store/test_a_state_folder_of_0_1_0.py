@@ -17,7 +17,7 @@ import pytest
 
 from benchpool_scheduler.contract import JobSubmission
 from benchpool_scheduler.contract.spec import JobSpec
-from benchpool_scheduler.store.records import Contents, JobRecord
+from benchpool_scheduler.store.records import JobRecord, StoredContents
 from benchpool_scheduler.store.sqlite import SqliteStore
 from benchpool_support.pools import ADMIN, make_pool, opened
 
@@ -34,25 +34,25 @@ def state(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-async def contents(state: Path) -> Contents:
+async def contents(state: Path) -> StoredContents:
     store = SqliteStore(state / "scheduler")
     found = await store.open()
     await store.close()
     return found
 
 
-def named(contents: Contents, name: str) -> JobRecord:
+def named(contents: StoredContents, name: str) -> JobRecord:
     return next(job for job in contents.jobs if job.name == name)
 
 
-async def test_no_job_is_missing(contents: Contents) -> None:
+async def test_no_job_is_missing(contents: StoredContents) -> None:
     assert {job.name: job.id for job in contents.jobs} == {
         name: said["job"]["id"] for name, said in SAID.items()
     }
 
 
 @pytest.mark.parametrize("name", SAID)
-async def test_each_asks_for_what_it_asked(contents: Contents, name: str) -> None:
+async def test_each_asks_for_what_it_asked(contents: StoredContents, name: str) -> None:
     said, job = SAID[name]["job"], named(contents, name)
     spec = job.spec
     assert (spec.gpus, spec.workers, spec.least_workers) == (
@@ -68,7 +68,7 @@ async def test_each_asks_for_what_it_asked(contents: Contents, name: str) -> Non
 
 @pytest.mark.parametrize("name", SAID)
 async def test_but_for_changes_it_is_what_was_submitted(
-    state: Path, contents: Contents, name: str
+    state: Path, contents: StoredContents, name: str
 ) -> None:
     job = named(contents, name)
     with sqlite3.connect(state / "scheduler" / "pool.sqlite") as db:
@@ -79,7 +79,7 @@ async def test_but_for_changes_it_is_what_was_submitted(
     assert changed or job.spec == asked
 
 
-async def test_what_differs_from_the_defaults_is_all_there(contents: Contents) -> None:
+async def test_what_differs_from_the_defaults_is_all_there(contents: StoredContents) -> None:
     assert named(contents, "elastic").spec == JobSpec(
         workers=3, min_workers=1, priority=45, preferred_level="node", spread=True,
         cpus=0.5, memory_gib=0.25,

@@ -14,7 +14,7 @@ from typing import Any
 from benchpool_scheduler.core.model import (
     Activity,
     GpuId,
-    Job,
+    JobFacts,
     JobId,
     Node,
     NodeName,
@@ -39,20 +39,20 @@ def project(name: str, quota: int | None = 0, **facts: Any) -> Project:
     return Project(ProjectName(name), quota=quota, **facts)
 
 
-def queued(name: str, project: str, gpus: int = 1, **facts: Any) -> Job:
+def queued(name: str, project: str, gpus: int = 1, **facts: Any) -> JobFacts:
     """Return a waiting job; its smallest gang is all of its workers unless said otherwise."""
     facts.setdefault("min_workers", facts.get("workers", 1))
-    return Job(JobId(name), ProjectName(project), **asking(facts, gpus=gpus))
+    return JobFacts(JobId(name), ProjectName(project), **asking(facts, gpus=gpus))
 
 
-def running(name: str, project: str, gpus: int = 1, on: str = "box", **facts: Any) -> Job:
+def running(name: str, project: str, gpus: int = 1, on: str = "box", **facts: Any) -> JobFacts:
     """Return a running job; ``pool_of`` gives it its GPUs on that node."""
     job = queued(name, project, gpus, activity=Activity.RUNNING, **facts)
     workers = tuple(Worker(NodeName(on), ()) for _ in range(job.spec.workers))
     return replace(job, held=workers)
 
 
-def leaving(name: str, project: str, gpus: int = 1, on: str = "box", **facts: Any) -> Job:
+def leaving(name: str, project: str, gpus: int = 1, on: str = "box", **facts: Any) -> JobFacts:
     """Return a job that has its notice and still holds its GPUs."""
     return replace(running(name, project, gpus, on, **facts), activity=Activity.TERMINATING)
 
@@ -60,7 +60,7 @@ def leaving(name: str, project: str, gpus: int = 1, on: str = "box", **facts: An
 def pool_of(
     nodes: Sequence[Node],
     projects: Sequence[Project],
-    jobs: Sequence[Job],
+    jobs: Sequence[JobFacts],
     policy: Policy | None = None,
 ) -> Snapshot:
     """Return a pool in which every running job has GPUs of the nodes it names, in order."""
@@ -76,7 +76,7 @@ def pool_of(
 
 
 def box(
-    gpus: int, projects: Sequence[Project], jobs: Sequence[Job], policy: Policy | None = None
+    gpus: int, projects: Sequence[Project], jobs: Sequence[JobFacts], policy: Policy | None = None
 ) -> Snapshot:
     """Return a pool of one machine named ``box``."""
     return pool_of([node("box", gpus)], projects, jobs, policy)

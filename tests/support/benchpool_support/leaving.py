@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from benchpool_scheduler.core.model import (
     Activity,
-    Job,
+    JobFacts,
     JobId,
     Plan,
     Preempt,
@@ -32,14 +32,14 @@ def under_way(pool: Snapshot, plan: Plan) -> Snapshot:
     return replace(pool, jobs=tuple(jobs.values()))
 
 
-def _told(job: Job, command: Preempt) -> Job:
+def _told(job: JobFacts, command: Preempt) -> JobFacts:
     left = tuple(worker for worker in job.held if worker not in command.workers)
     if left:
         return replace(job, held=left)
     return replace(job, activity=Activity.TERMINATING)
 
 
-def _given(job: Job, command: Start) -> Job:
+def _given(job: JobFacts, command: Start) -> JobFacts:
     if not command.after:
         fresh = not job.held
         return replace(
@@ -61,7 +61,7 @@ def gone(pool: Snapshot) -> Snapshot:
     return replace(pool, jobs=tuple(_left(job) for job in pool.jobs))
 
 
-def _left(job: Job) -> Job:
+def _left(job: JobFacts) -> JobFacts:
     if job.activity is not Activity.TERMINATING:
         return job
     return replace(

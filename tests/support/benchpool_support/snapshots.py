@@ -14,7 +14,7 @@ from benchpool_scheduler.contract.spec import JobSpec
 from benchpool_scheduler.core.model import (
     Activity,
     GpuId,
-    Job,
+    JobFacts,
     JobId,
     Node,
     NodeName,
@@ -113,10 +113,10 @@ def _project(draw: st.DrawFn, name: str, parent: ProjectName | None) -> Project:
 
 
 @st.composite
-def _jobs(draw: st.DrawFn, leaves: list[ProjectName], *, elastic: bool) -> Job:
+def _jobs(draw: st.DrawFn, leaves: list[ProjectName], *, elastic: bool) -> JobFacts:
     workers = draw(st.sampled_from([1, 1, 1, 2, 3]))
     least = draw(st.integers(1, workers)) if elastic else workers
-    return Job(
+    return JobFacts(
         id=JobId("j"),
         project=draw(st.sampled_from(leaves)),
         spec=JobSpec(
@@ -137,7 +137,7 @@ def _jobs(draw: st.DrawFn, leaves: list[ProjectName], *, elastic: bool) -> Job:
     )
 
 
-def _seated(snapshot: Snapshot, job: Job) -> Job:
+def _seated(snapshot: Snapshot, job: JobFacts) -> JobFacts:
     """Give the job its smallest gang wherever there is room and right; else let it wait."""
     queued = replace(job, activity=Activity.QUEUED, ran_s=0.0)
     if not _allowed(snapshot, job):
@@ -154,7 +154,7 @@ def _seated(snapshot: Snapshot, job: Job) -> Job:
     return replace(job, held=tuple(held))
 
 
-def _allowed(snapshot: Snapshot, job: Job) -> bool:
+def _allowed(snapshot: Snapshot, job: JobFacts) -> bool:
     projects = {project.name: project for project in snapshot.projects}
     asked = job.spec.gpus * job.spec.least_workers
     name: ProjectName | None = job.project

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from benchpool_scheduler.contract.spec import JobSpec
 from benchpool_scheduler.core.model import (
     Activity,
-    Job,
+    JobFacts,
     JobId,
     Policy,
     Project,
@@ -50,7 +50,7 @@ def tiny_claims(draw: st.DrawFn, *, equally_fair: bool = False) -> Snapshot:
         if (seated := _seated(draw, pool, job)) is not None:
             pool = replace(pool, jobs=(*pool.jobs, seated))
     workers = draw(st.sampled_from([1, 1, 1, 2]))
-    claim = Job(
+    claim = JobFacts(
         id=CLAIM,
         project=OWNER,
         spec=JobSpec(
@@ -89,10 +89,10 @@ def _projects(draw: st.DrawFn) -> list[Project]:
     return found
 
 
-def _running(draw: st.DrawFn, name: str, projects: Sequence[str], *, plain: bool) -> Job:
+def _running(draw: st.DrawFn, name: str, projects: Sequence[str], *, plain: bool) -> JobFacts:
     workers = draw(st.sampled_from([1, 1, 1, 2, 3]))
     ran_s = 600.0 if plain else draw(st.sampled_from([30.0, 600.0, 3600.0]))
-    return Job(
+    return JobFacts(
         id=JobId(name),
         project=ProjectName(draw(st.sampled_from(projects))),
         spec=JobSpec(
@@ -109,7 +109,7 @@ def _running(draw: st.DrawFn, name: str, projects: Sequence[str], *, plain: bool
     )
 
 
-def _seated(draw: st.DrawFn, pool: Snapshot, job: Job) -> Job | None:
+def _seated(draw: st.DrawFn, pool: Snapshot, job: JobFacts) -> JobFacts | None:
     """Return the job on nodes with room, starting to look at a random one; None if it has none."""
     if not within_bounds(pool, job, job.spec.workers):
         return None

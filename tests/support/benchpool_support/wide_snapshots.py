@@ -18,7 +18,7 @@ from benchpool_scheduler.core.model import (
     Activity,
     Bound,
     GpuId,
-    Job,
+    JobFacts,
     JobId,
     Node,
     NodeName,
@@ -178,13 +178,13 @@ def _job(
     projects: Sequence[ProjectName],
     topology: Sequence[str],
     breadth: Breadth,
-) -> Job:
+) -> JobFacts:
     workers = 1 if breadth.one_gpu else draw(st.sampled_from([1, 1, 1, 2, 3]))
     levels = (None, None, None, *topology, "node") if breadth.levels else (None,)
     states = [Activity.RUNNING, Activity.RUNNING, Activity.RUNNING]
     states += [Activity.TERMINATING] if breadth.leaving else []
     ran_s = draw(st.sampled_from([0.0, 30.0, 3600.0]))
-    return Job(
+    return JobFacts(
         id=JobId(name),
         project=draw(st.sampled_from(projects)),
         spec=JobSpec(
@@ -217,17 +217,17 @@ def a_job(
     projects: Sequence[ProjectName],
     topology: Sequence[str],
     breadth: Breadth,
-) -> Job:
+) -> JobFacts:
     """Draw a job of one of the projects; it holds nothing yet."""
     return _job(draw, name, projects, topology, breadth)
 
 
-def queueing(job: Job) -> Job:
+def queueing(job: JobFacts) -> JobFacts:
     """Return the job as it is while it waits."""
     return replace(job, activity=Activity.QUEUED, held=(), ran_s=0.0, since_checkpoint_s=None)
 
 
-def _seated(draw: st.DrawFn, snapshot: Snapshot, job: Job) -> Job:
+def _seated(draw: st.DrawFn, snapshot: Snapshot, job: JobFacts) -> JobFacts:
     """Give the job some workers wherever there is room and right; else let it wait."""
     size = draw(st.integers(job.spec.least_workers, job.spec.workers))
     if not within_bounds(snapshot, job, size):

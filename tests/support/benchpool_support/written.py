@@ -8,7 +8,15 @@ from typing import Any
 
 import yaml
 
-from benchpool_scheduler.core.model import Activity, Bound, Job, Node, Policy, Project, Snapshot
+from benchpool_scheduler.core.model import (
+    Activity,
+    Bound,
+    JobFacts,
+    Node,
+    Policy,
+    Project,
+    Snapshot,
+)
 
 BEYOND = ("kept", "is_nominated", "nominated", "preemptions_last_hour")
 """Facts that a case cannot say; they stand in a comment."""
@@ -108,7 +116,7 @@ def _bound(bound: Bound) -> dict[str, Any] | None:
     return {k: v for k, v in entry.items() if v is not None}
 
 
-def _job(job: Job) -> dict[str, Any]:
+def _job(job: JobFacts) -> dict[str, Any]:
     levels = {"required": job.spec.required_level, "preferred": job.spec.preferred_level}
     return _said(
         {

@@ -34,15 +34,15 @@ from benchpool_scheduler.core.jobs.tree import Tree
 from benchpool_scheduler.core.journal import Journal
 from benchpool_scheduler.core.model import (
     Activity,
-    Job,
+    JobFacts,
     JobId,
     Node,
     NodeName,
     Policy,
     Project,
-    Reason,
     Snapshot,
     UserUse,
+    WaitReason,
 )
 
 
@@ -96,7 +96,7 @@ class ClusterState:
         self.assigned: dict[JobId, JobAssignment] = {}
         self.releasing: dict[JobId, JobInfo] = {}
         self._youngest = -1
-        self.never: dict[tuple[object, ...], Reason] = {}
+        self.never: dict[tuple[object, ...], WaitReason] = {}
         self.protected_at: dict[Signature, NodeName] = {}
         self._possible: dict[tuple[object, ...], bool] = {}
         self.given: dict[PreemptionUnit, None] = {}
@@ -122,7 +122,7 @@ class ClusterState:
 
     # ------------------------------------------------------------------ facts
 
-    def put(self, job: Job, age: int | None = None) -> None:
+    def put(self, job: JobFacts, age: int | None = None) -> None:
         """The job is new, or something about it has changed; then it keeps its age.
 
         Args:

@@ -11,7 +11,7 @@ from benchpool_scheduler.core.capacity.assignment import JobAssignment
 from benchpool_scheduler.core.fairness.ledger import QuotaLedger
 from benchpool_scheduler.core.jobs.amounts import WHOLE_GPU
 from benchpool_scheduler.core.jobs.job_info import JobInfo
-from benchpool_scheduler.core.model import Activity, GpuId, Job, JobId, Preempt, Worker
+from benchpool_scheduler.core.model import Activity, GpuId, JobFacts, JobId, Preempt, Worker
 
 Over = dict[JobId, frozenset[GpuId]]
 """By job, those of its GPUs that its project's quota does not cover; no job without any."""
@@ -107,7 +107,7 @@ def _cover(info: JobInfo, workers: Sequence[Worker], quota: int, found: Over) ->
 
 
 def _workers(
-    job: Job, assigned: JobAssignment | None, lost: frozenset[Worker] | None
+    job: JobFacts, assigned: JobAssignment | None, lost: frozenset[Worker] | None
 ) -> tuple[Sequence[Worker], Sequence[Worker]]:
     """Return a job's workers that run after the pass, and those that are on their way out.
 

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from benchpool_scheduler.core.jobs.amounts import Amounts
 from benchpool_scheduler.core.jobs.job_info import JobInfo
 from benchpool_scheduler.core.jobs.tree import Tree
-from benchpool_scheduler.core.model import Job, NodeName, Policy, Worker
+from benchpool_scheduler.core.model import JobFacts, NodeName, Policy, Worker
 
 
 class PreemptionUnit:
@@ -60,7 +60,7 @@ class PreemptionUnit:
         self.gone = self.claimed = False
 
 
-def lost_gpu_s(job: Job, gpus: float, policy: Policy, now_s: float) -> float:
+def lost_gpu_s(job: JobFacts, gpus: float, policy: Policy, now_s: float) -> float:
     """Return what stopping costs: progress since the last checkpoint, and a restart (R18)."""
     return (job.unsaved_at(now_s) + policy.restart_s) * gpus
 

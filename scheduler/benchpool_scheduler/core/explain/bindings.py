@@ -12,11 +12,11 @@ from benchpool_scheduler.core.cluster.cluster_state import ClusterState
 from benchpool_scheduler.core.explain.sentences import Number, measured, plain
 from benchpool_scheduler.core.jobs.amounts import RESOURCES
 from benchpool_scheduler.core.jobs.job_info import JobInfo
-from benchpool_scheduler.core.model import Reason, ReasonCode
+from benchpool_scheduler.core.model import ReasonCode, WaitReason
 from benchpool_scheduler.phrases import count, is_are
 
 
-def limit_reached(state: ClusterState, info: JobInfo, index: int, resource: int) -> Reason:
+def limit_reached(state: ClusterState, info: JobInfo, index: int, resource: int) -> WaitReason:
     """The limit of the project, or of one above it, leaves no room (R8)."""
     branch, ledger = state.tree.branches[index], state.ledger
     limit = branch.limit[resource] or 0
@@ -37,7 +37,7 @@ def limit_reached(state: ClusterState, info: JobInfo, index: int, resource: int)
             f"it can start when {branch.name} has ended "
             f"{measured(held + asked - limit, resource)} of its work, or with a higher limit"
         )
-    return Reason(
+    return WaitReason(
         ReasonCode.PROJECT_LIMIT,
         f"asks for {measured(asked, resource)}; project {branch.name} holds "
         f"{plain(held, resource):g} of at most {plain(limit, resource):g}",
@@ -52,13 +52,13 @@ def limit_reached(state: ClusterState, info: JobInfo, index: int, resource: int)
     )
 
 
-def guarantee_reached(state: ClusterState, info: JobInfo, index: int, resource: int) -> Reason:
+def guarantee_reached(state: ClusterState, info: JobInfo, index: int, resource: int) -> WaitReason:
     """A non-preemptible job does not fit the guaranteed quota (R8)."""
     branch = state.tree.branches[index]
     quota = branch.quota[resource] or 0
     firm = state.ledger.firm[index][resource] + state.ledger.releasing_firm[index][resource]
     asked = info.min_gang[resource]
-    return Reason(
+    return WaitReason(
         ReasonCode.NON_PREEMPTIBLE_OVER_QUOTA,
         f"asks for {measured(asked, resource)} that nobody may take back; project {branch.name} "
         f"has {plain(firm, resource):g} such of {plain(quota, resource):g} guaranteed",
@@ -75,7 +75,7 @@ def guarantee_reached(state: ClusterState, info: JobInfo, index: int, resource: 
     )
 
 
-def impossible(state: ClusterState, info: JobInfo) -> Reason:
+def impossible(state: ClusterState, info: JobInfo) -> WaitReason:
     """Explain a job that can never run; what the nodes forbid stands as long as they do."""
     if (over := beyond_limit(info, state.tree)) is not None:
         return limit_reached(state, info, *over)
@@ -87,7 +87,7 @@ def impossible(state: ClusterState, info: JobInfo) -> Reason:
     return known
 
 
-def never_fits(state: ClusterState, info: JobInfo) -> Reason:
+def never_fits(state: ClusterState, info: JobInfo) -> WaitReason:
     """It could not run even if the pool were empty, whatever limits and quotas say."""
     everything = state.whole
     if not info.requirements.anywhere and fits(
@@ -105,11 +105,11 @@ def never_fits(state: ClusterState, info: JobInfo) -> Reason:
     return _not_ready(state, info)
 
 
-def _excluded(state: ClusterState, info: JobInfo) -> Reason:
+def _excluded(state: ClusterState, info: JobInfo) -> WaitReason:
     asked = plain(info.min_gang.gpus, 0)
     left = state.whole.allowed(info.requirements).bit_count()
     total = len(state.nodes)
-    return Reason(
+    return WaitReason(
         ReasonCode.NODES_EXCLUDED,
         f"waits for {count(asked, 'GPU')}: {count(left, 'node')} of {total} may be used, because "
         "its volume is not to be had on the others or they did not take it",
@@ -118,11 +118,11 @@ def _excluded(state: ClusterState, info: JobInfo) -> Reason:
     )
 
 
-def _no_such_model(state: ClusterState, info: JobInfo) -> Reason:
+def _no_such_model(state: ClusterState, info: JobInfo) -> WaitReason:
     wanted = " or ".join(info.spec.gpu_models)
     models = sorted({node.gpu_model for node in state.nodes if node.gpu_model})
     have = ", ".join(models) or "none that is named"
-    return Reason(
+    return WaitReason(
         ReasonCode.NO_SUCH_MODEL,
         f"asks for the GPU model {wanted}; the pool has {have}",
         {"asked": wanted, "models": have},
@@ -130,9 +130,9 @@ def _no_such_model(state: ClusterState, info: JobInfo) -> Reason:
     )
 
 
-def _no_shared_gpus(info: JobInfo) -> Reason:
+def _no_shared_gpus(info: JobInfo) -> WaitReason:
     asked = plain(info.request.gpus, 0)
-    return Reason(
+    return WaitReason(
         ReasonCode.LARGER_THAN_NODE,
         f"asks for {measured(info.request.gpus, 0)}; no node of the pool gives out parts of a GPU",
         {"asked": asked, "shared_nodes": 0},
@@ -140,7 +140,7 @@ def _no_shared_gpus(info: JobInfo) -> Reason:
     )
 
 
-def _larger_than_node(info: JobInfo, everything: FreeCapacity) -> Reason:
+def _larger_than_node(info: JobInfo, everything: FreeCapacity) -> WaitReason:
     largest, asked = everything.most_free(info.requirements), plain(info.request.gpus, 0)
     numbers: dict[str, Number] = {"asked": asked, "largest_node": largest}
     if asked <= largest:
@@ -153,7 +153,7 @@ def _larger_than_node(info: JobInfo, everything: FreeCapacity) -> Reason:
             f"the largest node has {largest} for training"
         )
         remedy = _smaller_workers(info, largest, everything)
-    return Reason(ReasonCode.LARGER_THAN_NODE, text, numbers, remedy)
+    return WaitReason(ReasonCode.LARGER_THAN_NODE, text, numbers, remedy)
 
 
 def _smaller_workers(info: JobInfo, largest: int, everything: FreeCapacity) -> str:
@@ -164,12 +164,12 @@ def _smaller_workers(info: JobInfo, largest: int, everything: FreeCapacity) -> s
     return "ask your administrator for more GPUs in the training pool"
 
 
-def _larger_than_pool(info: JobInfo, everything: FreeCapacity) -> Reason:
+def _larger_than_pool(info: JobInfo, everything: FreeCapacity) -> WaitReason:
     asked, level = info.least, info.spec.required_level
     most = _most_workers(info, everything)
     each = measured(info.request.gpus, 0)
     where = "the whole pool" if level is None else f"one {level}"
-    return Reason(
+    return WaitReason(
         ReasonCode.LARGER_THAN_POOL,
         f"asks for {asked} workers of {each} at once; {where} has room for {most}",
         {"asked_workers": asked, "workers_that_fit": most, "level": level},
@@ -190,10 +190,10 @@ def _most_workers(info: JobInfo, everything: FreeCapacity) -> int:
     return least
 
 
-def _not_ready(state: ClusterState, info: JobInfo) -> Reason:
+def _not_ready(state: ClusterState, info: JobInfo) -> WaitReason:
     away = sum(not node.ready for node in state.nodes)
     asked = plain(info.min_gang.gpus, 0)
-    return Reason(
+    return WaitReason(
         ReasonCode.NO_NODE_READY,
         f"waits for {count(asked, 'GPU')}: {count(away, 'node')} of the pool "
         f"{is_are(away)} not ready, and the others are too small",

@@ -10,20 +10,20 @@ from benchpool_scheduler.core.backfill.reservation import Reservation
 from benchpool_scheduler.core.explain.sentences import measured, plain
 from benchpool_scheduler.core.jobs.amounts import WHOLE_GPU
 from benchpool_scheduler.core.jobs.job_info import JobInfo
-from benchpool_scheduler.core.model import JobId, NamedJob, Reason, ReasonCode
+from benchpool_scheduler.core.model import JobId, NamedJob, ReasonCode, WaitReason
 from benchpool_scheduler.phrases import is_are, steady_bound
 
 SHORTEST_S = 1.0
 """A time limit shorter than this is no advice, in seconds."""
 
 
-def held_back(backfill: Backfill, known: Mapping[JobId, Reason]) -> dict[JobId, Reason]:
+def held_back(backfill: Backfill, known: Mapping[JobId, WaitReason]) -> dict[JobId, WaitReason]:
     """Return the reasons of those who wait for the reservation alone, and of its job.
 
     Args:
         known: The reasons of all others.
     """
-    reservation, found = backfill.reservation, dict[JobId, Reason]()
+    reservation, found = backfill.reservation, dict[JobId, WaitReason]()
     if reservation is None:
         return found
     for equal_jobs in backfill.only_held_back():
@@ -35,7 +35,7 @@ def held_back(backfill: Backfill, known: Mapping[JobId, Reason]) -> dict[JobId, 
     return found
 
 
-def _held_back(backfill: Backfill, info: JobInfo, reservation: Reservation) -> Reason:
+def _held_back(backfill: Backfill, info: JobInfo, reservation: Reservation) -> WaitReason:
     owner, seconds = reservation.info, reservation.at_s - backfill.now_s
     free = backfill.state.capacity.free(info.requirements)
     reserved = plain(owner.min_gang.gpus, 0)
@@ -44,7 +44,7 @@ def _held_back(backfill: Backfill, info: JobInfo, reservation: Reservation) -> R
     opening = f"waits for {measured(info.min_gang.gpus, 0)}: {free} of {total} {is_are(free)} free"
     ending = f"which goes first and can start within {steady_bound(seconds)}"
     named = f"job {owner.job.id[:8]} of project {owner.branch.name}"
-    return Reason(
+    return WaitReason(
         ReasonCode.RESERVED_FOR_OTHERS,
         f"{opening}, and kept for another job, {ending}",
         {
@@ -62,7 +62,7 @@ def _held_back(backfill: Backfill, info: JobInfo, reservation: Reservation) -> R
     )
 
 
-def _reserved(reason: Reason, seconds: float) -> Reason:
+def _reserved(reason: WaitReason, seconds: float) -> WaitReason:
     return replace(
         reason,
         remedy=f"{reason.remedy}; GPUs are kept for it as they become free, so that it can "

@@ -8,7 +8,7 @@ from benchpool_scheduler.core.capacity.feasibility import possible
 from benchpool_scheduler.core.cluster.cluster_state import ClusterState
 from benchpool_scheduler.core.explain.bindings import impossible
 from benchpool_scheduler.core.jobs.job_info import job_info_of
-from benchpool_scheduler.core.model import Job, Node, Project, Reason
+from benchpool_scheduler.core.model import JobFacts, Node, Project, WaitReason
 
 
 class EmptyPool:
@@ -16,7 +16,7 @@ class EmptyPool:
 
     >>> from benchpool_scheduler.core.model import GpuId, JobId, NodeName, ProjectName
     >>> pool = EmptyPool([Node(NodeName("n"), (GpuId("g"),))], [Project(ProjectName("p"))])
-    >>> pool.why_never(Job(JobId("j"), ProjectName("p"))) is None
+    >>> pool.why_never(JobFacts(JobId("j"), ProjectName("p"))) is None
     True
     """
 
@@ -25,7 +25,7 @@ class EmptyPool:
     ) -> None:
         self._state = ClusterState(nodes, projects, topology=topology)
 
-    def why_never(self, job: Job) -> Reason | None:
+    def why_never(self, job: JobFacts) -> WaitReason | None:
         """Return why a job can never run, None where it could.
 
         The job need not be one of the pool. Its smallest gang is what counts.

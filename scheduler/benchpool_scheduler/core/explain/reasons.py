@@ -21,7 +21,7 @@ from benchpool_scheduler.core.fairness.scheduling_queue import Cursor
 from benchpool_scheduler.core.jobs.amounts import RESOURCES, WHOLE_GPU
 from benchpool_scheduler.core.jobs.equivalence import Signature
 from benchpool_scheduler.core.jobs.job_info import JobInfo, Requirements
-from benchpool_scheduler.core.model import JobId, NodeName, Reason, ReasonCode
+from benchpool_scheduler.core.model import JobId, NodeName, ReasonCode, WaitReason
 from benchpool_scheduler.core.preemption.candidates import VictimCandidates
 from benchpool_scheduler.core.preemption.victims import PreemptionAttempt
 from benchpool_scheduler.phrases import count, duration, is_are
@@ -29,7 +29,7 @@ from benchpool_scheduler.phrases import count, duration, is_are
 
 def reasons_of(
     state: ClusterState, candidates: VictimCandidates, waiting: Iterable[Cursor]
-) -> dict[JobId, Reason]:
+) -> dict[JobId, WaitReason]:
     """Return the reason of every job that waits after the pass; equal jobs share one."""
     explain = Explanation(state, candidates)
     reasons = {
@@ -37,7 +37,7 @@ def reasons_of(
         for job, entry in state.assigned.items()
         if entry.info.queued and (start := entry.waits) is not None
     }
-    known: dict[Signature, Reason] = {}
+    known: dict[Signature, WaitReason] = {}
     for cursor in sorted(waiting, key=lambda cursor: cursor.info.request):
         if cursor.workers:
             continue
@@ -74,11 +74,11 @@ class Explanation:
                 kept[worker.node] = kept.get(worker.node, 0) + node.idle(worker.gpus)
         return kept
 
-    def nominated(self, start: Assignment) -> Reason:
+    def nominated(self, start: Assignment) -> WaitReason:
         """Explain a job that has room as soon as others have left."""
         gpus = sum(len(worker.gpus) for worker in start.workers)
         jobs, grace = len(start.after), self.state.policy.grace_s
-        return Reason(
+        return WaitReason(
             ReasonCode.WAITING_FOR_VICTIMS,
             f"{count(gpus, 'GPU')} {is_are(gpus)} promised to it; {count(jobs, 'job')} "
             f"{is_are(jobs)} saving and leaving, which takes at most {grace:g} s",
@@ -86,7 +86,7 @@ class Explanation:
             "nothing to do: it starts by itself when they have left",
         )
 
-    def waiting(self, info: JobInfo) -> Reason:
+    def waiting(self, info: JobInfo) -> WaitReason:
         """Explain a job that got nothing in this pass."""
         state = self.state
         if not state.possible(info):
@@ -97,7 +97,7 @@ class Explanation:
             return guarantee_reached(state, info, *over)
         return self._capacity(info)
 
-    def _capacity(self, info: JobInfo) -> Reason:
+    def _capacity(self, info: JobInfo) -> WaitReason:
         """Explain a job that only lacks room."""
         free = self.state.capacity.free(info.requirements)
         numbers = self._numbers(info, free)
@@ -135,9 +135,9 @@ class Explanation:
                 slots += (free + kept) // requirements.gpus - free // requirements.gpus
         return slots >= info.least
 
-    def _reserved(self, info: JobInfo, numbers: dict[str, Number]) -> Reason:
+    def _reserved(self, info: JobInfo, numbers: dict[str, Number]) -> WaitReason:
         kept = sum(self.nominated_idle.values())
-        return Reason(
+        return WaitReason(
             ReasonCode.RESERVED_FOR_OTHERS,
             f"{self._opening(info, numbers)}, and {kept} more {is_are(kept)} promised to jobs "
             "that go first",
@@ -145,7 +145,7 @@ class Explanation:
             self._remedy(info, numbers),
         )
 
-    def _form(self, info: JobInfo, free: int, numbers: dict[str, Number]) -> Reason:
+    def _form(self, info: JobInfo, free: int, numbers: dict[str, Number]) -> WaitReason:
         """Explain a job for which enough is free, yet not in the form that it needs."""
         capacity, workers, each = (
             self.state.capacity,
@@ -154,7 +154,7 @@ class Explanation:
         )
         most = capacity.most_free(info.requirements)
         if info.requirements.gpus > most:
-            return Reason(
+            return WaitReason(
                 ReasonCode.FRAGMENTED,
                 f"needs {each} on one node; {free} are free, at most {most} of them on one node",
                 numbers | {"most_on_one_node": most},
@@ -164,14 +164,14 @@ class Explanation:
         if workers > 1 and fitting:
             level = info.spec.required_level
             where = "" if level is None else f" within one {level}"
-            return Reason(
+            return WaitReason(
                 ReasonCode.GANG_INCOMPLETE,
                 f"needs {workers} workers of {each} at once{where}; {fitting} would fit now"
                 + (" in all" if where else ""),
                 numbers | {"workers": workers, "workers_that_fit": fitting, "level": level},
                 self._remedy(info, numbers),
             )
-        return Reason(
+        return WaitReason(
             ReasonCode.POOL_FULL,
             f"needs {measured(info.request.cpus, 1)} and {measured(info.request.memory, 2)} "
             "on the node of its GPUs; no node has them free",
@@ -179,19 +179,19 @@ class Explanation:
             "it starts when other jobs end, or sooner with fewer CPUs or less memory",
         )
 
-    def _entitlement(self, info: JobInfo, numbers: dict[str, Number]) -> Reason:
+    def _entitlement(self, info: JobInfo, numbers: dict[str, Number]) -> WaitReason:
         """Explain a job for which too little is free: may it take room from others?"""
         opening = self._opening(info, numbers)
         if (seconds := self._protected_for(info)) is not None:
             until = f"for another {seconds:.0f} s" if seconds else "until their hour is over"
-            return Reason(
+            return WaitReason(
                 ReasonCode.VICTIMS_PROTECTED,
                 f"{opening}; the jobs that would give way are protected {until}",
                 numbers | {"protected_for_s": seconds or None},
                 "nothing to do: it is looked at again when the protection ends",
             )
         if (seconds := self._delayed_for(info)) is not None:
-            return Reason(
+            return WaitReason(
                 ReasonCode.CLAIM_DELAYED,
                 f"{opening}; long-running jobs give way to it in {seconds:.0f} s",
                 numbers | {"delayed_for_s": seconds},
@@ -199,7 +199,7 @@ class Explanation:
             )
         if info.long and not self._within_quota(info):
             hours = info.job.attained_at(self.candidates.now_s) / 3600
-            return Reason(
+            return WaitReason(
                 ReasonCode.LONG_RUNNING,
                 f"{opening}; it has run {duration(hours * 3600)} already, so beyond the guaranteed "
                 "quota it takes no room from others",
@@ -208,14 +208,14 @@ class Explanation:
             )
         if (over := self._over_share(info)) is not None:
             return self._share_reached(info, over, numbers)
-        return Reason(
+        return WaitReason(
             ReasonCode.POOL_FULL,
             f"{opening}; what others hold beyond their due would not make enough room",
             numbers,
             self._remedy(info, numbers),
         )
 
-    def _share_reached(self, info: JobInfo, index: int, numbers: dict[str, Number]) -> Reason:
+    def _share_reached(self, info: JobInfo, index: int, numbers: dict[str, Number]) -> WaitReason:
         usage, branch = self.usage, self.state.tree.branches[index]
         resource = usage.first_over(index, info.min_gang)
         held = plain(self.state.ledger.held[index][resource], resource)
@@ -232,7 +232,7 @@ class Explanation:
             text += f", and its fair share is {share:g}"
         numbers |= {"level": branch.name, "held": held, "quota": guaranteed, "fair_share": share}
         numbers |= {"resource": RESOURCES[resource]}
-        return Reason(ReasonCode.FAIR_SHARE_REACHED, text, numbers, self._remedy(info, numbers))
+        return WaitReason(ReasonCode.FAIR_SHARE_REACHED, text, numbers, self._remedy(info, numbers))
 
     def _over_share(self, info: JobInfo) -> int | None:
         """Return the lowest level that the job would carry past both its share and its quota."""

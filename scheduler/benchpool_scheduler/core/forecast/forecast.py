@@ -68,18 +68,18 @@ def forecast(
         resumes: Jobs that are leaving their GPUs and will queue again.
         go_on: Asked before each pass; once it says no, the answer is what is known by then.
 
-    >>> from benchpool_scheduler.core.model import GpuId, Job, Node, NodeName, Project
+    >>> from benchpool_scheduler.core.model import GpuId, JobFacts, Node, NodeName, Project
     >>> from benchpool_scheduler.core.model import ProjectName, Worker
     >>> gpu, project = GpuId("gpu"), ProjectName("vision")
     >>> pool = Snapshot(
     ...     nodes=(Node(NodeName("box"), (gpu,)),),
     ...     projects=(Project(project, quota=1),),
     ...     jobs=(
-    ...         Job(
+    ...         JobFacts(
     ...             JobId("a"), project, activity=Activity.RUNNING,
     ...             held=(Worker(NodeName("box"), (gpu,)),), ran_s=60.0,
     ...         ),
-    ...         Job(JobId("b"), project),
+    ...         JobFacts(JobId("b"), project),
     ...     ),
     ... )
     >>> forecast(pool, {JobId("a"): Expectation(60.0, 90.0, 600.0)})

@@ -17,7 +17,7 @@ from benchpool_scheduler.core.forecast.run_times import HIGH, LIKELY, LOW, Expec
 from benchpool_scheduler.core.model import (
     Activity,
     GpuId,
-    Job,
+    JobFacts,
     JobId,
     Plan,
     Snapshot,
@@ -72,7 +72,9 @@ def _halving(number: int) -> float:
     return found
 
 
-def left_s(job: Job, expected: Expectation | None, now_s: float, quantile: float) -> float | None:
+def left_s(
+    job: JobFacts, expected: Expectation | None, now_s: float, quantile: float
+) -> float | None:
     """Return how long a job with GPUs will go on, in seconds; None where nobody knows.
 
     Where only its time limit is known, which counts from its last start, any time up to it is as
@@ -180,7 +182,7 @@ class Rollout:
 
     # ------------------------------------------------------------------ what will happen
 
-    def _expect(self, job: Job) -> None:
+    def _expect(self, job: JobFacts) -> None:
         """Put the end of a job with GPUs on the agenda, where it is known."""
         left: float | None = None
         if job.activity is Activity.TERMINATING:
@@ -253,7 +255,7 @@ class Rollout:
                 self._ends.pop(after.id, None)
             self._state.put(after)
 
-    def _lost(self, job: Job, now_s: float) -> float:
+    def _lost(self, job: JobFacts, now_s: float) -> float:
         """Return what a pause costs a job: its restart, and what it would not have saved.
 
         What a job that saves loses at a pause is what it would lose by one at the first instant.

@@ -10,14 +10,14 @@ from bisect import bisect_left, insort
 from collections.abc import Iterator
 
 from benchpool_scheduler.core.jobs.job_info import JobInfo
-from benchpool_scheduler.core.model import Activity, Job
+from benchpool_scheduler.core.model import Activity, JobFacts
 
 
-def run_s(job: Job) -> float | None:
+def run_s(job: JobFacts) -> float | None:
     """Return how long a job runs after a start, in seconds; None where nothing is known.
 
     >>> from benchpool_scheduler.core.model import JobId, ProjectName
-    >>> run_s(Job(JobId("j"), ProjectName("p"), expected_run_s=90.0, done_s=30.0))
+    >>> run_s(JobFacts(JobId("j"), ProjectName("p"), expected_run_s=90.0, done_s=30.0))
     60.0
     """
     if job.spec.time_limit_s is not None:
@@ -27,7 +27,7 @@ def run_s(job: Job) -> float | None:
     return job.expected_run_s - job.done_s
 
 
-def end_s(job: Job) -> float | None:
+def end_s(job: JobFacts) -> float | None:
     """Return the instant at which a running job ends, on the clock of its ``as_of_s``."""
     run = run_s(job)
     return None if run is None else job.as_of_s - job.ran_s + run

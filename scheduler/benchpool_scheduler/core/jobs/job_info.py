@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from benchpool_scheduler.core.jobs.amounts import WHOLE_GPU, Amounts, exact
 from benchpool_scheduler.core.jobs.tree import Branch, Tree
-from benchpool_scheduler.core.model import Activity, Job, NodeName
+from benchpool_scheduler.core.model import Activity, JobFacts, NodeName
 from benchpool_scheduler.errors import InvalidInput
 
 
@@ -74,7 +74,7 @@ class JobInfo:
         "user",
     )
 
-    def __init__(self, job: Job, age: int, branch: Branch, *, long: bool = False) -> None:
+    def __init__(self, job: JobFacts, age: int, branch: Branch, *, long: bool = False) -> None:
         self.job = job
         self.spec = spec = job.spec
         self.least = least = spec.least_workers
@@ -159,7 +159,7 @@ def _asked(
     return request, requirements
 
 
-def job_info_of(job: Job, age: int, tree: Tree, long_run_s: float = 0.0) -> JobInfo:
+def job_info_of(job: JobFacts, age: int, tree: Tree, long_run_s: float = 0.0) -> JobInfo:
     """Return a job with its place in the tree, as it was at its ``as_of_s``.
 
     Args:

@@ -12,7 +12,15 @@ from benchpool_scheduler.core.cluster.cluster_state import ClusterState
 from benchpool_scheduler.core.jobs.amounts import WHOLE_GPU
 from benchpool_scheduler.core.jobs.job_info import job_info_of
 from benchpool_scheduler.core.jobs.tree import Tree
-from benchpool_scheduler.core.model import Activity, Job, Node, Plan, Reason, Snapshot, Start
+from benchpool_scheduler.core.model import (
+    Activity,
+    JobFacts,
+    Node,
+    Plan,
+    Snapshot,
+    Start,
+    WaitReason,
+)
 from benchpool_scheduler.core.plan import decide_on
 
 Starts = Literal["now", "after-reclaim", "waits", "never"]
@@ -33,10 +41,10 @@ class PreviewOutcome:
     starts: Starts
     within_quota: int
     over_quota: int
-    reason: Reason | None
+    reason: WaitReason | None
 
 
-def preview(snapshot: Snapshot, job: Job) -> PreviewOutcome:
+def preview(snapshot: Snapshot, job: JobFacts) -> PreviewOutcome:
     """Say what would come of a job that is not in the snapshot yet.
 
     Raises:
@@ -50,15 +58,15 @@ def preview(snapshot: Snapshot, job: Job) -> PreviewOutcome:
     ...     projects=(Project(ProjectName("susan"), quota=1),),
     ...     jobs=(),
     ... )
-    >>> preview(pool, Job(JobId("new"), ProjectName("susan"), JobSpec(gpus=2)))
+    >>> preview(pool, JobFacts(JobId("new"), ProjectName("susan"), JobSpec(gpus=2)))
     PreviewOutcome(starts='now', within_quota=1, over_quota=1, reason=None)
-    >>> preview(pool, Job(JobId("new"), ProjectName("susan"), JobSpec(gpus=3))).starts
+    >>> preview(pool, JobFacts(JobId("new"), ProjectName("susan"), JobSpec(gpus=3))).starts
     'never'
     """
     return preview_on(ClusterState.of(snapshot), job, snapshot.now_s)
 
 
-def preview_on(state: ClusterState, job: Job, now_s: float) -> PreviewOutcome:
+def preview_on(state: ClusterState, job: JobFacts, now_s: float) -> PreviewOutcome:
     """Say what would come of a job that is not in a kept cluster state, which stays as it was.
 
     Raises:
@@ -79,7 +87,7 @@ def preview_on(state: ClusterState, job: Job, now_s: float) -> PreviewOutcome:
     )
 
 
-def _starts(state: ClusterState, job: Job, plan: Plan) -> Starts:
+def _starts(state: ClusterState, job: JobFacts, plan: Plan) -> Starts:
     for command in plan.commands:
         if isinstance(command, Start) and command.job == job.id:
             return "after-reclaim" if command.after else "now"
@@ -87,17 +95,19 @@ def _starts(state: ClusterState, job: Job, plan: Plan) -> Starts:
     return "waits" if ever else "never"
 
 
-def could_ever_run(snapshot: Snapshot, job: Job) -> bool:
+def could_ever_run(snapshot: Snapshot, job: JobFacts) -> bool:
     """Tell whether the job could run if the pool were empty and all of its nodes ready."""
     return _could_run_on(snapshot.nodes, snapshot.topology, Tree(snapshot.projects), job)
 
 
-def _could_run_on(nodes: Sequence[Node], topology: Sequence[str], tree: Tree, job: Job) -> bool:
+def _could_run_on(
+    nodes: Sequence[Node], topology: Sequence[str], tree: Tree, job: JobFacts
+) -> bool:
     empty = FreeCapacity([replace(node, ready=True) for node in nodes], topology)
     return possible(job_info_of(job, 0, tree), empty, tree)
 
 
-def _covered(state: ClusterState, job: Job) -> int:
+def _covered(state: ClusterState, job: JobFacts) -> int:
     """Return how many of the job's GPUs the quota covers beside what its project holds."""
     asked = job.spec.gpus * job.spec.workers
     branch = state.tree.of(job.project)

@@ -15,15 +15,15 @@ from benchpool_scheduler.core.effects import after
 from benchpool_scheduler.core.jobs.amounts import WHOLE_GPU
 from benchpool_scheduler.core.model import (
     Activity,
-    Job,
+    JobFacts,
     JobId,
     Plan,
     Preempt,
     ProjectName,
-    Reason,
     ReasonCode,
     Snapshot,
     Start,
+    WaitReason,
 )
 from benchpool_scheduler.core.plan import decide
 from benchpool_scheduler.errors import InvalidInput
@@ -61,7 +61,7 @@ class JobFate:
     moved: bool = False
     lost_gpu_s: float = 0.0
     over_quota: bool = False
-    reason: Reason | None = None
+    reason: WaitReason | None = None
 
     @property
     def outcome(self) -> tuple[object, ...]:
@@ -93,7 +93,7 @@ class ProjectFate:
 class JobComparison:
     """One job in both pools."""
 
-    job: Job
+    job: JobFacts
     before: JobFate
     after: JobFate
 
@@ -198,7 +198,7 @@ def compare(before: Snapshot, after: Snapshot) -> Comparison:
     >>> pool = Snapshot(
     ...     nodes=(Node(NodeName("box"), (GpuId("a"),)),),
     ...     projects=(Project(ProjectName("susan"), quota=1),),
-    ...     jobs=tuple(Job(JobId(name), ProjectName("susan")) for name in ("one", "two")),
+    ...     jobs=tuple(JobFacts(JobId(name), ProjectName("susan")) for name in ("one", "two")),
     ... )
     >>> found = compare(pool, with_nodes(pool, 1))
     >>> [(it.job.id, it.before.fate.value, it.after.fate.value) for it in found.changed]
@@ -223,13 +223,13 @@ def _capacity(snapshot: Snapshot) -> int:
     return sum(max(0, len(node.gpus) - node.kept) for node in snapshot.nodes if node.ready)
 
 
-def _allocated(jobs: Iterable[Job]) -> int:
+def _allocated(jobs: Iterable[JobFacts]) -> int:
     """Return the GPUs of those that run; parts of GPUs together, rounded up."""
     held = (worker for job in jobs if _fate(job) is Fate.RUNS for worker in job.held)
     return _whole(WHOLE_GPU * len(it.gpus) if it.part is None else it.part for it in held)
 
 
-def _asked(jobs: Iterable[Job]) -> int:
+def _asked(jobs: Iterable[JobFacts]) -> int:
     return _whole(job.spec.workers * (job.fraction or WHOLE_GPU * job.spec.gpus) for job in jobs)
 
 
@@ -237,11 +237,11 @@ def _whole(thousandths: Iterable[int]) -> int:
     return -(-sum(thousandths) // WHOLE_GPU)
 
 
-def _gpus(job: Job) -> int:
+def _gpus(job: JobFacts) -> int:
     return sum(len(worker.gpus) for worker in job.held)
 
 
-def _job_now(settled: Settled, job: Job, then: Job) -> JobFate:
+def _job_now(settled: Settled, job: JobFacts, then: JobFacts) -> JobFate:
     return JobFate(
         fate=_fate(then),
         gpus=_gpus(then),
@@ -254,7 +254,7 @@ def _job_now(settled: Settled, job: Job, then: Job) -> JobFate:
     )
 
 
-def _fate(job: Job) -> Fate:
+def _fate(job: JobFacts) -> Fate:
     if job.activity is Activity.RUNNING:
         return Fate.RUNS
     if job.activity is Activity.TERMINATING:
@@ -269,7 +269,7 @@ def _projects(was: Settled, would: Settled) -> Iterator[ProjectFateChange]:
 
 
 def _by_project(settled: Settled) -> Mapping[ProjectName, ProjectFate]:
-    mine: dict[ProjectName, list[Job]] = {}
+    mine: dict[ProjectName, list[JobFacts]] = {}
     above = {p.name: p.parent for p in settled.snapshot.projects}
     for job in settled.snapshot.jobs:
         name: ProjectName | None = job.project
@@ -283,7 +283,7 @@ def _by_project(settled: Settled) -> Mapping[ProjectName, ProjectFate]:
 
 
 def _project(
-    limit: int | None, settled: Settled, name: ProjectName, jobs: list[Job]
+    limit: int | None, settled: Settled, name: ProjectName, jobs: list[JobFacts]
 ) -> ProjectFate:
     share = settled.plan.shares[name]
     waiting = [job for job in jobs if _fate(job) is Fate.WAITS]

@@ -13,7 +13,7 @@ import selectors
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVarTuple
 
-from benchpool_scheduler.store.records import Change, Contents
+from benchpool_scheduler.store.records import Change, StoredContents
 from benchpool_scheduler.store.sqlite import SqliteStore
 
 Arguments = TypeVarTuple("Arguments")
@@ -97,7 +97,7 @@ class JumpingClock:
 class WatchedStore(SqliteStore):
     """The durable store; time stands still while its thread writes."""
 
-    async def open(self) -> Contents:
+    async def open(self) -> StoredContents:
         """See ``SqliteStore``."""
         with _stillness():
             return await super().open()

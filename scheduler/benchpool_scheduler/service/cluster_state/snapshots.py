@@ -12,7 +12,7 @@ from benchpool_scheduler.core.lifecycle.states import JobState
 from benchpool_scheduler.core.model import (
     Activity,
     GpuId,
-    Job,
+    JobFacts,
     JobId,
     NodeName,
     Project,
@@ -97,7 +97,7 @@ def jobs_of(
     home: Mapping[str, ProjectName],
     now: float,
     slices: frozenset[str] = frozenset(),
-) -> tuple[Job, ...]:
+) -> tuple[JobFacts, ...]:
     """Return what the core sees of a job: nothing of one that has ended or that its user paused.
 
     Args:
@@ -117,7 +117,7 @@ def jobs_of(
     leaving = [w for w in held if w.leaving]
     spec = _asked(record, attempt, staying, leaving)
     learned = ledger.runtime_estimator.facts(record, ledger.attempts(record.id))
-    job = Job(
+    job = JobFacts(
         id=JobId(record.id),
         project=home[record.project],
         spec=spec,
@@ -152,7 +152,7 @@ def job_of_leaving(name: JobId) -> str:
     return name.removesuffix(_LEAVING)
 
 
-def _those_leaving(job: Job, leaving: Sequence[WorkerRecord]) -> Job:
+def _those_leaving(job: JobFacts, leaving: Sequence[WorkerRecord]) -> JobFacts:
     count = len(leaving)
     return replace(
         job,
@@ -247,7 +247,7 @@ def _times(record: JobRecord, attempt: AttemptRecord | None, now: float) -> _Tim
     return _Times(as_of_s=as_of, ran_s=ran, since_checkpoint_s=0.0, waits_s=0.0)
 
 
-def at(job: Job, now: float) -> Job:
+def at(job: JobFacts, now: float) -> JobFacts:
     """Return a job with its times as of now."""
     unsaved = None if job.since_checkpoint_s is None else job.unsaved_at(now)
     queued = job.activity is Activity.QUEUED
@@ -272,9 +272,9 @@ def places_of(workers: Iterable[Worker]) -> tuple[Place, ...]:
     )
 
 
-def candidate(record: JobRecord, slices: frozenset[str] = frozenset()) -> Job:
+def candidate(record: JobRecord, slices: frozenset[str] = frozenset()) -> JobFacts:
     """Return a job that was not accepted yet, for a preview."""
-    return Job(
+    return JobFacts(
         id=JobId(record.id),
         project=ProjectName(record.project),
         spec=record.spec,

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from benchpool_scheduler.core.cluster.cluster_state import ClusterState
 from benchpool_scheduler.core.lifecycle.states import JobState
 from benchpool_scheduler.core.model import (
-    Job,
+    JobFacts,
     JobId,
     Plan,
     Policy,
@@ -113,7 +113,7 @@ class StateCache:
         self._touched: dict[str, None] = {}
         self._state: ClusterState | None = None
         self._spec: ClusterSpec | None = None
-        self._jobs: dict[JobId, Job] = {}
+        self._jobs: dict[JobId, JobFacts] = {}
         self._expiring: list[tuple[float, str]] = []
         self._expiry_of: dict[str, float] = {}
         self._anew = False
@@ -231,7 +231,7 @@ class StateCache:
                 self._jobs[job_id] = job
                 state.put(job, self._age(job_id))
 
-    def _seen(self, name: str, given: PassInput) -> tuple[Job, ...]:
+    def _seen(self, name: str, given: PassInput) -> tuple[JobFacts, ...]:
         record = self._ledger.job(name)
         if record is None or self._stays_quarantined(record):
             return ()
@@ -245,7 +245,7 @@ class StateCache:
                 self._watch_expiry(record, given.now)
         return found
 
-    def _made(self, spec: ClusterSpec, jobs: Iterable[Job]) -> ClusterState:
+    def _made(self, spec: ClusterSpec, jobs: Iterable[JobFacts]) -> ClusterState:
         nodes = node_inputs.nodes(spec.node_inputs)
         state = ClusterState(nodes, spec.projects, spec.policy, spec.users, spec.topology)
         for job in jobs:
@@ -259,7 +259,7 @@ class StateCache:
             return 2 * number
         return 2 * self._ledger.job_index.numbers[snapshots.job_of_leaving(job)] + 1
 
-    def preview(self, given: PassInput, job: Job) -> PreviewOutcome:
+    def preview(self, given: PassInput, job: JobFacts) -> PreviewOutcome:
         """Say what would come of a job that was not accepted yet: as ``decide``, in the thread.
 
         Errors: whatever the core raises.

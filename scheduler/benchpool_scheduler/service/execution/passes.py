@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 
 from benchpool_scheduler.configuration import Configuration
 from benchpool_scheduler.core.lifecycle.states import HOLDS_GPUS, Intent, JobState
-from benchpool_scheduler.core.model import JobId, Plan, Preempt, Reason, Start
+from benchpool_scheduler.core.model import JobId, Plan, Preempt, Start, WaitReason
 from benchpool_scheduler.errors import Unavailable
 from benchpool_scheduler.service.cluster_state import snapshots
 from benchpool_scheduler.service.cluster_state.state_cache import PassInput, StateCache
@@ -191,7 +191,7 @@ class Passes:
 
 
 def changed_reasons(
-    before: Mapping[JobId, Reason], now: Mapping[JobId, Reason]
+    before: Mapping[JobId, WaitReason], now: Mapping[JobId, WaitReason]
 ) -> tuple[list[str], list[str]]:
     """Return the jobs whose reason is new or another one, and those with only other numbers.
 

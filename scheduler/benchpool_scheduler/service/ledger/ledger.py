@@ -24,7 +24,6 @@ from benchpool_scheduler.store.records import (
     AddJob,
     AttemptRecord,
     Change,
-    Contents,
     DropJob,
     DropLease,
     JobProgress,
@@ -37,6 +36,7 @@ from benchpool_scheduler.store.records import (
     SaveLease,
     SavePreemption,
     SaveUse,
+    StoredContents,
     UseRecord,
 )
 
@@ -82,7 +82,7 @@ class Ledger:
         contents = await self.store.open()
         self._fill(contents)
 
-    def _fill(self, contents: Contents) -> None:
+    def _fill(self, contents: StoredContents) -> None:
         self.saved_use = contents.use
         for attempt in contents.attempts:
             self._attempts.setdefault(attempt.job, {})[attempt.attempt] = attempt

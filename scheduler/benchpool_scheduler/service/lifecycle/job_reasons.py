@@ -27,7 +27,7 @@ def set_aside(text: str) -> contract.Reason:
     )
 
 
-def from_core(reason: model.Reason, *, named: bool = False) -> contract.Reason:
+def from_core(reason: model.WaitReason, *, named: bool = False) -> contract.Reason:
     """Return the core's reason for a waiting job (R22).
 
     Args:
@@ -55,7 +55,7 @@ def sentence(clause: str) -> str:
 
 
 def of_job(
-    job: JobRecord, decided: model.Reason | None, *, named: bool = False
+    job: JobRecord, decided: model.WaitReason | None, *, named: bool = False
 ) -> contract.Reason | None:
     """Return a job's reason: why it waits, leaves, is paused or failed; None when it just runs."""
     if job.state is JobState.QUEUED:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from benchpool_scheduler.core.model import GpuId, JobId, Reason, Share
+from benchpool_scheduler.core.model import GpuId, JobId, Share, WaitReason
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +19,7 @@ class LatestPass:
             ``pass_s``: how long all took together.
     """
 
-    reasons: Mapping[JobId, Reason] = field(default_factory=dict)
+    reasons: Mapping[JobId, WaitReason] = field(default_factory=dict)
     shares: Mapping[str, Share] = field(default_factory=dict)
     over_quota: Mapping[JobId, frozenset[GpuId]] = field(default_factory=dict)
     quarantined: Mapping[str, str] = field(default_factory=dict)

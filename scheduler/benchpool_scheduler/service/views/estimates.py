@@ -17,7 +17,7 @@ from benchpool_scheduler import contract
 from benchpool_scheduler.core.forecast.forecast import MOST_PASSES, Estimate, forecast, waits_for
 from benchpool_scheduler.core.forecast.run_times import Expectation
 from benchpool_scheduler.core.lifecycle.states import Intent, JobState
-from benchpool_scheduler.core.model import Activity, Job, JobId, Snapshot
+from benchpool_scheduler.core.model import Activity, JobFacts, JobId, Snapshot
 from benchpool_scheduler.service.cluster_state.state_cache import StateCache
 from benchpool_scheduler.service.execution.passes import PassNews
 from benchpool_scheduler.service.ledger.ledger import Ledger
@@ -179,7 +179,7 @@ class Estimates:
         """Whether a forecast takes so little that a preview may have one."""
         return self.took_s <= QUICK_S
 
-    def preview(self, pool: Snapshot, job: Job, record: JobRecord) -> Estimate | None:
+    def preview(self, pool: Snapshot, job: JobFacts, record: JobRecord) -> Estimate | None:
         """Return when a job would start that is not submitted yet."""
         expected = self._expected(self._ledger.live(), pool.now_s)
         found = self._ledger.runtime_estimator.expectation(record, (), None)

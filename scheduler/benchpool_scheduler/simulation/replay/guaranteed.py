@@ -12,7 +12,7 @@ from benchpool_scheduler.core.effects import apply
 from benchpool_scheduler.core.forecast.run_times import RunTimes
 from benchpool_scheduler.core.model import (
     Command,
-    Job,
+    JobFacts,
     JobId,
     Policy,
     Preempt,
@@ -45,7 +45,7 @@ class Guaranteed:
             policy,
         )
         self.wake_s: float | None = None
-        self._jobs: dict[JobId, Job] = {}
+        self._jobs: dict[JobId, JobFacts] = {}
         self._runs: dict[JobId, Run] = {}
         self._run_times = RunTimes()
         self._queued = 0
@@ -60,7 +60,7 @@ class Guaranteed:
     def submitted(self, run: Run, now_s: float) -> None:
         """Put the job into the cluster state."""
         trace = run.job
-        job = Job(
+        job = JobFacts(
             id=JobId(str(run.index)),
             project=ProjectName(trace.project),
             spec=JobSpec(
@@ -104,7 +104,7 @@ class Guaranteed:
         expected = self._run_times.expect(*_kind(trace), time_limit_s=trace.time_limit_s)
         return None if expected is None else expected.likely_s
 
-    def _put(self, job: Job) -> None:
+    def _put(self, job: JobFacts) -> None:
         self._jobs[job.id] = job
         self.state.put(job)
 

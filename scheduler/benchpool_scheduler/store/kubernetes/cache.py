@@ -23,7 +23,6 @@ from benchpool_scheduler.store.records import (
     AttemptRecord,
     Change,
     Conflict,
-    Contents,
     DropJob,
     DropLease,
     JobRecord,
@@ -35,6 +34,7 @@ from benchpool_scheduler.store.records import (
     SaveLease,
     SavePreemption,
     SaveUse,
+    StoredContents,
     UseRecord,
 )
 
@@ -135,10 +135,10 @@ class StoreCache:
         self._spawns[lease.user, lease.server, lease.spawn] = lease.id
         self._gpus.update(dict.fromkeys(lease.gpus, lease.id))
 
-    def contents(self, used: tuple[UseRecord, ...]) -> Contents:
+    def contents(self, used: tuple[UseRecord, ...]) -> StoredContents:
         """Return all that is held, and past use."""
         images = [cached.stored for cached in self.jobs.values()]
-        return Contents(
+        return StoredContents(
             jobs=tuple(stored.job for stored in images),
             attempts=tuple(it for stored in images for it in stored.attempts),
             preemptions=tuple(

@@ -59,7 +59,7 @@ from benchpool_scheduler.store.kubernetes.patient_calls import PatientCalls, for
 from benchpool_scheduler.store.kubernetes.resource_writer import JOBS, ResourceWriter
 from benchpool_scheduler.store.kubernetes.uploads import Uploads
 from benchpool_scheduler.store.kubernetes.write_priority import AT_LEISURE, SOON
-from benchpool_scheduler.store.records import AddJob, Change, Contents, LeaseRecord, Note
+from benchpool_scheduler.store.records import AddJob, Change, LeaseRecord, Note, StoredContents
 
 log = logging.getLogger(__name__)
 
@@ -112,7 +112,7 @@ class KubernetesStore:
         """The task by which an open store hears what others write into jobs."""
         return self._tasks[0]
 
-    async def open(self) -> Contents:
+    async def open(self) -> StoredContents:
         """Read everything. Errors: Unavailable when the API server or the objects are away."""
         await self._uploads.load()
         changes, of_leases = self.reflector.changes(), self._leases.changes()

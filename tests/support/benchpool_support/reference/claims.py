@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
 
-from benchpool_scheduler.core.model import Activity, Job, JobId, ProjectName, Snapshot, Worker
+from benchpool_scheduler.core.model import Activity, JobFacts, JobId, ProjectName, Snapshot, Worker
 from benchpool_support.reference.holdings import (
     GPUS,
     Amounts,
@@ -30,7 +30,7 @@ Shares = Mapping[ProjectName, Amounts]
 class Piece:
     """What can be taken at once: one surplus worker, or a whole job with all of its workers."""
 
-    job: Job
+    job: JobFacts
     workers: tuple[Worker, ...]
 
     @property
@@ -42,7 +42,7 @@ class Piece:
 Victims = tuple[Piece, ...]
 
 
-def protected(snapshot: Snapshot, job: Job) -> bool:
+def protected(snapshot: Snapshot, job: JobFacts) -> bool:
     """Tell whether the job may not be stopped now (R19)."""
     least = snapshot.policy.min_runtime_s
     for name in path(snapshot, job.project):
@@ -82,7 +82,9 @@ def taken(victims: Sequence[Piece]) -> dict[JobId, tuple[Worker, ...]]:
     return lost
 
 
-def may_take(snapshot: Snapshot, shares: Shares, claimant: Job, workers: int, victim: Job) -> bool:
+def may_take(
+    snapshot: Snapshot, shares: Shares, claimant: JobFacts, workers: int, victim: JobFacts
+) -> bool:
     """Tell whether the claimant may make this job give way as things stand (R15)."""
     if claimant.project == victim.project:
         return victim.spec.priority < claimant.spec.priority
@@ -120,7 +122,7 @@ def may_take(snapshot: Snapshot, shares: Shares, claimant: Job, workers: int, vi
 
 
 def lawful(
-    snapshot: Snapshot, shares: Shares, claimant: Job, workers: int, victims: Victims
+    snapshot: Snapshot, shares: Shares, claimant: JobFacts, workers: int, victims: Victims
 ) -> bool:
     """Tell whether the victims may be taken one after the other in some order (R15)."""
     if not victims:
@@ -144,12 +146,12 @@ def sets(available: Sequence[Piece]) -> Iterator[Victims]:
                 yield chosen
 
 
-def suffices(snapshot: Snapshot, claimant: Job, workers: int, victims: Victims) -> bool:
+def suffices(snapshot: Snapshot, claimant: JobFacts, workers: int, victims: Victims) -> bool:
     """Tell whether the claimant could start once the victims have gone (R17)."""
     return startable(without(snapshot, taken(victims)), claimant, workers)
 
 
-def answers(snapshot: Snapshot, claimant: Job, workers: int) -> list[Victims]:
+def answers(snapshot: Snapshot, claimant: JobFacts, workers: int) -> list[Victims]:
     """Return every lawful set of victims of which none can be spared (R15-R19)."""
     shares = fair_shares(snapshot).of
     found = [

@@ -9,7 +9,7 @@ from fractions import Fraction
 from benchpool_scheduler.core.model import (
     Activity,
     Bound,
-    Job,
+    JobFacts,
     JobId,
     Project,
     ProjectName,
@@ -36,7 +36,7 @@ def times(amount: Amounts, count: int) -> Amounts:
     return amount[0] * count, amount[1] * count, amount[2] * count
 
 
-def need(job: Job) -> Amounts:
+def need(job: JobFacts) -> Amounts:
     """Return what one worker of the job takes."""
     gpus = Fraction(job.spec.gpus) if job.fraction is None else Fraction(job.fraction, 1000)
     return gpus, _exact(job.spec.cpus, 1000), _exact(job.spec.memory_gib, 1024)
@@ -78,7 +78,7 @@ def named(snapshot: Snapshot, name: str) -> Project:
     return next(project for project in snapshot.projects if project.name == name)
 
 
-def job_named(snapshot: Snapshot, name: str) -> Job:
+def job_named(snapshot: Snapshot, name: str) -> JobFacts:
     """Return a job."""
     return next(job for job in snapshot.jobs if job.id == name)
 
@@ -102,12 +102,12 @@ def leaves(snapshot: Snapshot) -> list[ProjectName]:
     return [project.name for project in snapshot.projects if project.name not in parents]
 
 
-def occupied(job: Job) -> tuple[Worker, ...]:
+def occupied(job: JobFacts) -> tuple[Worker, ...]:
     """Return its workers, and the places that are promised to it."""
     return (*job.held, *(job.nominated if job.is_nominated or job.held else ()))
 
 
-def _sum(snapshot: Snapshot, workers: Iterable[tuple[Job, int]]) -> dict[ProjectName, Amounts]:
+def _sum(snapshot: Snapshot, workers: Iterable[tuple[JobFacts, int]]) -> dict[ProjectName, Amounts]:
     total = {project.name: NOTHING for project in snapshot.projects}
     for job, count in workers:
         for name in path(snapshot, job.project):
@@ -131,12 +131,14 @@ def booked(snapshot: Snapshot, *, firm: bool = False) -> Mapping[ProjectName, Am
     return _sum(snapshot, ((job, len(occupied(job))) for job in jobs))
 
 
-def within_bounds(snapshot: Snapshot, job: Job, workers: int) -> bool:
+def within_bounds(snapshot: Snapshot, job: JobFacts, workers: int) -> bool:
     """Tell whether so many more workers keep all limits, and the quota if they are firm (R8)."""
     return over_bounds(snapshot, job, workers) == []
 
 
-def over_bounds(snapshot: Snapshot, job: Job, workers: int) -> list[tuple[str, ProjectName, int]]:
+def over_bounds(
+    snapshot: Snapshot, job: JobFacts, workers: int
+) -> list[tuple[str, ProjectName, int]]:
     """Return all that would be passed, the lowest level first: limit or quota, whose, of what."""
     asked = times(need(job), workers)
     found: list[tuple[str, ProjectName, int]] = []
@@ -151,7 +153,7 @@ def over_bounds(snapshot: Snapshot, job: Job, workers: int) -> list[tuple[str, P
     return found
 
 
-def changed(snapshot: Snapshot, job: Job) -> Snapshot:
+def changed(snapshot: Snapshot, job: JobFacts) -> Snapshot:
     """Return the snapshot with another version of a job."""
     jobs = tuple(job if other.id == job.id else other for other in snapshot.jobs)
     return replace(snapshot, jobs=jobs)

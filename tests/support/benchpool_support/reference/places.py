@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from benchpool_scheduler.core.model import Activity, GpuId, Job, Node, Snapshot
+from benchpool_scheduler.core.model import Activity, GpuId, JobFacts, Node, Snapshot
 from benchpool_support.reference.holdings import (
     need,
     occupied,
@@ -23,7 +23,7 @@ class Space:
     cpus: Fraction | None
     memory: Fraction | None
 
-    def slots(self, job: Job) -> int:
+    def slots(self, job: JobFacts) -> int:
         """Return how many workers of the job fit; whole GPUs only."""
         wanted = need(job)
         fits = [10**6]
@@ -36,7 +36,7 @@ class Space:
 def spaces(snapshot: Snapshot) -> list[Space]:
     """Return the free space of every ready node, less benches and promises (R1, R3, R20)."""
     taken: dict[GpuId, None] = {}
-    loads: dict[str, list[Job]] = {}
+    loads: dict[str, list[JobFacts]] = {}
     for job in snapshot.jobs:
         for worker in occupied(job):
             taken |= dict.fromkeys(worker.gpus)
@@ -67,7 +67,7 @@ def domain(node: Node, level: str, topology: Sequence[str]) -> tuple[str, ...] |
     return (*(node.labels.get(name, "") for name in wider), node.labels[level])
 
 
-def allowed(snapshot: Snapshot, job: Job) -> Iterator[list[Space]]:
+def allowed(snapshot: Snapshot, job: JobFacts) -> Iterator[list[Space]]:
     """Yield the sets of nodes any of which could hold the whole gang (R12, R13)."""
     level = job.spec.required_level
     usable = [
@@ -88,17 +88,17 @@ def _node(snapshot: Snapshot, name: str) -> Node:
     return next(node for node in snapshot.nodes if node.name == name)
 
 
-def room_for(snapshot: Snapshot, job: Job) -> int:
+def room_for(snapshot: Snapshot, job: JobFacts) -> int:
     """Return the most workers of the job that could be placed together now."""
     return max((sum(s.slots(job) for s in choice) for choice in allowed(snapshot, job)), default=0)
 
 
-def startable(snapshot: Snapshot, job: Job, workers: int) -> bool:
+def startable(snapshot: Snapshot, job: JobFacts, workers: int) -> bool:
     """Tell whether so many more workers could start now: place and bounds (R8-R10)."""
     return room_for(snapshot, job) >= workers and within_bounds(snapshot, job, workers)
 
 
-def possible(snapshot: Snapshot, job: Job) -> bool:
+def possible(snapshot: Snapshot, job: JobFacts) -> bool:
     """Tell whether the job could start on the ready nodes if nobody else were there."""
     alone = replace(job, activity=Activity.QUEUED, held=(), is_nominated=False, nominated=())
     return startable(replace(snapshot, jobs=(alone,)), alone, job.spec.least_workers)
