@@ -21,7 +21,6 @@ TWICE: frozenset[str] = frozenset()
 
 LONG: frozenset[str] = frozenset(
     {
-        "scheduler/benchpool_scheduler/core/cluster/cluster_state.py",
         "tests/helm/test_rendered_chart.py",
         "tests/helm/test_side_doors_to_gpus.py",
         "tests/scheduler/service/test_any_history_of_a_pool.py",

@@ -88,11 +88,11 @@ def decide_on(state: ClusterState, now_s: float, *, explain: bool = True) -> Pla
         now_s: The instant, on the clock of the jobs' ``as_of_s``, in seconds.
         explain: Say why others wait (R22) and who runs over quota; without it a pass is shorter.
     """
-    before = state.savepoint()
+    before = state.changes.savepoint()
     try:
         return _decide(state, now_s, explain=explain)
     finally:
-        state.rollback(before)
+        state.changes.rollback(before)
 
 
 def _decide(state: ClusterState, now_s: float, *, explain: bool) -> Plan:
@@ -142,7 +142,7 @@ class Pass:
             if assignment is None:
                 self.queue.put(_alone(info))
             else:
-                state.start(info, assignment)
+                state.changes.start(info, assignment)
                 nominated.changed(info.branch.path)
                 self._wants_more(info, len(assignment.workers))
 
@@ -150,7 +150,7 @@ class Pass:
         """Keep the new places of a job that is leaving its old ones."""
         if (assignment := self.state.capacity.take_nominated(info, info.job.nominated)) is not None:
             after = dict.fromkeys([*assignment.after, info.job.id])
-            self.state.start(info, Assignment(assignment.workers, tuple(after)))
+            self.state.changes.start(info, Assignment(assignment.workers, tuple(after)))
 
     def _keep_nomination(self, info: JobInfo) -> Assignment | None:
         state, job = self.state, info.job
@@ -192,7 +192,7 @@ class Pass:
             for key in [key for key in self.preempts if key[0] == unit.info.job.id]:
                 self._forget(key, unit)
         for info, assignment in go_on_elsewhere(state):
-            state.start(info, assignment)
+            state.changes.start(info, assignment)
             for key in [key for key in self.preempts if key[0] == info.job.id]:
                 self.preempts[key] = replace(self.preempts[key], rule="R18")
 
@@ -210,13 +210,13 @@ class Pass:
         info, workers = cursor.info, cursor.workers
         more = 1 if workers else info.least
         if (assignment := self._plain(info, more)) is not None:
-            self.state.start(info, assignment)
+            self.state.changes.start(info, assignment)
             self.candidates.add_fresh(info, assignment.workers, is_gang=not workers)
             self.backfill.started(info, assignment.workers)
         elif (assignment := self._consolidate(info, more)) is not None or (
             assignment := self._attempt_to_preempt(info, more, grows=workers > 0)
         ) is not None:
-            self.state.start(info, assignment)
+            self.state.changes.start(info, assignment)
             self.backfill.started(info, assignment.workers)
         else:
             return False
@@ -266,9 +266,9 @@ class Pass:
         after = dict.fromkeys(consolidated.assignment.after)
         for moved in consolidated.moved:
             mover = moved.unit.info
-            self.state.give(moved.unit)
+            self.state.changes.give(moved.unit)
             self._preempt(moved.unit, info.job.id, "R18")
-            self.state.start(mover, Assignment(moved.to, (mover.job.id,)))
+            self.state.changes.start(mover, Assignment(moved.to, (mover.job.id,)))
             self.queue.changed(mover.branch.path)
             after[mover.job.id] = None
         return Assignment(consolidated.assignment.workers, tuple(after))
@@ -289,7 +289,7 @@ class Pass:
             attempt.undo()  # a growth holds no promise, so it waits for nobody else
             return None
         for unit in victims:
-            self.state.give(unit)
+            self.state.changes.give(unit)
             self.queue.changed(unit.info.branch.path)
             if unit.fresh:
                 self._not_started_after_all(unit)
@@ -312,7 +312,7 @@ class Pass:
     def _not_started_after_all(self, unit: PreemptionUnit) -> None:
         """A start of this pass gives way: it waits again, and so does who may now fit (R9)."""
         self.candidates.remove_fresh(unit)
-        self.state.withdraw(unit)
+        self.state.changes.withdraw(unit)
         if unit.is_gang:
             self.queue.put(_alone(unit.info))
         self.immovable.clear()
@@ -324,7 +324,7 @@ class Pass:
         """Return what was decided, and why the others wait."""
         state = self.state
         commands: list[Command] = [*self.preempts.values()]
-        for job, entry in state.assigned.items():
+        for job, entry in state.changes.assigned.items():
             commands += [Start(job, part.workers, part.after) for part in entry.starts()]
         over = state.over_quota
         preempts = self.preempts.values()
@@ -332,7 +332,7 @@ class Pass:
             commands=tuple(commands),
             reasons=self._reasons() if explain else {},
             shares=self._shares(),
-            over_quota=over.after(state.jobs, state.assigned, preempts) if explain else {},
+            over_quota=over.after(state.jobs, state.changes.assigned, preempts) if explain else {},
             wake_s=self._wake_s(),
         )
 

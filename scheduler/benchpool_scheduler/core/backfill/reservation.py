@@ -196,7 +196,7 @@ def _leavers(
     )
     fresh = [
         (now_s + run, entry.info, part.workers, True)
-        for entry in state.assigned.values()
+        for entry in state.changes.assigned.values()
         if entry.info.queued and (run := run_s(entry.info.job)) is not None
         for part in entry.parts
     ]

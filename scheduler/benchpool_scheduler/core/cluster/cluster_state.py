@@ -1,9 +1,8 @@
 """The pool as the smallest gang keeps it: who holds what, who waits, what could be given.
 
 Between passes it holds facts only; ``put`` and ``drop`` tell it what has happened, and cost what
-they change. A pass tries things out on it through ``start``, ``release`` and the like; the journal
-knows how to undo them, and ``rollback`` does. Every change goes through the methods here, so that
-ledger and capacity always agree.
+they change. What a pass tries out on it is in ``changes``. Every change goes through the methods
+of these two, so that ledger and capacity always agree.
 """
 
 from __future__ import annotations
@@ -13,16 +12,16 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
 
-from benchpool_scheduler.core.capacity.assignment import Assignment, JobAssignment
 from benchpool_scheduler.core.capacity.feasibility import possible
-from benchpool_scheduler.core.capacity.free_capacity import FreeCapacity, Savepoint
+from benchpool_scheduler.core.capacity.free_capacity import FreeCapacity
 from benchpool_scheduler.core.capacity.totals import (
     differs_in_room,
     total_capacity,
     with_idle_benches,
 )
 from benchpool_scheduler.core.cluster.over_quota import OverQuota
-from benchpool_scheduler.core.cluster.preemption_units import PreemptionUnit, PreemptionUnits
+from benchpool_scheduler.core.cluster.pass_changes import PassChanges
+from benchpool_scheduler.core.cluster.preemption_units import PreemptionUnits
 from benchpool_scheduler.core.fairness.ledger import QuotaLedger
 from benchpool_scheduler.core.fairness.queue_usage import QueueUsage
 from benchpool_scheduler.core.fairness.shares import fair_shares
@@ -58,7 +57,7 @@ class ClusterState:
         endings: When they end, as far as that is known (R14).
         never: Why jobs of a signature can never run, as far as it was asked for.
         protected_at: Where an explanation last found that a signature waits for protected victims.
-        assigned: What the present pass has decided so far, by job; ``given``: who gives way in it.
+        changes: What the present pass has tried out and decided so far.
         versions: By project, a number that rises with every change of its running jobs.
     """
 
@@ -84,6 +83,7 @@ class ClusterState:
         self.jobs: dict[JobId, JobInfo] = {}
         self.ledger = QuotaLedger(self.tree)
         self.capacity = FreeCapacity(nodes, topology, self.journal)
+        self.changes = PassChanges(self.capacity, self.ledger, self.journal)
         self.empty = FreeCapacity([with_idle_benches(node) for node in nodes], topology)
         self.keeping = [node for node in self.capacity.nodes if node.node.kept]
         self.units = PreemptionUnits(self.tree, self.policy)
@@ -93,13 +93,11 @@ class ClusterState:
         self.moving: dict[int, JobInfo] = {}
         self.running: list[set[JobInfo]] = [set() for _ in self.tree.branches]
         self.versions = [0] * len(self.tree.branches)
-        self.assigned: dict[JobId, JobAssignment] = {}
         self.releasing: dict[JobId, JobInfo] = {}
         self._youngest = -1
         self.never: dict[tuple[object, ...], WaitReason] = {}
         self.protected_at: dict[Signature, NodeName] = {}
         self._possible: dict[tuple[object, ...], bool] = {}
-        self.given: dict[PreemptionUnit, None] = {}
         self.over_quota = OverQuota(self.ledger, self.running, self.versions)
         self._in_all = total_capacity(self.nodes)
         self._usage: QueueUsage | None = None
@@ -216,6 +214,7 @@ class ClusterState:
             self._forget(info)
         self.nodes = tuple(nodes)
         self.capacity = FreeCapacity(self.nodes, self.topology, self.journal)
+        self.changes = PassChanges(self.capacity, self.ledger, self.journal)
         self.empty = FreeCapacity([with_idle_benches(node) for node in nodes], self.topology)
         self.protected_at.clear()
         self._look_around()
@@ -336,99 +335,8 @@ class ClusterState:
         nodes = [replace(with_idle_benches(node), ready=True) for node in self.nodes]
         return FreeCapacity(nodes, self.topology)
 
-    # ------------------------------------------------------------------ trying out
-
-    def savepoint(self) -> Savepoint:
-        """Return the present as something to go back to."""
-        return self.capacity.savepoint()
-
-    def rollback(self, savepoint: Savepoint) -> None:
-        """Undo what the pass has changed since a savepoint."""
-        self.capacity.rollback(savepoint)
-
-    def start(self, info: JobInfo, assignment: Assignment) -> None:
-        """Book workers that the job gets."""
-        job, homes = info.job.id, self.capacity.homes
-        before = self.assigned.get(job)
-        self.reassign(info, (assignment,) if before is None else (*before.parts, assignment))
-        if job not in homes:
-            homes[job] = assignment.workers[0].node
-            self.journal.record((dict.pop, homes, job))
-        amounts = info.request.times(len(assignment.workers))
-        self.ledger.add(info, amounts)
-        self.journal.record((QuotaLedger.add, self.ledger, info, NOTHING - amounts))
-
-    def reassign(self, info: JobInfo, parts: tuple[Assignment, ...]) -> None:
-        """Let what the pass decided for a job be these parts; the ledger stays as it is."""
-        job = info.job.id
-        self.journal.record((ClusterState._put_assigned, self, job, self.assigned.get(job)))
-        self._put_assigned(job, JobAssignment(info, parts) if parts else None)
-
-    def _put_assigned(self, job: JobId, entry: JobAssignment | None) -> None:
-        if entry is None:
-            del self.assigned[job]
-        else:
-            self.assigned[job] = entry
-
-    def release(self, unit: PreemptionUnit) -> None:
-        """Take a unit from its job: its GPUs are releasing, or free when it was fresh."""
-        info = unit.info
-        self.journal.record((ClusterState._book, self, unit, False))
-        self._book(unit, True)
-        for worker in unit.workers:
-            if unit.fresh:
-                self.capacity.unassign(info, worker)
-            else:
-                self.capacity.release(info, worker)
-
-    def hold(self, unit: PreemptionUnit) -> None:
-        """Let a unit that was released stay with its job."""
-        info = unit.info
-        self.journal.record((ClusterState._book, self, unit, True))
-        self._book(unit, False)
-        for worker in unit.workers:
-            if unit.fresh:
-                self.capacity.assign(info, worker)
-            else:
-                self.capacity.hold(info, worker)
-
-    def _book(self, unit: PreemptionUnit, claimed: bool) -> None:
-        """Book in the ledger that a unit is released, or held."""
-        unit.claimed = claimed
-        if unit.fresh:
-            self.ledger.add(unit.info, NOTHING - unit.amounts if claimed else unit.amounts)
-        else:
-            self.ledger.release(unit.info, unit.amounts if claimed else NOTHING - unit.amounts)
-
-    def give(self, unit: PreemptionUnit) -> None:
-        """The unit that was released is gone for this pass."""
-        self.journal.record((ClusterState._put_given, self, unit, False))
-        self._put_given(unit, True)
-
-    def reprieve(self, unit: PreemptionUnit) -> None:
-        """A unit that was given stays with its job after all."""
-        self.journal.record((ClusterState._put_given, self, unit, True))
-        self._put_given(unit, False)
-        self.hold(unit)
-
-    def _put_given(self, unit: PreemptionUnit, gone: bool) -> None:
-        unit.gone, unit.claimed = gone, not gone
-        if gone:
-            self.given[unit] = None
-        else:
-            del self.given[unit]
-
-    def withdraw(self, unit: PreemptionUnit) -> None:
-        """Forget a start of this pass whose unit was released."""
-        job = unit.info.job.id
-        parts = self.assigned[job].parts
-        self.reassign(unit.info, tuple(part for part in parts if part.workers != unit.workers))
-        if job not in self.assigned:
-            homes = self.capacity.homes
-            self.journal.record((dict.__setitem__, homes, job, homes.pop(job)))
-
     def releasing_below(self, index: int) -> list[JobId]:
         """Return the jobs that are leaving from a project or below it, or will by this pass."""
-        infos = {unit.info for unit in self.given if not unit.fresh}
+        infos = {unit.info for unit in self.changes.given if not unit.fresh}
         below = [info for info in infos.union(self.releasing.values()) if index in info.branch.path]
         return [info.job.id for info in sorted(below, key=lambda info: info.age)]

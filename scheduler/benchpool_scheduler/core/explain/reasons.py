@@ -34,7 +34,7 @@ def reasons_of(
     explain = Explanation(state, candidates)
     reasons = {
         job: explain.nominated(start)
-        for job, entry in state.assigned.items()
+        for job, entry in state.changes.assigned.items()
         if entry.info.queued and (start := entry.waits) is not None
     }
     known: dict[Signature, WaitReason] = {}
@@ -67,7 +67,7 @@ class Explanation:
     def _nominated_idle(self) -> dict[NodeName, int]:
         """Return by node how many idle GPUs are kept for jobs that wait for others to leave."""
         kept: dict[NodeName, int] = {}
-        parts = [part for entry in self.state.assigned.values() for part in entry.starts()]
+        parts = [part for entry in self.state.changes.assigned.values() for part in entry.starts()]
         for part in parts:
             for worker in part.workers if part.after else ():
                 node = self.state.capacity.by_name[worker.node]

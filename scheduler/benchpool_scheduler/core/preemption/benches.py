@@ -69,7 +69,7 @@ def _clear(
     given: list[PreemptionUnit] = []
     smallest_set(state, going(), enough, reprieved, partly=True)
     for unit in given:
-        state.give(unit)
+        state.changes.give(unit)
     return given
 
 

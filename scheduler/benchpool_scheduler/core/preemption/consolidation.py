@@ -107,7 +107,7 @@ class _Attempt:
         self.workers = workers
         self.node = node
         self.gone: list[PreemptionUnit] = []
-        self._before = state.savepoint()
+        self._before = state.changes.savepoint()
         self.moved: list[MovedUnit] = []
 
     @property
@@ -173,4 +173,4 @@ class _Attempt:
     def undo(self) -> None:
         """Everybody is where they were."""
         self.moved, self.gone = [], []
-        self.state.rollback(self._before)
+        self.state.changes.rollback(self._before)

@@ -21,14 +21,14 @@ from benchpool_scheduler.core.model import JobId
 
 def reprieve(state: ClusterState) -> Iterator[PreemptionUnit]:
     """Let victims hold again where the attempt fit without them; yield those."""
-    for unit in reversed([*state.given]):
-        if unit.fresh or unit.info.job.id in state.assigned:
+    for unit in reversed([*state.changes.given]):
+        if unit.fresh or unit.info.job.id in state.changes.assigned:
             continue
         if unit.amounts.gpus > state.capacity.unclaimed() * WHOLE_GPU or _stopped(state, unit):
             continue
         claimants = [
             entry
-            for entry in state.assigned.values()
+            for entry in state.changes.assigned.values()
             if any(unit.info.job.id in part.after for part in entry.parts)
         ]
         rightful = all(_indifferent(state, entry, unit.info) for entry in claimants)
@@ -38,7 +38,7 @@ def reprieve(state: ClusterState) -> Iterator[PreemptionUnit]:
 
 def _stopped(state: ClusterState, unit: PreemptionUnit) -> bool:
     """Tell whether this is surplus of a job whose smallest gang is going: all of it goes."""
-    return not unit.is_gang and any(c.is_gang and c.info is unit.info for c in state.given)
+    return not unit.is_gang and any(c.is_gang and c.info is unit.info for c in state.changes.given)
 
 
 def _indifferent(state: ClusterState, entry: JobAssignment, victim: JobInfo) -> bool:
@@ -57,16 +57,16 @@ def _placed_without(
     state: ClusterState, unit: PreemptionUnit, claimants: list[JobAssignment]
 ) -> bool:
     """Place the claimants anew with the unit kept; without that, nothing has happened."""
-    before = state.savepoint()
+    before = state.changes.savepoint()
     for entry in claimants:
         for part in entry.parts:
             for worker in part.workers:
                 state.capacity.unassign(entry.info, worker)
-    state.reprieve(unit)
+    state.changes.reprieve(unit)
     placed = all(_placed_again(state, entry, unit.info.job.id) for entry in claimants)
     if placed and not _short_for_benches(state, unit):
         return True
-    state.rollback(before)
+    state.changes.rollback(before)
     return False
 
 
@@ -89,19 +89,23 @@ def _placed_again(state: ClusterState, entry: JobAssignment, spared: JobId) -> b
         assignment = state.capacity.take(info, places)
         after = [job for job in (*part.after, *assignment.after) if job != spared]
         parts.append(Assignment(assignment.workers, tuple(dict.fromkeys(after))))
-    state.reassign(info, tuple(parts))
+    state.changes.reassign(info, tuple(parts))
     return True
 
 
 def go_on_elsewhere(state: ClusterState) -> Iterator[tuple[JobInfo, Assignment]]:
     """Yield the jobs that lose all their workers but fit on what nobody else wanted (R18)."""
     lost: dict[JobId, int] = {}
-    for unit in state.given:
+    for unit in state.changes.given:
         if not unit.fresh:
             lost[unit.info.job.id] = lost.get(unit.info.job.id, 0) + len(unit.workers)
     for job, workers in lost.items():
         info = state.jobs[job]
-        if job in state.assigned or workers < len(info.job.held) or not info.job.checkpoints:
+        if (
+            job in state.changes.assigned
+            or workers < len(info.job.held)
+            or not info.job.checkpoints
+        ):
             continue
         wanted = info.request.times(workers)
         if (

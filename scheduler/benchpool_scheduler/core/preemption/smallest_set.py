@@ -41,7 +41,7 @@ def smallest_set(
                 break
             return None
         for unit in group:
-            state.release(unit)
+            state.changes.release(unit)
         gone.append(group)
     stay = {unit for group in reprieved(gone) for unit in group}
     return [unit for group in gone for unit in group if unit not in stay]
@@ -49,12 +49,12 @@ def smallest_set(
 
 def stays(state: ClusterState, group: Group, enough: Callable[[], bool]) -> bool:
     """Hold a group again if it is enough without it; tell whether it stays."""
-    before = state.savepoint()
+    before = state.changes.savepoint()
     for unit in group:
-        state.hold(unit)
+        state.changes.hold(unit)
     if enough():
         return True
-    state.rollback(before)
+    state.changes.rollback(before)
     return False
 
 

@@ -60,7 +60,7 @@ class PreemptionAttempt:
         self.entitled = Entitlement(state, candidates, info, workers)
         self.wanted = self.entitled.wanted
         self.victims: list[Victim] = []
-        self._before = state.savepoint()
+        self._before = state.changes.savepoint()
         self.delayed_until_s: float | None = None
         self._payable: dict[int, int] = {}
 
@@ -133,7 +133,7 @@ class PreemptionAttempt:
     def undo(self) -> None:
         """Everybody holds again."""
         self.victims = []
-        self.state.rollback(self._before)
+        self.state.changes.rollback(self._before)
 
     @property
     def lost(self) -> float:
@@ -166,7 +166,7 @@ class PreemptionAttempt:
 
     def _take(self, victim: Victim) -> None:
         for unit in self._with_surplus(victim):
-            self.state.release(unit)
+            self.state.changes.release(unit)
 
     def _reprieved(self, gone: list[Group]) -> list[Group]:
         """Let every unit stay that is not needed, the last to pay first (R18).
@@ -237,7 +237,7 @@ class PreemptionAttempt:
                 return
             self.undo()
         for victim in so_far:
-            self.state.release(victim.unit)
+            self.state.changes.release(victim.unit)
         self.victims = so_far
 
     def _pay_with_one(self, index: int, top: tuple[int, bool], most: float) -> bool:
@@ -307,16 +307,16 @@ class PreemptionAttempt:
         """Let go on a node as long as that makes room for more workers."""
         queue = VictimQueue(self.entitled, node.node.name)
         slots, useful = node.slots(self.info.requirements, releasing=True), len(self.victims)
-        before = self.state.savepoint()
+        before = self.state.changes.savepoint()
         while (victim := queue.next()) is not None:
             self._take(victim)
             queue.taken(victim)
             if (now := node.slots(self.info.requirements, releasing=True)) > slots:
-                slots, useful, before = now, len(self.victims), self.state.savepoint()
+                slots, useful, before = now, len(self.victims), self.state.changes.savepoint()
                 if self.fits():
                     break
         del self.victims[useful:]
-        self.state.rollback(before)
+        self.state.changes.rollback(before)
 
     def _nodes_to_try(self, most: int) -> Iterator[NodeCapacity]:
         """Return nodes that could do it alone, those that lack least first."""

@@ -1,0 +1,121 @@
+"""What a pass tries out on the pool: who gets which places, and who gives them.
+
+Everything here is undone by ``rollback``, since the journal knows how; what is left at the end is
+what the pass has decided. Ledger and capacity change together, so that they always agree.
+"""
+
+from __future__ import annotations
+
+from benchpool_scheduler.core.capacity.assignment import Assignment, JobAssignment
+from benchpool_scheduler.core.capacity.free_capacity import FreeCapacity, Savepoint
+from benchpool_scheduler.core.cluster.preemption_units import PreemptionUnit
+from benchpool_scheduler.core.fairness.ledger import QuotaLedger
+from benchpool_scheduler.core.jobs.amounts import NOTHING
+from benchpool_scheduler.core.jobs.job_info import JobInfo
+from benchpool_scheduler.core.journal import Journal
+from benchpool_scheduler.core.model import JobId
+
+
+class PassChanges:
+    """What the present pass has changed so far; between passes there is none.
+
+    Attributes:
+        assigned: What it has decided, by job.
+        given: Who gives way in it.
+    """
+
+    def __init__(self, capacity: FreeCapacity, ledger: QuotaLedger, journal: Journal) -> None:
+        self.capacity = capacity
+        self.ledger = ledger
+        self.journal = journal
+        self.assigned: dict[JobId, JobAssignment] = {}
+        self.given: dict[PreemptionUnit, None] = {}
+
+    def savepoint(self) -> Savepoint:
+        """Return the present as something to go back to."""
+        return self.capacity.savepoint()
+
+    def rollback(self, savepoint: Savepoint) -> None:
+        """Undo what was changed since a savepoint."""
+        self.capacity.rollback(savepoint)
+
+    def start(self, info: JobInfo, assignment: Assignment) -> None:
+        """Book workers that the job gets."""
+        job, homes = info.job.id, self.capacity.homes
+        before = self.assigned.get(job)
+        self.reassign(info, (assignment,) if before is None else (*before.parts, assignment))
+        if job not in homes:
+            homes[job] = assignment.workers[0].node
+            self.journal.record((dict.pop, homes, job))
+        amounts = info.request.times(len(assignment.workers))
+        self.ledger.add(info, amounts)
+        self.journal.record((QuotaLedger.add, self.ledger, info, NOTHING - amounts))
+
+    def reassign(self, info: JobInfo, parts: tuple[Assignment, ...]) -> None:
+        """Let what the pass decided for a job be these parts; the ledger stays as it is."""
+        job = info.job.id
+        self.journal.record((PassChanges._put_assigned, self, job, self.assigned.get(job)))
+        self._put_assigned(job, JobAssignment(info, parts) if parts else None)
+
+    def _put_assigned(self, job: JobId, entry: JobAssignment | None) -> None:
+        if entry is None:
+            del self.assigned[job]
+        else:
+            self.assigned[job] = entry
+
+    def release(self, unit: PreemptionUnit) -> None:
+        """Take a unit from its job: its GPUs are releasing, or free when it was fresh."""
+        info = unit.info
+        self.journal.record((PassChanges._book, self, unit, False))
+        self._book(unit, True)
+        for worker in unit.workers:
+            if unit.fresh:
+                self.capacity.unassign(info, worker)
+            else:
+                self.capacity.release(info, worker)
+
+    def hold(self, unit: PreemptionUnit) -> None:
+        """Let a unit that was released stay with its job."""
+        info = unit.info
+        self.journal.record((PassChanges._book, self, unit, True))
+        self._book(unit, False)
+        for worker in unit.workers:
+            if unit.fresh:
+                self.capacity.assign(info, worker)
+            else:
+                self.capacity.hold(info, worker)
+
+    def _book(self, unit: PreemptionUnit, claimed: bool) -> None:
+        """Book in the ledger that a unit is released, or held."""
+        unit.claimed = claimed
+        if unit.fresh:
+            self.ledger.add(unit.info, NOTHING - unit.amounts if claimed else unit.amounts)
+        else:
+            self.ledger.release(unit.info, unit.amounts if claimed else NOTHING - unit.amounts)
+
+    def give(self, unit: PreemptionUnit) -> None:
+        """The unit that was released is gone for this pass."""
+        self.journal.record((PassChanges._put_given, self, unit, False))
+        self._put_given(unit, True)
+
+    def reprieve(self, unit: PreemptionUnit) -> None:
+        """A unit that was given stays with its job after all."""
+        self.journal.record((PassChanges._put_given, self, unit, True))
+        self._put_given(unit, False)
+        self.hold(unit)
+
+    def _put_given(self, unit: PreemptionUnit, gone: bool) -> None:
+        unit.gone, unit.claimed = gone, not gone
+        if gone:
+            self.given[unit] = None
+        else:
+            del self.given[unit]
+
+    def withdraw(self, unit: PreemptionUnit) -> None:
+        """Forget a start of this pass whose unit was released."""
+        job = unit.info.job.id
+        parts = self.assigned[job].parts
+        self.reassign(unit.info, tuple(part for part in parts if part.workers != unit.workers))
+        if job not in self.assigned:
+            homes = self.capacity.homes
+            self.journal.record((dict.__setitem__, homes, job, homes.pop(job)))
