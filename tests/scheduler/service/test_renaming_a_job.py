@@ -40,3 +40,12 @@ async def test_whoever_may_change_a_job_may_rename_it_and_nobody_else(tmp_path: 
         with pytest.raises(NotFound):
             await pool.jobs.act(JOE, job.id, "rename", JobRename("joes"))
         assert (await pool.jobs.act(ADMIN, job.id, "rename", JobRename("new"))).name == "new"
+
+
+async def test_what_is_sent_again_has_the_name_that_the_job_has_now(tmp_path: Path) -> None:
+    async with opened(make_pool(tmp_path)) as pool:
+        named = await pool.jobs.submit(SUSAN, sleeper(name="old"))
+        unnamed = await pool.jobs.submit(SUSAN, sleeper(name=None))
+        await pool.jobs.act(SUSAN, named.id, "rename", JobRename("new"))
+        assert pool.jobs.submission(SUSAN, named.id).name == "new"
+        assert pool.jobs.submission(SUSAN, unnamed.id).name is None

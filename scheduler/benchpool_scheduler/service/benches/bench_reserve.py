@@ -55,13 +55,19 @@ def by_node(ledger: Ledger, seen: Observations) -> BenchReserve:
     )
 
 
-def laid_out_empty(seen: Observations) -> BenchReserve:
-    """Return the same of a pool that nobody uses and whose GPUs all work."""
+def least_laid_out(seen: Observations) -> BenchReserve:
+    """Return the fewest GPUs that train must ever leave free, by node, all of them working.
+
+    Benches may hold slices, each in place of one GPU that is kept.
+    """
     inventory = seen.inventory
+    serving = [name for name in inventory.nodes if name in inventory.build]
+    whole = {name: sum(d.resource == WHOLE for d in inventory.nodes[name]) for name in serving}
+    slices = sum(len(inventory.nodes[name]) - whole[name] for name in serving)
     return lay_out(
-        reserve(seen),
-        (name for name in inventory.nodes if name in inventory.build),
-        lambda name: sum(device.resource == WHOLE for device in inventory.nodes[name]),
+        max(0, reserve(seen) - slices),
+        serving,
+        whole.__getitem__,
         {},
         lends=seen.configuration.build.lend_idle,
     )

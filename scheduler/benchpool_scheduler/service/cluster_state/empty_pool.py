@@ -16,7 +16,7 @@ def empty_pool(seen: Observations) -> EmptyPool:
     inventory = seen.inventory
     inputs = NodeInputs(
         inventory=inventory,
-        kept=bench_reserve.laid_out_empty(seen).kept,
+        kept=bench_reserve.least_laid_out(seen).kept,
         leased=frozenset(),
         clung=frozenset(device.uuid for device in inventory.unusable),
         lends=seen.configuration.build.lend_idle,

@@ -18,6 +18,7 @@ from benchpool_scheduler.service.jobs.admission import Admission
 from benchpool_scheduler.service.jobs.commands import Commands
 from benchpool_scheduler.service.jobs.lookup import visible_job
 from benchpool_scheduler.service.jobs.previews import Previews
+from benchpool_scheduler.service.jobs.submission_checks import name_of
 from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.service.observed.observed import Observed
 from benchpool_scheduler.service.process.shielded import shielded
@@ -121,13 +122,14 @@ class Jobs:
         return self._views.why(self._find(caller, job), caller)
 
     def submission(self, caller: Caller, job: str) -> contract.JobSubmission:
-        """Return what was submitted, without its key. Errors: NotFound."""
+        """Return what was submitted, without its key and by its present name. Errors: NotFound."""
         record = self._find(caller, job)
         stored = self._ledger.store.submission(record.id)
         if stored is None:
             raise rights.no_job(job)
         found = msgspec.json.decode(stored, type=contract.JobSubmission)
-        return msgspec.structs.replace(found, key=None)
+        name = found.name if record.name == name_of(found) else record.name
+        return msgspec.structs.replace(found, key=None, name=name)
 
     # ------------------------------------------------------------------ commanding
 
