@@ -19,15 +19,7 @@ MOST_LINES_OF_A_FUNCTION = 60
 TWICE: frozenset[str] = frozenset()
 """Public classes of the product that are two or more."""
 
-LONG: frozenset[str] = frozenset(
-    {
-        "tests/helm/test_rendered_chart.py",
-        "tests/helm/test_side_doors_to_gpus.py",
-        "tests/scheduler/service/test_any_history_of_a_pool.py",
-        "tests/scheduler/service/test_benches_that_lend.py",
-        "tests/scheduler/web/test_dashboard_in_a_browser.py",
-    }
-)
+LONG: frozenset[str] = frozenset()
 """Modules that are too long."""
 
 LONG_FUNCTIONS: frozenset[str] = frozenset()

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from benchpool_cluster import chart, kwok_nodes
-from benchpool_cluster.chart import Site
+from benchpool_cluster.chart import Caller, Site
 from benchpool_cluster.control_plane import ControlPlane, Timing
 from benchpool_cluster.fixtures import cluster as cluster
 from benchpool_cluster.processes import Processes
@@ -29,3 +29,15 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
         yield chart.put_rules(plane.access, chart.render())
     finally:
         plane.processes.kill_all()
+
+
+@pytest.fixture(scope="module")
+def mallory(site: Site) -> Caller:
+    """A person who may do anything in the work namespace."""
+    return site.person("mallory", "cluster-admin")
+
+
+@pytest.fixture(scope="module")
+def pods(site: Site) -> str:
+    """The path of the pods there."""
+    return f"/api/v1/namespaces/{site.workspace}/pods"

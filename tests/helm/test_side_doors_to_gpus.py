@@ -7,73 +7,23 @@ so that only the policies stand in the way.
 from __future__ import annotations
 
 import copy
-import itertools
-from collections.abc import Mapping
-from typing import Any
 
-import httpx
 import pytest
 
 from benchpool_cluster.chart import Caller, Manifest, Site
+from benchpool_cluster.doors import (
+    GATE,
+    GPU,
+    RESTRICTED,
+    affinity,
+    count,
+    pod,
+    refused,
+    second,
+)
 from benchpool_scheduler.contract import kubernetes as names
 
 pytestmark = pytest.mark.kubernetes
-
-GPU = {"limits": {"nvidia.com/gpu": "1"}}
-RESTRICTED = {
-    "allowPrivilegeEscalation": False,
-    "capabilities": {"drop": ["ALL"]},
-    "runAsNonRoot": True,
-    "runAsUser": 1000,
-    "seccompProfile": {"type": "RuntimeDefault"},
-}
-GATE = [{"name": names.ADMISSION_GATE}]
-count = itertools.count()
-
-
-def pod(
-    spec: Mapping[str, Any] | None = None,
-    *,
-    labels: Mapping[str, str] | None = None,
-    annotations: Mapping[str, str] | None = None,
-    **container: Any,
-) -> Manifest:
-    """A pod that the restricted standard lets in, with more in its spec and its container."""
-    main = {"name": "main", "image": "work", "securityContext": RESTRICTED} | container
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {
-            "name": f"pod-{next(count)}",
-            "labels": dict(labels or {}),
-            "annotations": dict(annotations or {}),
-        },
-        "spec": {"containers": [main], "restartPolicy": "Never"} | dict(spec or {}),
-    }
-
-
-def second(**more: Any) -> list[Manifest]:
-    """A container beside the main one."""
-    return [{"name": "second", "image": "work", "securityContext": RESTRICTED} | more]
-
-
-def refused(answer: httpx.Response, rule: str) -> None:
-    """Hold that the rule refused, and that it says what to do."""
-    assert answer.status_code == 403, answer.text
-    message = answer.json()["message"]
-    assert f"benchpool [{rule}]" in message, message
-    assert message.rstrip().endswith("."), message
-
-
-@pytest.fixture(scope="module")
-def mallory(site: Site) -> Caller:
-    """A person who may do anything in the work namespace."""
-    return site.person("mallory", "cluster-admin")
-
-
-@pytest.fixture(scope="module")
-def pods(site: Site) -> str:
-    return f"/api/v1/namespaces/{site.workspace}/pods"
 
 
 @pytest.fixture(params=["enforced", "absent"])
@@ -210,7 +160,7 @@ def test_a_variable_that_hides_gpus_is_let_in(mallory: Caller, pods: str) -> Non
 
 def test_pods_without_gpus_are_nobodys_business(mallory: Caller, pods: str) -> None:
     plain = pod(
-        {"affinity": {"nodeAffinity": _affinity("gpu-1")}},
+        {"affinity": {"nodeAffinity": affinity("gpu-1")}},
         labels={"example.org/role": "worker"},
         resources={"limits": {"cpu": "1", "nvidia.com/gpu": "0"}},
     )
@@ -318,105 +268,6 @@ def test_controllers_make_no_gpu_pods_but_of_our_jobs(
     answer = site.controller(controller).call("POST", pods, forged)
     assert answer.status_code == 403
     assert "benchpool [made-by]" in answer.text or "benchpool [keys]" in answer.text
-
-
-def _affinity(node: str) -> Manifest:
-    wish = {"key": "metadata.name", "operator": "In", "values": [node]}
-    return {
-        "requiredDuringSchedulingIgnoredDuringExecution": {
-            "nodeSelectorTerms": [{"matchFields": [wish]}]
-        }
-    }
-
-
-@pytest.fixture
-def waiting(site: Site, pods: str) -> str:
-    """The path of a notebook's pod that waits behind the gate."""
-    notebook = pod(
-        {"schedulingGates": GATE},
-        labels={names.ROLE: names.ROLE_NOTEBOOK, names.LEASE: "lease-1"},
-        resources=GPU,
-    )
-    answer = site.account("hub").call("POST", pods, notebook)
-    assert answer.status_code == 201, answer.text
-    return f"{pods}/{notebook['metadata']['name']}"
-
-
-OPEN_GATE = [{"op": "remove", "path": "/spec/schedulingGates"}]
-PIN = [{"op": "add", "path": "/spec/nodeSelector", "value": {"kubernetes.io/hostname": "gpu-1"}}]
-PIN_BY_NAME = [{"op": "add", "path": "/spec/affinity", "value": {"nodeAffinity": _affinity("x")}}]
-
-
-@pytest.mark.parametrize("who", ["mallory", "hub", "job-controller"])
-@pytest.mark.parametrize(
-    ("patch", "rule"),
-    [(OPEN_GATE, "gate"), (PIN, "pin"), (PIN_BY_NAME, "pin"), (OPEN_GATE + PIN, "gate")],
-)
-def test_only_the_scheduler_opens_the_gate_and_pins(
-    site: Site, mallory: Caller, waiting: str, who: str, patch: object, rule: str
-) -> None:
-    site.person("mallory", "cluster-admin")
-    caller = {
-        "mallory": mallory,
-        "hub": _with_every_right(site, site.account("hub")),
-        "job-controller": _with_every_right(site, site.controller("job-controller")),
-    }[who]
-    refused(caller.call("PATCH", waiting, patch, "json"), rule)
-
-
-def _with_every_right(site: Site, caller: Caller) -> Caller:
-    """The caller with all rights of the namespace: what refuses, then, is not RBAC."""
-    group = ("forced",)
-    site.access.apply(
-        f"/apis/rbac.authorization.k8s.io/v1/namespaces/{site.workspace}/rolebindings/forced",
-        {
-            "apiVersion": "rbac.authorization.k8s.io/v1",
-            "kind": "RoleBinding",
-            "metadata": {"name": "forced"},
-            "roleRef": {
-                "apiGroup": "rbac.authorization.k8s.io",
-                "kind": "ClusterRole",
-                "name": "cluster-admin",
-            },
-            "subjects": [
-                {"kind": "Group", "name": "forced", "apiGroup": "rbac.authorization.k8s.io"}
-            ],
-        },
-    )
-    return Caller(caller.access, caller.user, (*caller.groups, *group))
-
-
-@pytest.mark.parametrize(
-    "patch",
-    [
-        {"metadata": {"labels": {names.LEASE: "lease-2"}}},
-        {"metadata": {"labels": {names.LEASE: None}}},
-        {"metadata": {"labels": {names.ROLE: names.ROLE_WORKER}}},
-        {"metadata": {"annotations": {names.SLOTS: "gpu-1/3"}}},
-    ],
-)
-def test_what_the_scheduler_knows_pods_by_cannot_be_changed(
-    mallory: Caller, waiting: str, patch: object
-) -> None:
-    refused(mallory.call("PATCH", waiting, patch, "merge"), "keys")
-
-
-def test_devices_cannot_be_asked_for_by_annotation_later(mallory: Caller, waiting: str) -> None:
-    patch = {"metadata": {"annotations": {"cdi.k8s.io/any": "nvidia.com/gpu=all"}}}
-    refused(mallory.call("PATCH", waiting, patch, "merge"), "cdi")
-
-
-def test_own_labels_can_be_changed_on_a_waiting_pod(mallory: Caller, waiting: str) -> None:
-    patch = {"metadata": {"labels": {"example.org/mine": "1"}}}
-    answer = mallory.call("PATCH", waiting, patch, "merge")
-    assert answer.status_code == 200, answer.text
-
-
-def test_a_gated_pod_cannot_be_bound_by_hand(mallory: Caller, waiting: str) -> None:
-    target = {"apiVersion": "v1", "kind": "Node", "name": "gpu-1"}
-    name = waiting.rpartition("/")[2]
-    binding = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": name}, "target": target}
-    assert mallory.call("POST", f"{waiting}/binding", binding).status_code == 409
 
 
 def test_the_hub_makes_no_workers(site: Site, pods: str) -> None:

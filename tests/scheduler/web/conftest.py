@@ -11,6 +11,7 @@ from playwright.async_api import Browser
 
 from benchpool_scheduler.service import Caller
 from benchpool_support.browser import Seen, chromium
+from benchpool_support.full_stage import fill
 from benchpool_support.stage import StagedPool, application, served
 
 PEOPLE = {
@@ -24,6 +25,12 @@ PEOPLE = {
 def staged() -> StagedPool:
     """A pool set by hand."""
     return StagedPool()
+
+
+@pytest.fixture
+def full_stage(staged: StagedPool) -> None:
+    """Every state of jobs and GPUs at once."""
+    fill(staged)
 
 
 @pytest_asyncio.fixture(loop_scope="module")

@@ -1,108 +1,30 @@
-"""The dashboard in a real browser: live, by keyboard, on a phone, in the dark, for everybody."""
+"""The dashboard in a real browser: it is live, and everything is done by keyboard."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable
-from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pytest
-from playwright.async_api import Page, expect
+from playwright.async_api import expect
 
-from benchpool_scheduler import phrases
 from benchpool_scheduler.contract import (
     Attempt,
-    EstimatedStart,
-    GpuState,
-    InLine,
-    Lease,
-    LinePlace,
-    Preemption,
     Progress,
-    ProjectQuota,
     State,
 )
 from benchpool_support.browser import Seen
-from benchpool_support.stage import StagedPool, gpu, job, reason
+from benchpool_support.full_stage import LATER, MINE, NOW, THEIRS, WAITS
+from benchpool_support.keys import focused, hangs_out, tab_to
+from benchpool_support.stage import StagedPool, job, reason
 
-pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.slow]
+pytestmark = [
+    pytest.mark.asyncio(loop_scope="module"),
+    pytest.mark.slow,
+    pytest.mark.usefixtures("full_stage"),
+]
 
 Visit = Callable[..., Awaitable[Seen]]
-
-NOW = datetime.now(UTC)
-MINE = job(
-    "resnet",
-    State.RUNNING,
-    gpus=4,
-    over_quota=True,
-    attempt=2,
-    progress=Progress(0.63, "epoch 19 of 30", NOW),
-    preemptions=[Preemption(NOW, "joe: bert", "R15", 1460.0, NOW)],
-)
-WAITS = job(
-    "ablation",
-    gpus=2,
-    reason=reason("Waits for 2 GPUs: 1 of 9 is free.", "It starts when job resnet ends."),
-)
-LATER = job("later", submitted=NOW)
-THEIRS = job("bert", State.RUNNING, user="joe", project="joe")
-PAUSED = job("nightly", State.PAUSED)
-FAILED = job("typo", State.FAILED, ended=NOW, exit_code=1)
-
-
-@pytest.fixture(autouse=True)
-def full_stage(staged: StagedPool) -> None:
-    """Every state of jobs and GPUs at once."""
-    staged.add(MINE, WAITS, LATER, THEIRS, PAUSED, FAILED)
-    staged.text = "6 of 7 GPUs work; 2 jobs wait"
-    staged.gpus = [gpu(index, state) for index, state in enumerate(GpuState)]
-    staged.gpus[0] = gpu(0, GpuState.TRAIN_OVER_QUOTA, user="susan", job=MINE.id)
-    staged.gpus[2] = gpu(2, GpuState.BUILD_HELD, user="joe", server="paper")
-    staged.held_leases = [Lease("a" * 26, "joe", "paper", "s", [staged.gpus[2].uuid], NOW)]
-    staged.build_quotas = {"joe": 2, "susan": 1}
-    why = reason("2 GPUs are not free: 0 on one machine now, 2 GPUs held by 1 other server.")
-    soon = EstimatedStart(NOW, NOW + timedelta(minutes=12), None)
-    since = NOW - timedelta(minutes=4)
-    staged.waiting = [
-        InLine("susan", "", 1, [], LinePlace("b" * 26, 1, 2, since, why, soon)),
-        InLine("joe", "large", 2, ["H100"], LinePlace("c" * 26, 2, 2, NOW, why, None)),
-    ]
-    staged.projects = [
-        ProjectQuota("susan", 2, 3, 4, None, 2),
-        ProjectQuota("joe", 2, 2, 1, 4, 0),
-    ]
-    staged.starts[MINE.id] = [
-        Attempt(1, NOW - timedelta(hours=1), NOW, 143, "notice", [], ["lab1"]),
-        Attempt(2, NOW, None, None, None, [staged.gpus[0].uuid], ["lab1"]),
-    ]
-    staged.starts[THEIRS.id] = [
-        Attempt(1, NOW - timedelta(minutes=12), None, None, None, [], ["lab1"])
-    ]
-    staged.log_bytes[MINE.id] = b"".join(b"step %d\n" % number for number in range(200))
-
-
-async def focused(page: Page) -> str:
-    name = await page.evaluate(
-        "document.activeElement.getAttribute('aria-label') ?? document.activeElement.textContent"
-    )
-    return str(name).strip()
-
-
-async def tab_to(page: Page, name: str) -> None:
-    for _ in range(60):
-        await page.keyboard.press("Tab")
-        if await focused(page) == name:
-            return
-    raise AssertionError(f"no way by keyboard to {name}")
-
-
-async def hangs_out(page: Page, chosen: str) -> float:
-    """Return how far something reaches beyond the window, in pixels."""
-    box, size = await page.locator(chosen).bounding_box(), page.viewport_size
-    assert box is not None
-    assert size is not None
-    return max(0.0, -box["x"], box["x"] + box["width"] - size["width"])
 
 
 # --------------------------------------------------------------------------- live
@@ -298,119 +220,3 @@ async def test_everything_can_be_read_and_done_without_scripts(
     await page.get_by_role("link", name="resnet").first.click()
     await expect(page.locator("#log")).to_contain_text("step 199")
     await expect(page.get_by_role("heading", name="resnet")).to_be_visible()
-
-
-# --------------------------------------------------------------------------- for everybody
-
-
-PAGES = ["", f"jobs/{MINE.id}", f"jobs/{WAITS.id}", "jobs/nonesuch"]
-
-
-@pytest.mark.parametrize("width", [375, 320, 640])
-async def test_no_page_scrolls_sideways_on_a_phone_or_at_twice_the_size(
-    visit: Visit, width: int
-) -> None:
-    for path in PAGES:
-        page = (await visit("ada", path, width=width)).page
-        wide = await page.evaluate("document.documentElement.scrollWidth")
-        assert wide <= width, path
-        for sheet in await page.locator("summary.button").all():
-            await sheet.click()
-            assert await page.evaluate("document.documentElement.scrollWidth") <= width
-        await page.context.close()
-
-
-CONTRAST = Path(__file__).with_name("contrast.js").read_text()
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-async def test_all_text_stands_out_from_its_ground_in_light_and_dark(
-    visit: Visit, scheme: str
-) -> None:
-    for path in PAGES:
-        page = (await visit("ada", path, color_scheme=scheme)).page
-        for sheet in await page.locator("summary").all():
-            await sheet.evaluate("summary => { summary.parentElement.open = true; }")
-        weak, ground = await page.evaluate(CONTRAST)
-        assert weak == [], path
-        assert (ground < 0.1) == (scheme == "dark")
-        await page.context.close()
-
-
-async def test_a_screen_reader_finds_regions_tables_and_named_squares(visit: Visit) -> None:
-    page = (await visit("ada")).page
-    for name in ("GPU pool", "Queue", "Running", "Paused", "Benches", "Projects"):
-        await expect(page.get_by_role("region", name=re.compile(f"^{name}"))).to_have_count(1)
-    square = page.get_by_role("link", name="GPU 0 · A100 · train, over quota · susan: resnet")
-    await expect(square).to_have_attribute("href", re.compile(MINE.id))
-    queue = page.get_by_role("table", name=re.compile("^Queue"))
-    snapshot = await queue.aria_snapshot()
-    assert 'columnheader "State and reason"' in snapshot
-    assert "queued Waits for 2 GPUs: 1 of 9 is free." in snapshot
-    bar = page.get_by_role("img", name="4 GPUs allocated, 2 of them over quota")
-    await expect(bar).to_have_count(1)
-    unnamed = await page.evaluate(
-        """() => [...document.querySelectorAll('a, button, summary, input:not([type=hidden])')]
-            .filter(one => !(one.getAttribute('aria-label') || one.textContent.trim()
-                             || one.labels?.length)).length"""
-    )
-    assert unnamed == 0
-
-
-async def test_tables_stay_tables_on_a_phone(visit: Visit) -> None:
-    page = (await visit("susan", width=375)).page
-    snapshot = await page.get_by_role("table", name=re.compile("^Queue")).aria_snapshot()
-    assert 'columnheader "State and reason"' in snapshot
-    assert "row " in snapshot
-
-
-async def test_squares_are_walked_with_the_arrow_keys_and_show_their_label(visit: Visit) -> None:
-    page = (await visit("ada")).page
-    first = page.locator(".squares a").first
-    await first.focus()
-    await page.keyboard.press("ArrowRight")
-    await page.keyboard.press("ArrowRight")
-    assert await focused(page) == "GPU 2 · A100 · bench, in use · joe: server “paper”"
-    tip = page.locator(".squares a:focus .tip")
-    await expect(tip).to_be_visible()
-    await expect(tip).to_contain_text("joe: server “paper”")
-    assert await page.locator(".squares a[tabindex='0']").count() == 1
-
-
-async def test_times_are_exact_on_hover_in_the_readers_zone(visit: Visit) -> None:
-    page = (await visit("susan", f"jobs/{MINE.id}", timezone_id="Asia/Tokyo", locale="en-GB")).page
-    time = page.locator("dl time").first
-    await expect(time).to_have_attribute("datetime", re.compile(r"Z$"))
-    at = MINE.submitted.astimezone(UTC) + timedelta(hours=9)
-    await expect(time).to_have_attribute("title", re.compile(f"{at:%H:%M:%S}"))
-
-
-async def test_scripts_say_times_in_the_same_words_as_the_server(visit: Visit) -> None:
-    page = (await visit("susan")).page
-    seconds = [0, 4, 5, 59, 60, 3599, 3600, 3660, 86399, 86400, 10**7, -5, -61, -90000]
-    said = await page.evaluate(
-        """async (seconds) => {
-            const { relative } = await import("/services/benchpool/static/times.js");
-            return seconds.map(one => relative(0, one * 1000));
-        }""",
-        seconds,
-    )
-    assert said == [phrases.ago(one) for one in seconds]
-
-
-async def test_who_wants_less_motion_gets_none(visit: Visit) -> None:
-    page = (await visit("susan", reduced_motion="reduce")).page
-    moving = await page.evaluate(
-        """() => [...document.querySelectorAll('*')].map(one => getComputedStyle(one))
-            .filter(style => style.transitionDuration !== '0s' || style.animationName !== 'none'
-                             || style.scrollBehavior === 'smooth').length"""
-    )
-    assert moving == 0
-
-
-async def test_the_page_asks_nobody_but_its_own_service(visit: Visit) -> None:
-    for path in PAGES:
-        seen = await visit("ada", path)
-        await seen.page.wait_for_timeout(100)
-        assert all(one.startswith(seen.url) for one in seen.requests)
-        assert seen.violations == seen.faults == []

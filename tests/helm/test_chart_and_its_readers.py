@@ -1,0 +1,75 @@
+"""What the chart hands on has the names by which it is read; offline."""
+
+from __future__ import annotations
+
+import json
+import re
+
+from benchpool_cluster import chart
+from benchpool_cluster.chart import Rendered
+from benchpool_scheduler.contract import kubernetes as names
+
+ROOT = chart.FOLDER.parents[1]
+
+
+def test_names_are_those_of_the_contract() -> None:
+    rendered = chart.render()
+    namespace = rendered.the("Namespace", "benchpool-work")
+    assert namespace["metadata"]["labels"][names.MANAGED] == "true"
+    text = json.dumps(rendered.of("ValidatingAdmissionPolicy"))
+    for word in (names.ADMISSION_GATE, names.ROLE, names.LEASE, names.JOB, f"{names.GROUP}/"):
+        assert word in text
+    used = set(re.findall(r"benchpool\.io/[a-z-]+", json.dumps(rendered.objects)))
+    known = {v for v in vars(names).values() if isinstance(v, str) and v.startswith(names.GROUP)}
+    assert used <= known, used - known
+    (election,) = [
+        rule["resourceNames"]
+        for role in rendered.of("Role")
+        for rule in role["rules"]
+        if rule["resources"] == ["leases"] and "resourceNames" in rule
+    ]
+    assert election == [names.ELECTION_LEASE]
+
+
+def test_two_releases_in_other_names_share_no_object_but_the_definitions() -> None:
+    one, two = chart.render(), chart.render(release="second-benchpool", namespace="second")
+    shared = {
+        (o["kind"], o["metadata"]["name"], o["metadata"].get("namespace")) for o in one.objects
+    } & {(o["kind"], o["metadata"]["name"], o["metadata"].get("namespace")) for o in two.objects}
+    assert {kind for kind, _, _ in shared} == {"CustomResourceDefinition"}
+
+
+def _environment(rendered: Rendered, part: str) -> set[str]:
+    (container,) = rendered.the("Deployment", f"benchpool-{part}")["spec"]["template"]["spec"][
+        "containers"
+    ]
+    return {one["name"] for one in container["env"]}
+
+
+def test_the_scheduler_reads_every_variable_that_it_is_given() -> None:
+    read = "".join(file.read_text() for file in (ROOT / "scheduler").rglob("app/*.py"))
+    given = _environment(chart.render(), "scheduler")
+    assert [one for one in given if one.startswith("BENCHPOOL_") and one not in read] == []
+
+
+def test_taints_that_jobs_bear_reach_the_scheduler() -> None:
+    for taints, told in (
+        (None, "nvidia.com/gpu"),
+        (["nvidia.com/gpu", "dedicated"], "nvidia.com/gpu,dedicated"),
+    ):
+        rendered = chart.render({} if taints is None else {"jobs": {"taints": taints}})
+        pod = rendered.the("Deployment", "benchpool-scheduler")["spec"]["template"]["spec"]
+        variables = {one["name"]: one.get("value") for one in pod["containers"][0]["env"]}
+        assert variables["BENCHPOOL_TOLERATIONS"] == told
+
+
+def test_the_hub_is_given_every_fact_and_variable_that_it_reads() -> None:
+    rendered = chart.render()
+    config = rendered.the("Secret", "benchpool-hub")["stringData"]
+    facts = set(json.loads(config["hub.json"]))
+    # These two have a default in hub_config/kubernetes.py and hub_config/cluster.py.
+    variables = _environment(rendered, "hub") | {"BENCHPOOL_SCHEDULER_URL", "BENCHPOOL_PUBLIC_URL"}
+    for name in ("cluster.py", "kubernetes.py"):
+        text = (ROOT / "hub_config" / name).read_text()
+        assert set(re.findall(r'facts\["(\w+)"\]', text)) <= facts
+        assert set(re.findall(r'environ(?:\.get\(|\[)"(\w+)"', text)) <= variables

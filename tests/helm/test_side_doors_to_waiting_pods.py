@@ -1,0 +1,101 @@
+"""A pod that waits behind the gate is let through, pinned and changed by the scheduler only."""
+
+from __future__ import annotations
+
+import pytest
+
+from benchpool_cluster.chart import Caller, Site
+from benchpool_cluster.doors import GATE, GPU, affinity, pod, refused
+from benchpool_scheduler.contract import kubernetes as names
+
+pytestmark = pytest.mark.kubernetes
+
+
+@pytest.fixture
+def waiting(site: Site, pods: str) -> str:
+    """The path of a notebook's pod that waits behind the gate."""
+    notebook = pod(
+        {"schedulingGates": GATE},
+        labels={names.ROLE: names.ROLE_NOTEBOOK, names.LEASE: "lease-1"},
+        resources=GPU,
+    )
+    answer = site.account("hub").call("POST", pods, notebook)
+    assert answer.status_code == 201, answer.text
+    return f"{pods}/{notebook['metadata']['name']}"
+
+
+OPEN_GATE = [{"op": "remove", "path": "/spec/schedulingGates"}]
+PIN = [{"op": "add", "path": "/spec/nodeSelector", "value": {"kubernetes.io/hostname": "gpu-1"}}]
+PIN_BY_NAME = [{"op": "add", "path": "/spec/affinity", "value": {"nodeAffinity": affinity("x")}}]
+
+
+@pytest.mark.parametrize("who", ["mallory", "hub", "job-controller"])
+@pytest.mark.parametrize(
+    ("patch", "rule"),
+    [(OPEN_GATE, "gate"), (PIN, "pin"), (PIN_BY_NAME, "pin"), (OPEN_GATE + PIN, "gate")],
+)
+def test_only_the_scheduler_opens_the_gate_and_pins(
+    site: Site, mallory: Caller, waiting: str, who: str, patch: object, rule: str
+) -> None:
+    site.person("mallory", "cluster-admin")
+    caller = {
+        "mallory": mallory,
+        "hub": _with_every_right(site, site.account("hub")),
+        "job-controller": _with_every_right(site, site.controller("job-controller")),
+    }[who]
+    refused(caller.call("PATCH", waiting, patch, "json"), rule)
+
+
+def _with_every_right(site: Site, caller: Caller) -> Caller:
+    """The caller with all rights of the namespace: what refuses, then, is not RBAC."""
+    group = ("forced",)
+    site.access.apply(
+        f"/apis/rbac.authorization.k8s.io/v1/namespaces/{site.workspace}/rolebindings/forced",
+        {
+            "apiVersion": "rbac.authorization.k8s.io/v1",
+            "kind": "RoleBinding",
+            "metadata": {"name": "forced"},
+            "roleRef": {
+                "apiGroup": "rbac.authorization.k8s.io",
+                "kind": "ClusterRole",
+                "name": "cluster-admin",
+            },
+            "subjects": [
+                {"kind": "Group", "name": "forced", "apiGroup": "rbac.authorization.k8s.io"}
+            ],
+        },
+    )
+    return Caller(caller.access, caller.user, (*caller.groups, *group))
+
+
+@pytest.mark.parametrize(
+    "patch",
+    [
+        {"metadata": {"labels": {names.LEASE: "lease-2"}}},
+        {"metadata": {"labels": {names.LEASE: None}}},
+        {"metadata": {"labels": {names.ROLE: names.ROLE_WORKER}}},
+        {"metadata": {"annotations": {names.SLOTS: "gpu-1/3"}}},
+    ],
+)
+def test_what_the_scheduler_knows_pods_by_cannot_be_changed(
+    mallory: Caller, waiting: str, patch: object
+) -> None:
+    refused(mallory.call("PATCH", waiting, patch, "merge"), "keys")
+
+
+def test_devices_cannot_be_asked_for_by_annotation_later(mallory: Caller, waiting: str) -> None:
+    patch = {"metadata": {"annotations": {"cdi.k8s.io/any": "nvidia.com/gpu=all"}}}
+    refused(mallory.call("PATCH", waiting, patch, "merge"), "cdi")
+
+
+def test_own_labels_can_be_changed_on_a_waiting_pod(mallory: Caller, waiting: str) -> None:
+    patch = {"metadata": {"labels": {"example.org/mine": "1"}}}
+    answer = mallory.call("PATCH", waiting, patch, "merge")
+    assert answer.status_code == 200, answer.text
+
+
+def test_a_gated_pod_cannot_be_bound_by_hand(mallory: Caller, waiting: str) -> None:
+    target = {"apiVersion": "v1", "kind": "Node", "name": "gpu-1"}
+    name = waiting.rpartition("/")[2]
+    binding = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": name}, "target": target}
+    assert mallory.call("POST", f"{waiting}/binding", binding).status_code == 409
