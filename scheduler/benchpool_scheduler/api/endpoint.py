@@ -279,6 +279,8 @@ class Endpoint(Transport):
     def write_error(self, status_code: int, **kwargs: Any) -> None:
         """Answer what Tornado itself refuses in the same form."""
         failed = kwargs.get("exc_info", (None, None, None))[1]
+        if failed is None and status_code == 500:  # so Tornado ends a handler that was cancelled
+            failed = Unavailable("The scheduler is stopping: try again in a few seconds.")
         self._refuse(self._as_error(failed or HTTPError(status_code)))
 
     def on_connection_close(self) -> None:

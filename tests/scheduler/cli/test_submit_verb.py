@@ -124,7 +124,7 @@ def test_json_is_the_job_with_exactly_the_declared_keys(benchpool: Benchpool, tr
     assert list(said.json) == [
         "id", "name", "project", "user", "state", "reason", "gpus", "workers", "min_workers",
         "priority", "preemptible", "over_quota", "attempt", "submitted", "started", "ended",
-        "exit_code", "progress", "estimated_start", "preemptions", "url", "actions",
+        "exit_code", "progress", "estimated_start", "preemptions", "url", "actions", "tags",
     ]  # fmt: skip
 
 

@@ -61,6 +61,8 @@ async def test_what_is_left_out_is_there_as_default(connection: Connection, name
         "priority": 50,
         "preemptible": True,
         "spread": False,
+        "cpus": 0,
+        "memoryGib": 0,
         "suspend": False,
     } | {"script": {"path": "train.py"}}
 

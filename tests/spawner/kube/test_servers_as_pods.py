@@ -34,11 +34,15 @@ def env(pod: dict[str, Any]) -> dict[str, str]:
 
 
 def test_a_server_with_gpus_holds_a_lease_from_its_start_to_its_end(
-    hub: KubeHub, access: Access, scheduler: Any
+    hub: KubeHub, access: Access, scheduler: Any, admitter: Any
 ) -> None:
     hub.add_user("susan")
+    admitter.open.clear()  # so that its steps can be heard before it is ready
     assert hub.ask_server("susan", gpus=2).status_code == 202
-    steps = list(hub.progress("susan"))
+    progress = hub.progress("susan")
+    steps = [next(progress)]
+    admitter.open.set()
+    steps += progress
     assert steps[-1]["ready"]
     told = " | ".join(step["message"] for step in steps)
     for words in ("Asking the scheduler for 2 GPUs", "Reserved 2 GPUs: gpu-", "The pod is made"):

@@ -159,8 +159,8 @@ def test_gpus_that_came_free_while_the_hub_was_away_go_to_who_waited_and_starts_
         if pod["metadata"]["annotations"].get("hub.jupyter.org/servername") == "s0":
             access.delete(f"{path}/{pod['metadata']['name']}")
     service, root = scheduler.service, PEOPLE["root"]
-    freed = next(one for one in service.pool.leases(root, "king") if one.server == "s0")
-    service.do(service.pool.release(PEOPLE["hub"], freed.id))
+    freed = next(one for one in service.pool.benches.leases(root, "king") if one.server == "s0")
+    service.do(service.pool.benches.release(PEOPLE["hub"], freed.id))
     # Its turn has come, and nobody is there to hear of it.
     hub.until(lambda: scheduler.leases("max") != [])
     hub.start()
@@ -187,8 +187,8 @@ def test_lent_gpus_come_back_when_their_owner_starts_a_server(hub: KubeHub, sche
     # The pool of these tests sets all GPUs aside for benches and lends them.
     job = JobSubmission(entry=CommandEntry(["sleep", "1000"]), gpus=4, workers=2)
     service, joe = scheduler.service, PEOPLE["joe"]
-    assert service.pool.leases(PEOPLE["root"]) == []
-    accepted = service.do(service.pool.submit(joe, job))
+    assert service.pool.benches.leases(PEOPLE["root"]) == []
+    accepted = service.do(service.pool.jobs.submit(joe, job))
     service.do(scheduler.runtime.until_launched(2))
     hub.add_user("ida")
     hub.ask_server("ida", gpus=2)
@@ -200,6 +200,6 @@ def test_lent_gpus_come_back_when_their_owner_starts_a_server(hub: KubeHub, sche
         scheduler.service.loop.call_soon_threadsafe(scheduler.runtime.end, worker, 143)
     hub.wait_ready("ida")
     assert [len(gpus) for gpus in scheduler.leases("ida")] == [2]
-    service.do(service.pool.act(joe, accepted.id, "cancel"))
+    service.do(service.pool.jobs.act(joe, accepted.id, "cancel"))
     hub.stop_server("ida")
     hub.wait_gone("ida")
