@@ -27,16 +27,19 @@ version: 1
 projects:
   - {name: susan, quota: 1, members: [susan]}
   - {name: joe, quota: 1, members: [joe]}
-policy: {grace_s: 2}
+policy: {grace_s: 60}
 """
 
 
 STUBBORN = """
-import signal, time
+import os, signal, sys, time
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
 print("ready")
-time.sleep(1000)
+while not os.path.exists({leave!r}):
+    time.sleep(0.05)
+sys.exit(1)
 """
+"""A job that leaves when a file is there, and not before."""
 
 
 def over(pool: Pool, job: Job) -> list[bool]:
@@ -75,14 +78,18 @@ async def test_a_job_that_the_quota_covers_in_part_is_over_quota_with_the_rest(
 async def test_what_leaves_because_it_is_over_quota_is_shown_so_until_it_has_left(
     tmp_path: Path,
 ) -> None:
+    leave = tmp_path / "leave"
+    stubborn = python_job(STUBBORN.format(leave=str(leave)), name="second")
     async with opened(make_pool(tmp_path, configuration=story(POOL), gpus=2)) as pool:
         first = await pool.jobs.submit(SUSAN, sleeper(name="first"))
-        second = await pool.jobs.submit(SUSAN, python_job(STUBBORN, name="second"))
+        await reached(pool, first.id, State.RUNNING)  # it would lose more than what starts later
+        second = await pool.jobs.submit(SUSAN, stubborn)
         await reached(pool, second.id, State.RUNNING)
         await pool.logs.wait(SUSAN, second.id, offset=0)
         mine = await pool.jobs.submit(JOE, sleeper(name="mine"))
         leaving = await reached(pool, second.id, State.PAUSING)
         assert leaving.over_quota
         assert (over(pool, second), over(pool, first)) == ([True], [False])
+        leave.touch()
         await reached(pool, mine.id, State.RUNNING)
         assert (over(pool, mine), tagged(pool, mine), over(pool, second)) == ([False], False, [])
