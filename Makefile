@@ -29,7 +29,7 @@ export BENCHPOOL_NODE_HOME := $(NODE_HOME)
 
 help:
 	@echo "make up      set up what is needed and start benchpool on this machine (ARGS=... goes to benchpool up)"
-	@echo "make test-fast   the tests that need no server, no process and no browser (1 to 2 minutes)"
+	@echo "make test-fast   the tests that need no server, no process and no browser (four minutes on two cores)"
 	@echo "make test    all tests, a real browser included"
 	@echo "make test-kubernetes   tests on a real Kubernetes cluster (Linux, root, Go)"
 	@echo "make cluster, make cluster-down   start and stop that cluster to work with it"
