@@ -1,7 +1,11 @@
-"""What is said in one place: a second module that puts numbers into words fails here."""
+"""What is said in one place: a second module that puts numbers into words fails here.
+
+So does a second module that writes notices: sentences to users about their jobs.
+"""
 
 from __future__ import annotations
 
+import ast
 import re
 
 from benchpool_support import checkout
@@ -15,6 +19,15 @@ SECOND_OPINIONS = {
 }
 """What only the module of phrases may have."""
 
+NOTICES = "benchpool_scheduler.service.lifecycle.notices"
+TOLD = {"StopIntent", "Note", "Notice", "Reason"}
+"""What carries a notice to its reader."""
+BELOW = {
+    "benchpool_scheduler.store.kubernetes.inbound_jobs": "refuses objects that nobody asked of us",
+    "benchpool_scheduler.runtime.local.runtime": "ends workers that the service does not know",
+}
+"""Those on the floors below the service, which cannot ask it for words."""
+
 
 def test_numbers_and_times_are_put_into_words_in_one_module() -> None:
     found = [
@@ -26,3 +39,43 @@ def test_numbers_and_times_are_put_into_words_in_one_module() -> None:
         if re.search(pattern, line)
     ]
     assert found == []
+
+
+def test_notices_are_written_in_one_module() -> None:
+    """Others pass on what was written there, or in the core; they put no words of their own."""
+    found = {
+        f"{module.name}:{call.lineno}: {ast.unparse(call)}"
+        for module in checkout.modules(*checkout.PRODUCT)
+        if module.name not in {NOTICES, *BELOW}
+        for call in ast.walk(ast.parse(module.path.read_text("utf-8")))
+        if isinstance(call, ast.Call) and _called(call) in TOLD
+        if any(_has_words(part) for part in [*call.args, *(it.value for it in call.keywords)])
+    }
+    assert found == set()
+
+
+def test_whoever_tells_a_job_to_stop_asks_for_the_words() -> None:
+    """In the service no other module makes what carries them, with words or without."""
+    found = {
+        module.name
+        for module in checkout.modules(*checkout.PRODUCT)
+        if module.name.startswith("benchpool_scheduler.service.") and module.name != NOTICES
+        for call in ast.walk(ast.parse(module.path.read_text("utf-8")))
+        if isinstance(call, ast.Call) and _called(call) in {"StopIntent", "Notice"}
+    }
+    assert found == set()
+
+
+def _called(call: ast.Call) -> str:
+    match call.func:
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            return name
+    return ""
+
+
+def _has_words(part: ast.expr) -> bool:
+    """Tell whether an argument holds a text of more than one word."""
+    return any(
+        isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value.strip()
+        for node in ast.walk(part)
+    )

@@ -7,6 +7,8 @@ from typing import Any, Literal
 
 from msgspec import NODEFAULT, Struct, inspect
 
+from benchpool_scheduler.contract import field_types
+
 
 @dataclass(frozen=True, slots=True)
 class Form:
@@ -94,7 +96,10 @@ def titled(struct: Struct) -> tuple[tuple[str, str], ...]:
     """
     described = inspect.type_info(type(struct))
     fields_ = described.fields if isinstance(described, inspect.StructType) else ()
-    told = ((_plain(one.type)[1].get("title", ""), getattr(struct, one.name)) for one in fields_)
+    told = (
+        (field_types.plain(one.type)[1].get("title", ""), getattr(struct, one.name))
+        for one in fields_
+    )
     return tuple(
         (title, ", ".join(value) if isinstance(value, tuple) else str(value))
         for title, value in told
@@ -103,7 +108,7 @@ def titled(struct: Struct) -> tuple[tuple[str, str], ...]:
 
 
 def _field(one: inspect.Field) -> Field | None:
-    type_, said = _plain(one.type)
+    type_, said = field_types.plain(one.type)
     facts: dict[str, Any]
     match type_:
         case inspect.BoolType():
@@ -127,18 +132,3 @@ def _field(one: inspect.Field) -> Field | None:
         default=None if one.default is NODEFAULT else one.default,
         **facts,
     )
-
-
-def _plain(type_: inspect.Type) -> tuple[inspect.Type, dict[str, Any]]:
-    """Return a type without null and remarks, and the remarks."""
-    said: dict[str, Any] = {}
-    while True:
-        if isinstance(type_, inspect.Metadata):
-            said, type_ = {**(type_.extra_json_schema or {}), **said}, type_.type
-        elif isinstance(type_, inspect.UnionType):
-            others = [one for one in type_.types if not isinstance(one, inspect.NoneType)]
-            if len(others) != 1:
-                return type_, said
-            type_ = others[0]
-        else:
-            return type_, said

@@ -12,6 +12,7 @@ from typing import Any, get_args
 
 from msgspec import NODEFAULT, Meta, inspect, structs
 
+from benchpool_scheduler.contract import field_types
 from benchpool_scheduler.contract.spec import JobSpec
 from benchpool_scheduler.contract.submission import JobSubmission
 from benchpool_scheduler.errors import InvalidInput
@@ -135,7 +136,7 @@ def value_of(option: SubmitOption) -> Value:
     found: Any = inspect.type_info(JobSubmission)
     field: inspect.Field = next(it for it in found.fields if it.name == option.field)
     default = None if field.default is NODEFAULT else field.default
-    kind = _plain(field.type)
+    kind, _ = field_types.plain(field.type)
     match kind:
         case inspect.BoolType():
             return Value(bool, default=default)
@@ -146,15 +147,6 @@ def value_of(option: SubmitOption) -> Value:
         case inspect.VarTupleType() | inspect.DictType():
             return Value(str, many=True, default=())
     return Value(str, default=default)
-
-
-def _plain(kind: inspect.Type) -> inspect.Type:
-    """Return a type without what is said of it, and without None."""
-    if isinstance(kind, inspect.Metadata):
-        return _plain(kind.type)
-    if isinstance(kind, inspect.UnionType):
-        return _plain(next(it for it in kind.types if not isinstance(it, inspect.NoneType)))
-    return kind
 
 
 def fields_of(given: Mapping[str, Any]) -> dict[str, Any]:

@@ -19,13 +19,12 @@ from benchpool_scheduler.core.benches.line import (
     ends_in,
     seats,
 )
-from benchpool_scheduler.core.lifecycle.reason_codes import ReasonCode
 from benchpool_scheduler.core.model import GpuId, JobId, NodeName
-from benchpool_scheduler.phrases import count, is_are
 from benchpool_scheduler.runtime import Device, DeviceState, NodeFacts
 from benchpool_scheduler.service.benches import bench_reserve
 from benchpool_scheduler.service.benches.node_selection import suits
 from benchpool_scheduler.service.ledger.ledger import Ledger
+from benchpool_scheduler.service.lifecycle import notices
 from benchpool_scheduler.service.observed.observed import Observed
 from benchpool_scheduler.service.process.clock import moment
 from benchpool_scheduler.store.records import LeaseRecord
@@ -188,13 +187,7 @@ class BenchLine:
         asked = waiting.request.gpus
         busy = sum(gpu.use is not Use.FREE for gpu in seat.gpus)
         grace_s = self._observed.now.configuration.policy.grace_s
-        reason = contract.Reason(
-            ReasonCode.CALLED_BACK.value,
-            f"{count(busy, 'GPU')} of the {asked} {is_are(busy)} still in use by jobs that were "
-            f"told to save and leave, which takes at most {grace_s:g} s.",
-            {"asked": asked, "busy": busy, "grace_s": grace_s},
-            "Nothing to do: the server starts by itself when they have left.",
-        )
+        reason = notices.called_back(asked, busy, grace_s)
         return reason, grace_s
 
     def _full(self, waiting: Place, position: int) -> tuple[contract.Reason, float | None]:
@@ -203,15 +196,8 @@ class BenchLine:
         free = max((sum(g.use is Use.FREE for g in gpus) for gpus in offer.values()), default=0)
         ages, holding = self._held_by_benches(request)
         wait_s = ends_in(ages, self._lasted_s, min(position, len(ages)))
-        models = f" of model {' or '.join(request.gpu_models)}" if request.gpu_models else ""
-        reason = contract.Reason(
-            ReasonCode.BENCHES_FULL.value,
-            f"{count(request.gpus, 'GPU')}{models} {is_are(request.gpus)} not free: {free} on one "
-            f"machine now, {count(holding, 'GPU')} held by {count(len(ages), 'other server')}.",
-            {"asked": request.gpus, "free": free, "held": holding, "servers": len(ages)},
-            "The server starts by itself when others have stopped; or start without a GPU "
-            "meanwhile.",
-        )
+        models = tuple(request.gpu_models)
+        reason = notices.benches_full(request.gpus, models, free, holding, len(ages))
         return reason, wait_s
 
     def _held_by_benches(self, request: contract.LeaseRequest) -> tuple[list[float], int]:

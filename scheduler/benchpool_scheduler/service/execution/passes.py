@@ -19,7 +19,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 from benchpool_scheduler.configuration import Configuration
-from benchpool_scheduler.core.lifecycle.states import HOLDS_GPUS, Intent, JobState
+from benchpool_scheduler.core.lifecycle.states import HOLDS_GPUS, JobState
 from benchpool_scheduler.core.model import JobId, Plan, Preempt, Start, WaitReason
 from benchpool_scheduler.errors import Unavailable
 from benchpool_scheduler.service.cluster_state import snapshots
@@ -28,10 +28,10 @@ from benchpool_scheduler.service.execution.actions import Actions
 from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.service.ledger.topic import Topic
 from benchpool_scheduler.service.ledger.unit_of_work import UnitOfWork
-from benchpool_scheduler.service.lifecycle import transitions
+from benchpool_scheduler.service.lifecycle import notices, transitions
 from benchpool_scheduler.service.observed.latest_pass import LatestPass
 from benchpool_scheduler.service.observed.observed import Observed
-from benchpool_scheduler.store.records import Change, JobRecord, PreemptionRecord, StopIntent
+from benchpool_scheduler.store.records import Change, PreemptionRecord, StopIntent
 
 log = logging.getLogger(__name__)
 
@@ -247,7 +247,7 @@ def _preempt(work: UnitOfWork, configuration: Configuration, command: Preempt, n
     attempt = work.attempt(victim)
     if victim.state not in HOLDS_GPUS or attempt is None:
         return
-    wish = _intend(work, configuration, command, victim, now)
+    wish = _intend(work, configuration, command, now)
     gone = frozenset(str(gpu) for worker in command.workers for gpu in worker.gpus)
     staying = [w for w in attempt.live_workers if not w.leaving and not gone & set(w.gpus)]
     if staying:
@@ -267,32 +267,12 @@ def _preempt(work: UnitOfWork, configuration: Configuration, command: Preempt, n
 
 
 def _intend(
-    work: UnitOfWork, configuration: Configuration, command: Preempt, victim: JobRecord, now: float
+    work: UnitOfWork, configuration: Configuration, command: Preempt, now: float
 ) -> StopIntent:
     grace_s = configuration.policy.grace_s
     gpus = sum(len(worker.gpus) for worker in command.workers)
-    claimant = None if command.claimant is None else work.job(command.claimant)
-    if claimant is None:
-        for_ = "benches"
+    if command.claimant is None:
         lent = configuration.build.lend_idle
-        why = f"{gpus} of its GPUs " + (
-            "were lent by benches and their owner is back" if lent else "are kept for benches"
-        )
-    else:
-        for_ = f"{claimant.project}/{claimant.name}"
-        why = (
-            f"project {claimant.project} takes back {gpus} GPUs for its job {claimant.name}, "
-            f"which needs {claimant.spec.total_gpus}"
-        )
-    text = (
-        f"Paused because {why} (rule {command.rule}). It has {grace_s:g} s to save and resumes by "
-        "itself when there is room."
-    )
-    return StopIntent(
-        kind=Intent.PREEMPT,
-        at=now,
-        grace_s=grace_s,
-        for_=for_,
-        text=text,
-        claimant=command.claimant,
-    )
+        return notices.preempted_for_benches(gpus, command.rule, grace_s, now, lent=lent)
+    claimant = work.job(command.claimant)
+    return notices.preempted_for_job(claimant, gpus, command.rule, grace_s, now)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from benchpool_scheduler.core.lifecycle.states import HOLDS_GPUS
 from benchpool_scheduler.runtime import Notice, Runtime, WorkerId
 from benchpool_scheduler.service.ledger.ledger import Ledger
-from benchpool_scheduler.service.lifecycle import endings, transitions
+from benchpool_scheduler.service.lifecycle import endings, notices
 from benchpool_scheduler.service.observed.observed import Observed
 from benchpool_scheduler.store.records import AttemptRecord, JobRecord, StopIntent
 
@@ -40,11 +40,11 @@ def _notice(ledger: Ledger, observed: Observed, job: JobRecord, worker: WorkerId
     wish = job.wish or _sibling_stop(attempt, observed)
     if wish is None and any(w.index == worker.worker and w.leaving for w in attempt.workers):
         grace_s = observed.now.configuration.policy.grace_s
-        return Notice("pause", grace_s, "others", "The job goes on with fewer workers.")
+        return notices.fewer_workers(grace_s)
     if wish is None:
         return None
     left = max(1.0, wish.at + wish.grace_s - observed.settings.clock.now())
-    return Notice(transitions.notice_kind(wish.kind), left, wish.for_, wish.text)
+    return notices.notice(wish, left)
 
 
 def _sibling_stop(attempt: AttemptRecord, observed: Observed) -> StopIntent | None:
@@ -52,4 +52,4 @@ def _sibling_stop(attempt: AttemptRecord, observed: Observed) -> StopIntent | No
     if culprit is None:
         return None
     grace_s = observed.now.configuration.policy.grace_s
-    return endings.sibling_stop(culprit, grace_s, observed.settings.clock.now())
+    return notices.sibling_ended(culprit, grace_s, observed.settings.clock.now())

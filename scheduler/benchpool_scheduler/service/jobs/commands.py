@@ -8,19 +8,14 @@ from typing import Any
 from msgspec.structs import asdict, replace
 
 from benchpool_scheduler.contract.actions import ActionReason, JobChange, JobRename
-from benchpool_scheduler.core.lifecycle.states import Intent
 from benchpool_scheduler.errors import InvalidInput
-from benchpool_scheduler.phrases import count
 from benchpool_scheduler.service.access.caller import Caller
 from benchpool_scheduler.service.execution.actions import Actions
 from benchpool_scheduler.service.jobs.admission import Admission
 from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.service.ledger.unit_of_work import UnitOfWork
-from benchpool_scheduler.service.lifecycle import transitions
+from benchpool_scheduler.service.lifecycle import notices, transitions
 from benchpool_scheduler.service.observed.observed import Observed
-from benchpool_scheduler.store.records import StopIntent
-
-_MOST_REASON = 500
 
 
 class Commands:
@@ -46,17 +41,17 @@ class Commands:
 
     async def pause(self, caller: Caller, job: str, asked: ActionReason) -> None:
         """Pause a job until it is resumed. Errors: Refused, Unavailable."""
-        wish = self._intend(Intent.PAUSE, "Paused", caller, asked.reason)
+        wish = notices.paused(caller.name, asked.reason, self._grace_s, self._now)
         await self._do(lambda work: transitions.pause(work, job, wish))
 
     async def resume(self, caller: Caller, job: str, asked: ActionReason) -> None:
         """Let a paused job queue again. Errors: Refused, Unavailable."""
-        wish = self._intend(Intent.PREEMPT, "Told to stop and then to go on", caller, asked.reason)
+        wish = notices.resumed(caller.name, asked.reason, self._grace_s, self._now)
         await self._do(lambda work: transitions.resume(work, job, wish, wish.at))
 
     async def cancel(self, caller: Caller, job: str, asked: ActionReason) -> None:
         """End a job for good. Errors: Refused, Unavailable."""
-        wish = self._intend(Intent.CANCEL, "Cancelled", caller, asked.reason)
+        wish = notices.cancelled(caller.name, asked.reason, self._grace_s, self._now)
         await self._do(lambda work: transitions.cancel(work, job, wish, wish.at))
 
     async def change(self, caller: Caller, job: str, asked: JobChange) -> None:
@@ -74,7 +69,8 @@ class Commands:
 
         def command(work: UnitOfWork) -> None:
             if workers is not None:
-                transitions.scale(work, job, workers, self._fewer(caller, workers))
+                fewer = notices.scaled(caller.name, workers, self._grace_s, self._now)
+                transitions.scale(work, job, workers, fewer)
             if priority is not None:
                 transitions.prioritise(work, job, priority)
             given = asdict(asked).items()
@@ -119,7 +115,7 @@ class Commands:
         if record is None or record.spec.workers == workers:
             return
         self._admission.check_workers(record, workers)
-        wish = self._fewer(caller, workers)
+        wish = notices.scaled(caller.name, workers, self._grace_s, self._now)
         await self._do(lambda work: transitions.scale(work, job, workers, wish))
 
     async def prioritise(self, caller: Caller, job: str, priority: int) -> None:
@@ -134,21 +130,13 @@ class Commands:
             self._actions.carry_out(work)
         self._want_pass()
 
-    def _fewer(self, caller: Caller, workers: int) -> StopIntent:
-        text = f"Told to go on with {count(workers, 'worker')}"
-        return self._intend(Intent.PAUSE, text, caller, None)
+    @property
+    def _grace_s(self) -> float:
+        return self._observed.now.configuration.policy.grace_s
 
-    def _intend(self, kind: Intent, verb: str, caller: Caller, reason: str | None) -> StopIntent:
-        why = f": {reason.strip()[:_MOST_REASON]}" if reason and reason.strip() else ""
-        text = f"{verb} by {caller.name}{why}"
-        return StopIntent(
-            kind=kind,
-            at=self._observed.settings.clock.now(),
-            grace_s=self._observed.now.configuration.policy.grace_s,
-            by=caller.name,
-            for_=caller.name,
-            text=text if text.endswith((".", "!", "?")) else f"{text}.",
-        )
+    @property
+    def _now(self) -> float:
+        return self._observed.settings.clock.now()
 
 
 Command = Callable[[Commands, Caller, str, Any], Awaitable[None]]

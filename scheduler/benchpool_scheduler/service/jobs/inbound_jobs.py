@@ -15,7 +15,6 @@ import msgspec
 
 from benchpool_scheduler.contract import JobSubmission
 from benchpool_scheduler.contract.actions import ActionReason
-from benchpool_scheduler.core.lifecycle.reason_codes import ReasonCode
 from benchpool_scheduler.errors import BenchpoolError, InvalidInput, Unavailable
 from benchpool_scheduler.runtime import Runtime
 from benchpool_scheduler.service.access.caller import Caller
@@ -23,6 +22,7 @@ from benchpool_scheduler.service.benches.reservations import Leases
 from benchpool_scheduler.service.jobs.admission import Admission
 from benchpool_scheduler.service.jobs.commands import Commands
 from benchpool_scheduler.service.ledger.ledger import Ledger
+from benchpool_scheduler.service.lifecycle import notices
 from benchpool_scheduler.service.observed.observed import Observed
 from benchpool_scheduler.store.inbound import (
     FieldWritten,
@@ -42,12 +42,6 @@ SOMEBODY = Caller("kubectl", kind="service")
 """Whoever may write the object: the API server has checked that, and does not tell us who."""
 
 DELETED = ActionReason("its object was deleted")
-
-SUSPENDED = Note(
-    ReasonCode.PAUSED_BY_USER,
-    "It was written with suspend: true.",
-    "Set spec.suspend to false, or resume it, to let it queue.",
-)
 
 
 class InboundJobs:
@@ -145,7 +139,7 @@ class InboundJobs:
                     code="no-user",
                     field="user",
                 )
-            paused = SUSPENDED if one.suspended else None
+            paused = notices.SUSPENDED if one.suspended else None
             await self._admission.take_in(self._caller(one.user), submission, one.id, paused=paused)
         except Unavailable:
             raise

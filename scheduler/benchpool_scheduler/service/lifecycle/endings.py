@@ -1,26 +1,20 @@
-"""How an attempt ended: from what its workers did to one outcome, one word and one sentence."""
+"""How an attempt ended: from what its workers did to one outcome and one word."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
 
 from benchpool_scheduler.core.lifecycle import machine
-from benchpool_scheduler.core.lifecycle.reason_codes import ReasonCode
 from benchpool_scheduler.core.lifecycle.states import Intent, JobState, Outcome
 from benchpool_scheduler.runtime import EndedBy
+from benchpool_scheduler.service.lifecycle import notices
+from benchpool_scheduler.service.lifecycle.notices import LOST
 from benchpool_scheduler.store.records import AttemptRecord, Note, StopIntent, WorkerRecord
-
-NoticeKind = Literal["pause", "cancel"]
 
 SOON_S = 60.0
 """An attempt that is lost within this time of its start may be the job's own doing."""
 MOST_LOST = 5
 """After this many of those in a row a job waits for its user."""
-
-
-LOST = frozenset({str(EndedBy.LOST), str(EndedBy.NOT_TAKEN)})
-"""Ends that are nobody's fault: the job queues again, and no retry of its user's is used up."""
 
 
 def outcome_of_worker(worker: WorkerRecord) -> Outcome:
@@ -66,21 +60,6 @@ def ended_by(intent: Intent | None, result: Outcome, worker: WorkerRecord | None
     return worker.ended_by or str(EndedBy.ITSELF)
 
 
-def sibling_stop(worker: WorkerRecord, grace_s: float, now: float) -> StopIntent:
-    """Return why the others of a gang are told to stop."""
-    lost = worker.ended_by in LOST
-    how = "was lost" if lost else f"ended with exit code {worker.exit_code}"
-    if worker.ended_by == EndedBy.NOT_TAKEN:
-        how = f"was not taken by {worker.node}"
-    return StopIntent(
-        kind=Intent.PREEMPT if lost else Intent.CANCEL,
-        at=now,
-        grace_s=grace_s,
-        for_="the other workers",
-        text=f"Worker {worker.index} {how}, and a gang ends together.",
-    )
-
-
 def note(
     name: str,
     state: JobState,
@@ -90,25 +69,18 @@ def note(
 ) -> Note | None:
     """Return the sentence about a job that has ended; None when it succeeded."""
     if state is JobState.CANCELLED:
-        return Note(
-            code=ReasonCode.CANCELLED_BY_USER, text=wish.text if wish else "It was cancelled."
-        )
+        return notices.was_cancelled(wish)
     if state is not JobState.FAILED or worker is None:
         return None
     which = f"Worker {worker.index} of {name}" if len(attempt.workers) > 1 else name
-    code = worker.ended_by or str(EndedBy.ITSELF)
-    return _FAILURES.get(code, _exit)(which, worker)
+    return notices.failed(which, worker)
 
 
 def requeue_note(attempt: AttemptRecord, worker: WorkerRecord | None) -> Note | None:
     """Return why a job that was lost queues again; None after a preemption."""
     if worker is None or worker.ended_by not in LOST:
         return None
-    if worker.ended_by == EndedBy.NOT_TAKEN:
-        text = worker.text or f"{worker.node} did not take it."
-        return Note(code=ReasonCode.LOST, text=f"Attempt {attempt.attempt} did not begin: {text}")
-    text = worker.text or "Its machine was restarted or its supervisor was killed."
-    return Note(code=ReasonCode.LOST, text=f"Attempt {attempt.attempt} was lost: {text}")
+    return notices.queued_again(attempt.attempt, worker)
 
 
 def lost_in_a_row(attempts: Sequence[AttemptRecord]) -> int:
@@ -122,44 +94,3 @@ def lost_in_a_row(attempts: Sequence[AttemptRecord]) -> int:
             break
         count += 1
     return count
-
-
-def _exit(which: str, worker: WorkerRecord) -> Note:
-    text = worker.text or f"{which} ended with exit code {worker.exit_code}."
-    return Note(
-        code=ReasonCode.EXIT_CODE,
-        text=text,
-        remedy="Its log says more; correct it and send it again.",
-        numbers={"exit_code": worker.exit_code},
-    )
-
-
-def _time_limit(which: str, worker: WorkerRecord) -> Note:
-    return Note(
-        code=ReasonCode.TIME_LIMIT,
-        text=worker.text or f"{which} ran into its time limit and was ended.",
-        remedy="Send it again with a longer time limit, or in smaller parts.",
-    )
-
-
-def _memory(which: str, worker: WorkerRecord) -> Note:
-    return Note(
-        code=ReasonCode.OUT_OF_MEMORY,
-        text=worker.text or f"{which} was killed because the machine's memory ran out.",
-        remedy="Load less at a time, or use smaller batches.",
-    )
-
-
-def _not_started(which: str, worker: WorkerRecord) -> Note:
-    return Note(
-        code=ReasonCode.COULD_NOT_START,
-        text=worker.text or f"{which} could not be started.",
-        remedy="Correct what the sentence names and send it again.",
-    )
-
-
-_FAILURES = {
-    str(EndedBy.TIME_LIMIT): _time_limit,
-    str(EndedBy.OUT_OF_MEMORY): _memory,
-    str(EndedBy.COULD_NOT_START): _not_started,
-}

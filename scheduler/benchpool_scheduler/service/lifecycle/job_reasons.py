@@ -4,27 +4,9 @@ from __future__ import annotations
 
 from benchpool_scheduler import contract
 from benchpool_scheduler.core import model
-from benchpool_scheduler.core.lifecycle.reason_codes import ReasonCode
-from benchpool_scheduler.core.lifecycle.states import Intent, JobState
+from benchpool_scheduler.core.lifecycle.states import JobState
+from benchpool_scheduler.service.lifecycle import notices
 from benchpool_scheduler.store.records import JobRecord, Note
-
-NEXT_PASS = contract.Reason(
-    code=ReasonCode.NEXT_PASS.value,
-    text="It has just come into the queue; the pass that decides about it begins at once.",
-    numbers={},
-    remedy="Nothing to do.",
-)
-"""The reason of a job between its arrival and the first pass that sees it."""
-
-
-def set_aside(text: str) -> contract.Reason:
-    """Return the reason of a job that the core cannot take."""
-    return contract.Reason(
-        code=ReasonCode.SET_ASIDE.value,
-        text=text,
-        numbers={},
-        remedy="Cancel it and send it again in another size; tell an administrator of it.",
-    )
 
 
 def from_core(reason: model.WaitReason, *, named: bool = False) -> contract.Reason:
@@ -59,24 +41,10 @@ def of_job(
 ) -> contract.Reason | None:
     """Return a job's reason: why it waits, leaves, is paused or failed; None when it just runs."""
     if job.state is JobState.QUEUED:
-        return NEXT_PASS if decided is None else from_core(decided, named=named)
+        return notices.NEXT_PASS if decided is None else from_core(decided, named=named)
     if job.wish is not None:
-        return _leaving(job)
+        return notices.leaving(job.wish)
     return None if job.note is None else _from_note(job.note)
-
-
-def _leaving(job: JobRecord) -> contract.Reason | None:
-    wish = job.wish
-    if wish is None:
-        return None
-    code, remedy = {
-        Intent.PREEMPT: (ReasonCode.PREEMPTED, "Nothing to do: it resumes by itself."),
-        Intent.PAUSE: (ReasonCode.PAUSING_FOR_USER, "Resume it to let it go on."),
-        Intent.CANCEL: (ReasonCode.CANCELLING, "Nothing to do."),
-    }[wish.kind]
-    return contract.Reason(
-        code=code.value, text=wish.text, numbers={"grace_s": wish.grace_s}, remedy=remedy
-    )
 
 
 def _from_note(note: Note) -> contract.Reason:

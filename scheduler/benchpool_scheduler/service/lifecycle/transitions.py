@@ -12,17 +12,15 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from benchpool_scheduler.core.lifecycle import machine, states
-from benchpool_scheduler.core.lifecycle.reason_codes import ReasonCode
-from benchpool_scheduler.core.lifecycle.states import Intent, JobState
+from benchpool_scheduler.core.lifecycle.states import JobState
 from benchpool_scheduler.errors import Refused
-from benchpool_scheduler.runtime import EndedBy, Notice, WorkerEnded, WorkerId, WorkerStarted
+from benchpool_scheduler.runtime import EndedBy, WorkerEnded, WorkerId, WorkerStarted
 from benchpool_scheduler.service.ledger.unit_of_work import UnitOfWork
-from benchpool_scheduler.service.lifecycle import endings
+from benchpool_scheduler.service.lifecycle import endings, notices
 from benchpool_scheduler.service.lifecycle.job_actions import workers_are_fixed
 from benchpool_scheduler.store.records import (
     AttemptRecord,
     JobRecord,
-    Note,
     Place,
     PreemptionRecord,
     StopIntent,
@@ -140,7 +138,7 @@ def pause(work: UnitOfWork, job_id: str, wish: StopIntent) -> None:
         _intend(work, job_id, states.PauseAsked(), wish)
         return
     state = machine.apply(job.state, states.PauseAsked())
-    work.save_job(replace(job, state=state, note=_paused(wish), promised=()))
+    work.save_job(replace(job, state=state, note=notices.is_paused(wish), promised=()))
 
 
 def resume(work: UnitOfWork, job_id: str, wish: StopIntent, now: float) -> None:
@@ -166,7 +164,7 @@ def cancel(work: UnitOfWork, job_id: str, wish: StopIntent, now: float) -> None:
         _intend(work, job_id, states.CancelAsked(), wish)
         return
     state = machine.apply(job.state, states.CancelAsked())
-    note = Note(code=ReasonCode.CANCELLED_BY_USER, text=wish.text)
+    note = notices.was_cancelled(wish)
     work.save_job(replace(job, state=state, note=note, ended=now, promised=()))
 
 
@@ -196,20 +194,7 @@ def _intend(work: UnitOfWork, job_id: str, event: states.Event, wish: StopIntent
 
 
 def _stop(work: UnitOfWork, job: JobRecord, worker: WorkerRecord, wish: StopIntent) -> None:
-    kind = notice_kind(wish.kind)
-    notice = Notice(kind=kind, grace_s=wish.grace_s, for_=wish.for_, text=wish.text)
-    work.stops.append((WorkerId(job.id, job.attempt, worker.index), notice))
-
-
-def notice_kind(intent: Intent) -> endings.NoticeKind:
-    """Return what a worker is told: only a cancel is for good."""
-    return "cancel" if intent is Intent.CANCEL else "pause"
-
-
-def _paused(wish: StopIntent) -> Note:
-    return Note(
-        code=ReasonCode.PAUSED_BY_USER, text=wish.text, remedy="Resume it to let it queue again."
-    )
+    work.stops.append((WorkerId(job.id, job.attempt, worker.index), notices.notice(wish)))
 
 
 # --------------------------------------------------------------------------- workers
@@ -259,7 +244,7 @@ def worker_ended(work: UnitOfWork, event: WorkerEnded, grace_s: float, now: floa
     if not attempt.live_workers:
         _attempt_over(work, job, attempt, event.at, now)
     elif job.wish is None and winding_down(attempt) and endings.bad(ended):
-        wish = endings.sibling_stop(ended, grace_s, now)
+        wish = notices.sibling_ended(ended, grace_s, now)
         for other in attempt.live_workers:
             _stop(work, job, other, wish)
 
@@ -290,7 +275,7 @@ def _attempt_over(
         job = replace(job, ended=at, exit_code=attempt.exit_code, note=note)
     elif state is JobState.PAUSED:
         wish = stop_before(work, job)
-        job = replace(job, note=None if wish is None else _paused(wish))
+        job = replace(job, note=None if wish is None else notices.is_paused(wish))
     else:
         job = replace(job, queued_since=now, note=endings.requeue_note(attempt, culprit))
         job = _give_up_when_always_lost(work, job)
@@ -310,22 +295,12 @@ def _give_up_when_always_lost(work: UnitOfWork, job: JobRecord) -> JobRecord:
     lost = endings.lost_in_a_row(attempts)
     if lost < endings.MOST_LOST:
         return job
-    text = (
-        f"It was lost {lost} times in a row within {endings.SOON_S:.0f} s of its start "
-        f"({EndedBy.LOST}: its supervisor was killed or the machine restarted)."
-    )
-    if newest is not None and newest.ended_by == EndedBy.NOT_TAKEN:
-        said = endings.culprit(newest)
-        text = f"Nodes did not take it {lost} times in a row: {said.text if said else 'no word'}"
+    not_taken = newest is not None and newest.ended_by == EndedBy.NOT_TAKEN
+    worker = endings.culprit(newest) if newest is not None and not_taken else None
     return replace(
         job,
         state=machine.apply(job.state, states.PauseAsked()),
-        note=Note(
-            code=ReasonCode.LOST_REPEATEDLY,
-            text=text,
-            remedy="Look at its log and at `benchpool doctor`, then resume it.",
-            numbers={"lost": lost, "limit": endings.MOST_LOST},
-        ),
+        note=notices.lost_repeatedly(lost, endings.MOST_LOST, endings.SOON_S, worker),
     )
 
 

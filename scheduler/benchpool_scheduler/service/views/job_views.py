@@ -14,7 +14,7 @@ from benchpool_scheduler.service.access import rights
 from benchpool_scheduler.service.access.caller import Caller
 from benchpool_scheduler.service.execution import containers
 from benchpool_scheduler.service.ledger.ledger import Ledger
-from benchpool_scheduler.service.lifecycle import job_actions, job_reasons
+from benchpool_scheduler.service.lifecycle import job_actions, job_reasons, notices
 from benchpool_scheduler.service.observed.observed import Observed
 from benchpool_scheduler.service.process.clock import moment
 from benchpool_scheduler.service.views.estimates import Estimates
@@ -114,7 +114,7 @@ class JobViews:
         latest_pass = self._observed.now.latest_pass
         quarantined = latest_pass.quarantined.get(record.id)
         if quarantined is not None and record.state is JobState.QUEUED:
-            return job_reasons.set_aside(quarantined)
+            return notices.set_aside(quarantined)
         decided = latest_pass.reasons.get(JobId(record.id))
         other = None if decided is None else decided.other
         named = other is not None and self._sees(reader, other.job)

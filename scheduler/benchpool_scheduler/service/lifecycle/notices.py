@@ -1,0 +1,250 @@
+"""Every sentence that users are told of a job or of a server in line: notices, notes, reasons.
+
+A *notice* goes to the workers that are told to stop, and stands at the job while they leave; a
+*note* stays at the job; a *reason* is either as the contract has it. Pure. The core words why a job
+waits (``core.explain``), a supervisor what it found at its worker; all else stands here.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from benchpool_scheduler.contract import Reason
+from benchpool_scheduler.core.lifecycle.reason_codes import ReasonCode
+from benchpool_scheduler.core.lifecycle.states import Intent
+from benchpool_scheduler.phrases import count, failed_with, is_are
+from benchpool_scheduler.runtime import EndedBy, Notice
+from benchpool_scheduler.store.records import JobRecord, Note, StopIntent, WorkerRecord
+
+_MOST_REASON = 500
+"""Characters of what somebody gives as a reason that are passed on."""
+
+NoticeKind = Literal["pause", "cancel"]
+
+LOST = frozenset({str(EndedBy.LOST), str(EndedBy.NOT_TAKEN)})
+"""Ends that are nobody's fault: the job queues again, and no retry of its user's is used up."""
+
+# --------------------------------------------------------------------------- told to stop
+
+
+def notice(stop: StopIntent, grace_s: float | None = None) -> Notice:
+    """Return what the workers are told; ``grace_s`` is what is left of the grace period."""
+    kind: NoticeKind = "cancel" if stop.kind is Intent.CANCEL else "pause"
+    return Notice(kind, stop.grace_s if grace_s is None else grace_s, stop.for_, stop.text)
+
+
+def fewer_workers(grace_s: float) -> Notice:
+    """Return what a worker is told again that was leaving when the scheduler ended."""
+    return Notice("pause", grace_s, "others", "The job goes on with fewer workers.")
+
+
+def preempted_for_job(
+    claimant: JobRecord, gpus: int, rule: str, grace_s: float, now: float
+) -> StopIntent:
+    """Return why a job makes room for another; ``gpus`` are those that it gives."""
+    why = (
+        f"project {claimant.project} takes back {count(gpus, 'GPU')} for its job {claimant.name}, "
+        f"which needs {claimant.spec.total_gpus}"
+    )
+    for_ = f"{claimant.project}/{claimant.name}"
+    text = _makes_room(why, rule, grace_s)
+    return StopIntent(Intent.PREEMPT, now, grace_s, for_=for_, text=text, claimant=claimant.id)
+
+
+def preempted_for_benches(
+    gpus: int, rule: str, grace_s: float, now: float, *, lent: bool
+) -> StopIntent:
+    """Return why a job makes room for benches; ``lent``: they lend what they do not use."""
+    why = f"{gpus} of its GPUs " + (
+        "were lent by benches and their owner is back" if lent else "are kept for benches"
+    )
+    text = _makes_room(why, rule, grace_s)
+    return StopIntent(Intent.PREEMPT, now, grace_s, for_="benches", text=text)
+
+
+def _makes_room(why: str, rule: str, grace_s: float) -> str:
+    return (
+        f"Paused because {why} (rule {rule}). It has {grace_s:g} s to save and resumes by "
+        "itself when there is room."
+    )
+
+
+def paused(by: str, said: str | None, grace_s: float, now: float) -> StopIntent:
+    """Return that a user pauses the job; ``said`` is the reason that was given."""
+    return _asked(Intent.PAUSE, "Paused", by, said, grace_s, now)
+
+
+def resumed(by: str, said: str | None, grace_s: float, now: float) -> StopIntent:
+    """Return that a user lets a job go on that is still leaving."""
+    return _asked(Intent.PREEMPT, "Told to stop and then to go on", by, said, grace_s, now)
+
+
+def cancelled(by: str, said: str | None, grace_s: float, now: float) -> StopIntent:
+    """Return that a user ends the job."""
+    return _asked(Intent.CANCEL, "Cancelled", by, said, grace_s, now)
+
+
+def scaled(by: str, workers: int, grace_s: float, now: float) -> StopIntent:
+    """Return that a user lets the job go on with fewer workers."""
+    verb = f"Told to go on with {count(workers, 'worker')}"
+    return _asked(Intent.PAUSE, verb, by, None, grace_s, now)
+
+
+def _asked(
+    kind: Intent, verb: str, by: str, said: str | None, grace_s: float, now: float
+) -> StopIntent:
+    why = f": {said.strip()[:_MOST_REASON]}" if said and said.strip() else ""
+    text = f"{verb} by {by}{why}"
+    text = text if text.endswith((".", "!", "?")) else f"{text}."
+    return StopIntent(kind, now, grace_s, by=by, for_=by, text=text)
+
+
+def sibling_ended(worker: WorkerRecord, grace_s: float, now: float) -> StopIntent:
+    """Return why the others of a gang are told to stop."""
+    lost = worker.ended_by in LOST
+    how = "was lost" if lost else failed_with(worker.exit_code or 0)
+    if worker.ended_by == EndedBy.NOT_TAKEN:
+        how = f"was not taken by {worker.node}"
+    return StopIntent(
+        kind=Intent.PREEMPT if lost else Intent.CANCEL,
+        at=now,
+        grace_s=grace_s,
+        for_="the other workers",
+        text=f"Worker {worker.index} {how}, and a gang ends together.",
+    )
+
+
+# --------------------------------------------------------------------------- paused, ended
+
+SUSPENDED = Note(
+    ReasonCode.PAUSED_BY_USER,
+    "It was written with suspend: true.",
+    "Set spec.suspend to false, or resume it, to let it queue.",
+)
+
+
+def is_paused(stop: StopIntent) -> Note:
+    """Return why a job is paused."""
+    return Note(ReasonCode.PAUSED_BY_USER, stop.text, "Resume it to let it queue again.")
+
+
+def was_cancelled(stop: StopIntent | None) -> Note:
+    """Return why a job was cancelled; None when nobody is known to have asked."""
+    return Note(ReasonCode.CANCELLED_BY_USER, stop.text if stop else "It was cancelled.")
+
+
+def failed(which: str, worker: WorkerRecord) -> Note:
+    """Return why a job failed: what its runtime found at the worker, else how it ended.
+
+    Args:
+        which: The job's name, with the number of the worker where there are several.
+    """
+    code, text, remedy = {
+        str(EndedBy.TIME_LIMIT): (
+            ReasonCode.TIME_LIMIT,
+            f"{which} ran into its time limit and was ended.",
+            "Send it again with a longer time limit, or in smaller parts.",
+        ),
+        str(EndedBy.OUT_OF_MEMORY): (
+            ReasonCode.OUT_OF_MEMORY,
+            f"{which} was killed because the machine's memory ran out.",
+            "Load less at a time, or use smaller batches.",
+        ),
+        str(EndedBy.COULD_NOT_START): (
+            ReasonCode.COULD_NOT_START,
+            f"{which} could not be started.",
+            "Correct what the sentence names and send it again.",
+        ),
+    }.get(
+        worker.ended_by or str(EndedBy.ITSELF),
+        (
+            ReasonCode.EXIT_CODE,
+            f"{which} {failed_with(worker.exit_code or 0)}.",
+            "Its log says more; correct it and send it again.",
+        ),
+    )
+    return Note(
+        code,
+        worker.text or text,
+        remedy,
+        {"exit_code": worker.exit_code} if code is ReasonCode.EXIT_CODE else {},
+    )
+
+
+def queued_again(attempt: int, worker: WorkerRecord) -> Note:
+    """Return why a job queues again whose attempt was lost, or not taken by its node."""
+    if worker.ended_by == EndedBy.NOT_TAKEN:
+        text = worker.text or f"{worker.node} did not take it."
+        return Note(ReasonCode.LOST, f"Attempt {attempt} did not begin: {text}")
+    text = worker.text or "Its machine was restarted or its supervisor was killed."
+    return Note(ReasonCode.LOST, f"Attempt {attempt} was lost: {text}")
+
+
+def lost_repeatedly(lost: int, limit: int, soon_s: float, worker: WorkerRecord | None) -> Note:
+    """Return why a job waits for its user; ``worker`` was not taken by its node, None else."""
+    text = (
+        f"It was lost {lost} times in a row within {soon_s:.0f} s of its start "
+        f"({EndedBy.LOST}: its supervisor was killed or the machine restarted)."
+    )
+    if worker is not None:
+        text = f"Nodes did not take it {lost} times in a row: {worker.text or 'no word'}"
+    return Note(
+        ReasonCode.LOST_REPEATEDLY,
+        text,
+        "Look at its log and at `benchpool doctor`, then resume it.",
+        {"lost": lost, "limit": limit},
+    )
+
+
+# --------------------------------------------------------------------------- reasons
+
+NEXT_PASS = Reason(
+    code=ReasonCode.NEXT_PASS.value,
+    text="It has just come into the queue; the pass that decides about it begins at once.",
+    numbers={},
+    remedy="Nothing to do.",
+)
+"""Of a job between its arrival and the first pass that sees it."""
+
+
+def set_aside(text: str) -> Reason:
+    """Return the reason of a job that the core cannot take."""
+    return Reason(
+        code=ReasonCode.SET_ASIDE.value,
+        text=text,
+        numbers={},
+        remedy="Cancel it and send it again in another size; tell an administrator of it.",
+    )
+
+
+def leaving(stop: StopIntent) -> Reason:
+    """Return the reason of a job whose workers were told to stop."""
+    code, remedy = {
+        Intent.PREEMPT: (ReasonCode.PREEMPTED, "Nothing to do: it resumes by itself."),
+        Intent.PAUSE: (ReasonCode.PAUSING_FOR_USER, "Resume it to let it go on."),
+        Intent.CANCEL: (ReasonCode.CANCELLING, "Nothing to do."),
+    }[stop.kind]
+    return Reason(code=code.value, text=stop.text, numbers={"grace_s": stop.grace_s}, remedy=remedy)
+
+
+def called_back(asked: int, busy: int, grace_s: float) -> Reason:
+    """Return why a server waits whose GPUs jobs are leaving; ``busy`` are those still in use."""
+    return Reason(
+        ReasonCode.CALLED_BACK.value,
+        f"{count(busy, 'GPU')} of the {asked} {is_are(busy)} still in use by jobs that were "
+        f"told to save and leave, which takes at most {grace_s:g} s.",
+        {"asked": asked, "busy": busy, "grace_s": grace_s},
+        "Nothing to do: the server starts by itself when they have left.",
+    )
+
+
+def benches_full(asked: int, models: tuple[str, ...], free: int, held: int, servers: int) -> Reason:
+    """Return why a server waits for others: ``free`` GPUs on one machine, ``held`` by servers."""
+    which = f" of model {' or '.join(models)}" if models else ""
+    return Reason(
+        ReasonCode.BENCHES_FULL.value,
+        f"{count(asked, 'GPU')}{which} {is_are(asked)} not free: {free} on one "
+        f"machine now, {count(held, 'GPU')} held by {count(servers, 'other server')}.",
+        {"asked": asked, "free": free, "held": held, "servers": servers},
+        "The server starts by itself when others have stopped; or start without a GPU meanwhile.",
+    )
