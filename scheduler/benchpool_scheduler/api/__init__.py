@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import ChainMap, defaultdict
 from typing import Any
 
@@ -28,6 +29,9 @@ from benchpool_scheduler.contract import API_VERSION
 from benchpool_scheduler.service import Pool
 
 __all__ = ["Api", "HubIdentity", "Identity", "Rate", "Timing"]
+
+END_PATIENCE_S = 2.0
+"""At the end of the process a request has this long to be answered."""
 
 
 class Api:
@@ -69,10 +73,27 @@ class Api:
         """How many event streams and followed logs are open."""
         return len(self._service.open_streams)
 
-    def end_streams(self) -> None:
-        """End all event streams, so that the process can stop; readers connect again."""
+    @property
+    def requests_under_way(self) -> int:
+        """How many requests are being answered."""
+        return len(self._service.under_way)
+
+    async def end(self, patience_s: float = END_PATIENCE_S) -> None:
+        """End all event streams and all requests, so that the process can stop.
+
+        Readers of streams connect again. A request has this long to be answered; then it is told
+        that the scheduler stops, and its client asks the next one.
+        """
         for gone in tuple(self._service.open_streams):
             gone.set()
+        tasks = [task for task in self._service.under_way if task is not None]
+        if not tasks:
+            return
+        _, late = await asyncio.wait(tasks, timeout=patience_s)
+        for task in late:
+            task.cancel()
+        if late:
+            await asyncio.wait(late)
 
 
 def _routes(traffic: Traffic, timing: Timing, document: bytes) -> tuple[Route, ...]:

@@ -51,13 +51,19 @@ HEADERS: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """What all endpoints share. ``open_streams`` are those to end when the service closes."""
+    """What all endpoints share.
+
+    Attributes:
+        open_streams: Those to end when the service closes.
+        under_way: The requests that are being answered.
+    """
 
     pool: Pool
     identity: Identity
     limits: Limits
     traffic: Traffic
     open_streams: set[asyncio.Event] = field(default_factory=set)
+    under_way: set[asyncio.Task[Any] | None] = field(default_factory=set)
 
 
 class MethodNotThere(NotFound):
@@ -115,6 +121,8 @@ class Endpoint(Transport):
             self._refusal = self._as_error(failed)
 
     async def _serve(self, **path: str) -> None:
+        task = asyncio.current_task()
+        self._service.under_way.add(task)
         try:
             if self._refusal is not None:
                 raise self._refusal
@@ -126,6 +134,8 @@ class Endpoint(Transport):
         else:
             if self._route.operation.gives is not Media.EVENTS:
                 self._answer(self._route, answer)
+        finally:
+            self._service.under_way.discard(task)
 
     get = head = post = put = patch = delete = options = _serve
 

@@ -159,7 +159,7 @@ class Replica:
         finally:
             log.info("ending; jobs run on")
             front.application = self._standby(election)
-            api.end_streams()
+            await api.end()
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)

@@ -53,7 +53,7 @@ class EmbeddedServer:
         finally:
             log.info("ending; jobs run on")
             server.stop()
-            self._api.end_streams()
+            await self._api.end()
             await serving.within(serving.END_PATIENCE_S, server.close_all_connections())
             await self._pool.close()
             await self._directory.close()

@@ -138,7 +138,7 @@ def served(
         if not keep_jobs:
             await asyncio.wait_for(_end_jobs(pool), 20)
         server.stop()
-        api.end_streams()
+        await api.end()
         await asyncio.wait_for(server.close_all_connections(), 5)
         await pool.close()
 

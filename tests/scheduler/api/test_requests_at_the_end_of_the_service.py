@@ -1,0 +1,63 @@
+"""What becomes of requests that are being answered when the scheduler is told to stop."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+
+import httpx
+import msgspec
+import pytest
+
+from benchpool_scheduler.contract import CommandEntry, JobSubmission
+from benchpool_support.serving import Served, served
+
+pytestmark = pytest.mark.slow
+
+SUBMISSION = msgspec.json.encode(
+    JobSubmission(CommandEntry(["true"]), key="once", project="vision")
+)
+
+
+def post(service: Served) -> httpx.Response:
+    headers = {"Authorization": "token susan", "Content-Type": "application/json"}
+    return httpx.post(f"{service.url}/api/v1/jobs", content=SUBMISSION, headers=headers)
+
+
+async def until_one_is_under_way(service: Served) -> None:
+    while service.api.requests_under_way == 0:
+        await asyncio.sleep(0.01)
+
+
+def stopped_while_the_disk_keeps_a_submission_waiting(state: Path) -> httpx.Response:
+    """Return what a submission is answered whose record cannot be written before the end."""
+    database = sqlite3.connect(state / "scheduler" / "pool.sqlite", check_same_thread=False)
+    with ThreadPoolExecutor(1) as thread:
+        with served(state, keep_jobs=True) as service:
+            database.execute("BEGIN IMMEDIATE")  # so no other can write
+            answer: Future[httpx.Response] = thread.submit(post, service)
+            answer.add_done_callback(lambda _: database.rollback())
+            service.do(until_one_is_under_way(service))
+        return answer.result()
+
+
+def test_a_request_that_the_end_cuts_off_is_told_to_try_again_and_how_soon(tmp_path: Path) -> None:
+    with served(tmp_path):
+        pass  # so that there is a database
+    said = stopped_while_the_disk_keeps_a_submission_waiting(tmp_path)
+    assert said.status_code == 503
+    assert said.headers["Retry-After"] == "1"
+    told = said.json()["error"]
+    assert told["code"] == "unavailable"
+    assert told["message"] == "The scheduler is stopping: try again in a few seconds."
+
+
+def test_trying_again_with_its_key_makes_one_job(tmp_path: Path) -> None:
+    with served(tmp_path):
+        pass
+    stopped_while_the_disk_keeps_a_submission_waiting(tmp_path)
+    with served(tmp_path) as service, service.client("susan") as susan:
+        assert post(service).status_code in (200, 201)
+        assert len(susan.jobs(all_=True)) == 1
