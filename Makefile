@@ -23,13 +23,15 @@ SOURCES := $(shell find spawner scheduler extension/benchpool hub_config -type f
 export PATH := $(BIN):$(PATH)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export BENCHPOOL_NODE_HOME := $(NODE_HOME)
+# Without compiled modules on disk each process of the tests compiles all of them again.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help up test check docs build bench clean format test-fast screenshots soak \
 	test-kubernetes cluster-programs cluster cluster-down images
 
 help:
 	@echo "make up      set up what is needed and start benchpool on this machine (ARGS=... goes to benchpool up)"
-	@echo "make test-fast   the tests that need no server, no process and no browser (four minutes on two cores)"
+	@echo "make test-fast   the tests that start no server and no browser (two minutes of processor time)"
 	@echo "make test    all tests, a real browser included"
 	@echo "make test-kubernetes   tests on a real Kubernetes cluster (Linux, root, Go)"
 	@echo "make cluster, make cluster-down   start and stop that cluster to work with it"
@@ -45,14 +47,18 @@ help:
 up: $(STAMPS)/install $(STAMPS)/proxy
 	@exec $(BIN)/benchpool up $(ARGS)
 
+# What starts servers or depends on the time runs alone; all else shares the processors.
+QUICK := --ignore tests/e2e -m "not slow and not e2e and not kubernetes"
+
 test: $(STAMPS)/install $(STAMPS)/proxy $(STAMPS)/dev $(STAMPS)/browser
 	cd extension && npm test --silent
-	$(BIN)/python -m pytest tests --ignore tests/e2e -m "not kubernetes"
+	$(BIN)/python -m pytest tests -n 2 $(QUICK)
+	$(BIN)/python -m pytest tests --ignore tests/e2e -m "(slow or e2e) and not kubernetes"
 	$(BIN)/python -m pytest tests/e2e
 	@echo "Left out: the tests on a real Kubernetes cluster. They run by: make test-kubernetes"
 
 test-fast: $(STAMPS)/install $(STAMPS)/dev
-	$(BIN)/python -m pytest tests -n 2 -m "not slow and not e2e and not kubernetes" $(ARGS)
+	$(BIN)/python -m pytest tests -n 2 --hypothesis-profile=fast $(QUICK) $(ARGS)
 
 # A cluster that runs already is used; else one is started for the tests and taken away again. Tests
 # on its nodes mostly wait, so those on control planes of their own run beside them; 5 is pytest's

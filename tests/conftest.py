@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+import gc
+
 import pytest
 
+import benchpool_support.examples  # noqa: F401  # which examples property tests draw
 from benchpool_support.error_logs import error_logs as error_logs
+
+
+def pytest_collection_finish() -> None:
+    """Leave what was imported out of later collections of garbage: it stays to the end."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:

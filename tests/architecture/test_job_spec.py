@@ -32,12 +32,15 @@ from benchpool_scheduler.resources.submissions import as_spec, as_submission, as
 from benchpool_scheduler.service.cluster_state.snapshots import candidate
 from benchpool_scheduler.store.records import AddJob, JobRecord, StoredContents
 from benchpool_scheduler.store.sqlite import SqliteStore
+from benchpool_support.examples import examples
 from benchpool_support.job_specs import fields, job_specs
 
 NAMES = JobSpec.__struct_fields__
 ENTRY = CommandEntry(["train"])
 slow = settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=examples(40),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 each_field = pytest.mark.parametrize("name", NAMES)
 
@@ -109,7 +112,7 @@ def test_who_holds_it_repeats_none_of_its_fields(holder: type[Any]) -> None:
 
 @each_field
 @given(data=st.data())
-@settings(max_examples=3, deadline=None)
+@settings(max_examples=examples(3), deadline=None)
 def test_the_store_gives_back_each_field(
     name: str, data: st.DataObject, tmp_path_factory: pytest.TempPathFactory
 ) -> None:

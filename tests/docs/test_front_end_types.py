@@ -6,6 +6,8 @@ import importlib.util
 from pathlib import Path
 from types import ModuleType
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -24,6 +26,7 @@ def test_the_committed_types_are_those_of_the_documents() -> None:
     assert not generator().are_stale()
 
 
+@pytest.mark.slow
 def test_types_of_a_document_that_has_changed_are_stale(tmp_path: Path) -> None:
     document = tmp_path / "openapi.json"
     text = (ROOT / "docs" / "reference" / "openapi-jupyter.json").read_text()

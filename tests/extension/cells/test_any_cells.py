@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from benchpool.cells import NotebookCell, choose
 from benchpool_support.cells import chosen, included
+from benchpool_support.examples import examples
 
 NAMES = ["a", "b", "c", "d"]
 STATEMENTS = st.one_of(
@@ -46,7 +47,7 @@ PREPARED = [
 ]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(
     cells=st.lists(st.lists(STATEMENTS, min_size=1, max_size=3), min_size=1, max_size=10),
     watched=st.sampled_from(NAMES),
@@ -94,7 +95,7 @@ PIECES = st.sampled_from(
 )
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 @given(st.lists(st.tuples(st.lists(PIECES | st.text(max_size=12), max_size=5), st.booleans())))
 def test_no_text_can_break_the_analysis(cells: list[tuple[list[str], bool]]) -> None:
     asked = [NotebookCell(str(n), "\n".join(text), yes) for n, (text, yes) in enumerate(cells)]

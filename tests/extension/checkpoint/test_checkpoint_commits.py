@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from benchpool import checkpoint
+from benchpool_support.examples import examples
 
 pytestmark = pytest.mark.slow
 
@@ -116,9 +117,7 @@ def test_killed_at_any_step_of_a_commit_a_whole_checkpoint_is_left(folder: Path)
     assert len(seen) == 2
 
 
-@settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     where=st.integers(0, 99),
     how=st.sampled_from(["flip", "cut", "remove", "manifest", "empty-manifest"]),

@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from benchpool_scheduler.contract import ErrorAnswer, ErrorBody
+from benchpool_support.examples import examples
 from benchpool_support.serving import Served
 
 pytestmark = pytest.mark.slow
@@ -166,7 +167,9 @@ SUBMISSIONS = st.builds(
 
 
 @settings(
-    max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=examples(300),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(path=st.sampled_from(["preview", "jobs"]), body=SUBMISSIONS)
 def test_whatever_is_sent_the_answer_is_no_fault(
@@ -177,7 +180,9 @@ def test_whatever_is_sent_the_answer_is_no_fault(
 
 
 @settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=examples(150),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(body=st.binary(max_size=200), path=st.sampled_from(["preview", "objects/missing", "leases"]))
 def test_whatever_bytes_are_sent_the_answer_is_no_fault(

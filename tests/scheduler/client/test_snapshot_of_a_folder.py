@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from benchpool_scheduler.client.snapshot import FolderSnapshot, SnapshotLimits, take, upload
 from benchpool_scheduler.errors import InvalidInput, TooLarge
+from benchpool_support.examples import examples
 from benchpool_support.serving import Served
 
 pytestmark = pytest.mark.slow
@@ -212,7 +213,7 @@ with_git = pytest.mark.skipif(shutil.which("git") is None, reason="compares with
 
 
 @with_git
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(places=st.sets(PLACES, max_size=8), top=PATTERNS, inner=PATTERNS)
 @example(places={"d.txt/c.log/a"}, top=["*.log", "!d.txt"], inner=[])
 @example(places={"a/b", "a/a/b"}, top=["a/"], inner=["!b"])
@@ -236,7 +237,7 @@ def test_ignore_files_mean_what_git_means(
 
 
 @with_git
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(lines=st.lists(SIGNS, min_size=1, max_size=3))
 @example(lines=["a\\"])
 @example(lines=["a[", "[]a]?b", "[!a]", "[[:alpha:]-]", "[b-[:x:]*"])

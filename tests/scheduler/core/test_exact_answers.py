@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
+import pytest
 from hypothesis import HealthCheck, given, note, settings
 
 from benchpool_scheduler.core.model import GpuId, Snapshot
@@ -27,6 +28,8 @@ from benchpool_support.reference.holdings import job_named
 from benchpool_support.reference.places import startable
 from benchpool_support.tiny_claims import CLAIM, tiny_claims
 from benchpool_support.written import as_case
+
+pytestmark = pytest.mark.slow  # it takes many examples to say how often something happens
 
 MOST_PIECES = 8
 """Pools in which more could be taken are left out: every set of pieces is tried."""

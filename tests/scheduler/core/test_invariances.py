@@ -19,12 +19,13 @@ from benchpool_scheduler.core.model import (
     Worker,
 )
 from benchpool_scheduler.core.plan import decide
+from benchpool_support.examples import examples
 from benchpool_support.plans import at_rest
 from benchpool_support.reference.holdings import children, leaves, totals
 from benchpool_support.reference.shares import demands, fair_shares
 from benchpool_support.wide_snapshots import PLAIN, wide_snapshots
 
-many = settings(max_examples=120, suppress_health_check=list(HealthCheck))
+many = settings(max_examples=examples(120), suppress_health_check=list(HealthCheck))
 single_gpu = replace(PLAIN, one_gpu=True)
 
 

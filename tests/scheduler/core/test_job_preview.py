@@ -11,6 +11,7 @@ from benchpool_scheduler.core.model import JobFacts, JobId, Snapshot, Start
 from benchpool_scheduler.core.plan import decide
 from benchpool_scheduler.core.whatif.preview import preview
 from benchpool_support.boxes import box, project, queued, running
+from benchpool_support.examples import examples
 from benchpool_support.snapshots import snapshots
 
 TRIO = [project("susan", 2), project("joe", 2), project("jemma", 2)]
@@ -42,7 +43,7 @@ def test_a_job_beyond_the_limit_of_its_project_can_never_start() -> None:
     assert preview(pool, queued("n", "susan", 3)).starts == "now"
 
 
-@settings(max_examples=150, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(150), suppress_health_check=list(HealthCheck))
 @given(snapshots(), st.integers(1, 6))
 def test_the_preview_is_what_the_next_pass_does(pool: Snapshot, gpus: int) -> None:
     parents = {project.parent for project in pool.projects}

@@ -24,6 +24,7 @@ from benchpool_scheduler.core.model import (
 )
 from benchpool_scheduler.core.plan import decide, decide_on
 from benchpool_scheduler.simulation.passes import after
+from benchpool_support.examples import examples
 from benchpool_support.leaving import gone, under_way
 from benchpool_support.reference.holdings import leaves
 from benchpool_support.wide_snapshots import EVERYTHING, a_job, queueing, wide_snapshots
@@ -203,5 +204,5 @@ def _told(plan: Plan) -> dict[JobId, WaitReason | ReasonCode]:
 
 TestKeptBoard = KeptBoard.TestCase
 TestKeptBoard.settings = settings(
-    max_examples=60, stateful_step_count=12, suppress_health_check=list(HealthCheck)
+    max_examples=examples(60), stateful_step_count=12, suppress_health_check=list(HealthCheck)
 )

@@ -28,11 +28,12 @@ from benchpool_scheduler.core.model import (
 )
 from benchpool_scheduler.core.model import Worker as Held
 from benchpool_support.asking import asking
+from benchpool_support.examples import examples
 
 PROJECTS = ("vision", "sound")
 TREE = Tree([Project(ProjectName(name), quota=4) for name in PROJECTS])
 LEVELS = ("zone", "rack")
-many = settings(max_examples=200, suppress_health_check=list(HealthCheck))
+many = settings(max_examples=examples(200), suppress_health_check=list(HealthCheck))
 
 
 def info(number: int = 0, **facts: Any) -> JobInfo:

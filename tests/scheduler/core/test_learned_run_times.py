@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from benchpool_scheduler.core.forecast import run_times
 from benchpool_scheduler.core.forecast.run_times import ENOUGH, Expectation, RunTimes
 from benchpool_scheduler.errors import InvalidInput
+from benchpool_support.examples import examples
 
 seconds = st.floats(0, 3e6)
 ended = st.tuples(
@@ -97,7 +98,7 @@ def test_a_summary_through_json_answers_alike_and_learns_alike(
     assert json.dumps(again.summary()) == json.dumps(known.summary())
 
 
-@settings(max_examples=5)
+@settings(max_examples=examples(5))
 @given(st.integers(0, 1000))
 def test_memory_is_bounded_whatever_is_learned(salt: int) -> None:
     known = RunTimes()

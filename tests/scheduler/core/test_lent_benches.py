@@ -21,11 +21,12 @@ from benchpool_scheduler.core.model import (
 from benchpool_scheduler.core.plan import decide
 from benchpool_scheduler.simulation.passes import after
 from benchpool_support.boxes import box, leaving, node, pool_of, project, queued, running
+from benchpool_support.examples import examples
 from benchpool_support.leaving import gone, under_way
 from benchpool_support.plans import at_rest
 from benchpool_support.snapshots import busy_snapshots
 
-many = settings(max_examples=150, suppress_health_check=list(HealthCheck))
+many = settings(max_examples=examples(150), suppress_health_check=list(HealthCheck))
 LAB = project("a", 1, weight=1)
 
 
@@ -146,7 +147,7 @@ def test_firm_work_never_enters_what_belongs_to_benches(pool: Snapshot) -> None:
             assert now <= max(before, len(one.gpus) - one.kept - one.lent)
 
 
-@settings(max_examples=50, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(50), suppress_health_check=list(HealthCheck))
 @given(lending_pools())
 def test_a_pool_that_lends_comes_to_rest(pool: Snapshot) -> None:
     still = at_rest(pool)

@@ -18,9 +18,10 @@ from benchpool_scheduler.core.model import (
     Snapshot,
 )
 from benchpool_scheduler.core.plan import decide
+from benchpool_support.examples import examples
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(
     gpus=st.integers(1, 9),
     workers=st.integers(1, 4),

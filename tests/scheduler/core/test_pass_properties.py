@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from benchpool_scheduler.core.model import Activity, JobFacts, JobId, Snapshot
 from benchpool_scheduler.core.plan import decide
 from benchpool_scheduler.simulation.passes import after
+from benchpool_support.examples import examples
 from benchpool_support.leaving import gone, under_way
 from benchpool_support.plans import at_rest, lost, movers, preempts, starts
 from benchpool_support.reference.holdings import (
@@ -26,8 +27,8 @@ from benchpool_support.wide_snapshots import snapshots_under_way, wide_snapshots
 
 pools = st.one_of(wide_snapshots(), busy_snapshots(elastic=True))
 any_moment = st.one_of(wide_snapshots(), snapshots_under_way(), busy_snapshots(elastic=True))
-many = settings(max_examples=100, suppress_health_check=list(HealthCheck))
-some = settings(max_examples=50, suppress_health_check=list(HealthCheck))
+many = settings(max_examples=examples(100), suppress_health_check=list(HealthCheck))
+some = settings(max_examples=examples(50), suppress_health_check=list(HealthCheck))
 
 
 def gpus_of(job: JobFacts) -> int:

@@ -28,10 +28,11 @@ from benchpool_scheduler.core.model import (
 from benchpool_scheduler.core.plan import decide, decide_on
 from benchpool_scheduler.simulation.passes import after
 from benchpool_support.asking import asking
+from benchpool_support.examples import examples
 from benchpool_support.snapshots import busy_snapshots, snapshots
 
-many = settings(max_examples=200, suppress_health_check=list(HealthCheck))
-some = settings(max_examples=80, suppress_health_check=list(HealthCheck))
+many = settings(max_examples=examples(200), suppress_health_check=list(HealthCheck))
+some = settings(max_examples=examples(80), suppress_health_check=list(HealthCheck))
 VISION = ProjectName("vision")
 any_pools = st.one_of(
     snapshots(), busy_snapshots(), snapshots(elastic=True), busy_snapshots(elastic=True)

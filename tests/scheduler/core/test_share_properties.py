@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from benchpool_scheduler.core.fairness.shares import Demand, divide
 from benchpool_scheduler.core.model import Activity, Project, ProjectName, Snapshot
 from benchpool_scheduler.core.plan import decide
+from benchpool_support.examples import examples
 from benchpool_support.reference import shares as reference
 from benchpool_support.reference.holdings import GPUS, children
 from benchpool_support.snapshots import busy_snapshots
@@ -18,7 +19,7 @@ from benchpool_support.wide_snapshots import PLAIN, Breadth, wide_snapshots
 
 with_a_past = wide_snapshots(replace(PLAIN, past=True), running=10)
 pools = st.one_of(wide_snapshots(Breadth(past=False)), busy_snapshots(elastic=True))
-many = settings(max_examples=100, suppress_health_check=list(HealthCheck))
+many = settings(max_examples=examples(100), suppress_health_check=list(HealthCheck))
 amounts = st.integers(0, 40)
 siblings = st.lists(
     st.builds(
@@ -37,7 +38,7 @@ def fair_shares(pool: Snapshot) -> dict[str, int]:
     return {name: share.fair_share for name, share in decide(pool).shares.items()}
 
 
-@settings(max_examples=500)
+@settings(max_examples=examples(500))
 @given(amounts, siblings)
 def test_the_division_is_that_of_vessels_filled_to_one_height(
     total: int, parts: list[Demand]
@@ -161,7 +162,7 @@ def test_held_work_counts_as_demand_even_when_nothing_waits() -> None:
     assert fair_shares(pool) == {"a": 3, "b": 0}
 
 
-@settings(max_examples=500, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(500), suppress_health_check=list(HealthCheck))
 @given(with_a_past)
 def test_past_use_is_compared_among_those_who_ask(pool: Snapshot) -> None:
     """R6, R7."""

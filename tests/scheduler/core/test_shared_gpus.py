@@ -20,6 +20,7 @@ from benchpool_scheduler.core.model import (
     Snapshot,
 )
 from benchpool_scheduler.core.plan import decide
+from benchpool_support.examples import examples
 
 NAMES = ("vision", "sound")
 
@@ -72,7 +73,7 @@ def check(pool: Snapshot) -> None:
         assert sum(not uses[gpu] for gpu in node.gpus) >= min(node.kept, len(node.gpus))
 
 
-@settings(max_examples=150, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(150), suppress_health_check=list(HealthCheck))
 @given(pools(), st.data())
 def test_no_gpu_is_given_out_beyond_one_whole_or_to_two_projects(
     pool: Snapshot, data: st.DataObject
@@ -90,7 +91,7 @@ def test_no_gpu_is_given_out_beyond_one_whole_or_to_two_projects(
         pool = Snapshot(pool.nodes, pool.projects, (*kept, *new))
 
 
-@settings(max_examples=100, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(100), suppress_health_check=list(HealthCheck))
 @given(pools())
 def test_a_second_pass_changes_nothing_for_parts_either(pool: Snapshot) -> None:
     first = after(pool, decide(pool))

@@ -27,9 +27,10 @@ from benchpool_scheduler.core.model import (
 from benchpool_scheduler.core.plan import decide
 from benchpool_scheduler.simulation.passes import after
 from benchpool_support.asking import asking
+from benchpool_support.examples import examples
 from benchpool_support.snapshots import busy_snapshots, snapshots
 
-some = settings(max_examples=60, suppress_health_check=list(HealthCheck))
+some = settings(max_examples=examples(60), suppress_health_check=list(HealthCheck))
 pools = st.one_of(snapshots(), busy_snapshots())
 VISION, SPEECH = ProjectName("vision"), ProjectName("speech")
 

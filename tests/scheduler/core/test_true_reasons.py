@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from benchpool_scheduler.core.model import Activity, JobFacts, ReasonCode, Snapshot, WaitReason
 from benchpool_scheduler.core.plan import decide
+from benchpool_support.examples import examples
 from benchpool_support.plans import at_rest, preempts, starts
 from benchpool_support.reference.holdings import (
     GPUS,
@@ -49,7 +50,7 @@ scattered = wide_snapshots(PLAIN, nodes=5, running=10, waiting=4).map(unmoved)
 pools = st.one_of(
     scattered, wide_snapshots(quiet, running=10, waiting=6), busy_snapshots(elastic=True)
 )
-many = settings(max_examples=100, suppress_health_check=list(HealthCheck))
+many = settings(max_examples=examples(100), suppress_health_check=list(HealthCheck))
 NEVER = {ReasonCode.LARGER_THAN_NODE, ReasonCode.LARGER_THAN_POOL, ReasonCode.NO_SUCH_MODEL}
 OF_THE_ROOM = {
     ReasonCode.POOL_FULL,

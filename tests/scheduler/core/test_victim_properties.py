@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from benchpool_scheduler.core.model import Activity, JobFacts, JobId, Plan, ProjectName, Snapshot
 from benchpool_scheduler.core.plan import decide
 from benchpool_scheduler.simulation.passes import after
+from benchpool_support.examples import examples
 from benchpool_support.leaving import gone, places, under_way
 from benchpool_support.plans import lost, movers, preempts, starts
 from benchpool_support.reference.claims import protected
@@ -36,7 +37,7 @@ pools = st.one_of(wide_snapshots(running=12, waiting=4), busy_snapshots(elastic=
 still_pools = st.one_of(
     wide_snapshots(Breadth(leaving=False), running=12, waiting=4), busy_snapshots(elastic=True)
 )
-many = settings(max_examples=120, suppress_health_check=list(HealthCheck))
+many = settings(max_examples=examples(120), suppress_health_check=list(HealthCheck))
 
 
 @many

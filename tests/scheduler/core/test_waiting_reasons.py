@@ -14,6 +14,7 @@ from benchpool_scheduler.core.plan import decide
 from benchpool_scheduler.core.whatif.preview import could_ever_run
 from benchpool_scheduler.simulation.passes import after
 from benchpool_support.boxes import box, leaving, node, pool_of, project, queued, running
+from benchpool_support.examples import examples
 from benchpool_support.snapshots import busy_snapshots, snapshots
 
 TRIO = [project("susan", 2), project("joe", 2), project("jemma", 2)]
@@ -182,7 +183,7 @@ def test_the_list_above_is_complete() -> None:
     assert named == OF_PASSES
 
 
-many = settings(max_examples=150, suppress_health_check=list(HealthCheck))
+many = settings(max_examples=examples(150), suppress_health_check=list(HealthCheck))
 
 
 @many

@@ -11,6 +11,8 @@ from benchpool_scheduler.contract.actions import ActionReason, JobChange
 from benchpool_scheduler.errors import Refused
 from benchpool_support.pools import SUSAN, make_pool, opened, reached, sleeper
 
+pytestmark = pytest.mark.slow  # five seconds lie between the notice and SIGTERM
+
 
 async def test_actions_follow_the_job_through_its_life(tmp_path: Path) -> None:
     async with opened(make_pool(tmp_path)) as pool:

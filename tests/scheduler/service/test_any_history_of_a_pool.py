@@ -31,6 +31,7 @@ from benchpool_scheduler.service.cluster_state.state_cache import StateCache
 from benchpool_scheduler.service.ledger.counters import JobCounters
 from benchpool_scheduler.service.views.gpu_states import GpuStates
 from benchpool_support.clocks import FakeClock
+from benchpool_support.examples import examples
 from benchpool_support.histories import CONFIGURATION, CONFIGURATIONS, GPUS, MACHINE, QUOTAS
 from benchpool_support.pools import ADMIN, HUB, make_pool, sleeper
 from benchpool_support.scripted import ScriptedRuntime, devices
@@ -377,7 +378,7 @@ class PoolHistory(RuleBasedStateMachine):
 
 TestPoolHistory = PoolHistory.TestCase
 TestPoolHistory.settings = settings(
-    max_examples=30,
+    max_examples=examples(30),
     stateful_step_count=25,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],

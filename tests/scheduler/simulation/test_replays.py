@@ -17,6 +17,7 @@ from benchpool_scheduler.simulation.replay.engine import Run
 from benchpool_scheduler.simulation.replay.report import POLICIES, replay
 from benchpool_scheduler.simulation.replay.summary import Summary
 from benchpool_scheduler.simulation.replay.trace import TraceJob
+from benchpool_support.examples import examples
 
 KEYS = [
     *("jobs", "gpus", "policy", "allocated_utilisation", "useful_utilisation"),
@@ -146,7 +147,7 @@ rows_drawn = st.lists(
     min_size=1,
     max_size=25,
 )
-steady = settings(max_examples=60, deadline=None, derandomize=True)
+steady = settings(max_examples=examples(60), deadline=None)
 
 
 @pytest.fixture(scope="module")

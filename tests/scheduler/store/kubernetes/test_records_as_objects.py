@@ -49,6 +49,7 @@ from benchpool_scheduler.store.records import (
     StopIntent,
     WorkerRecord,
 )
+from benchpool_support.examples import examples
 from benchpool_support.job_specs import job_specs
 
 pytestmark = pytest.mark.slow
@@ -165,7 +166,7 @@ def read_back(image: StoredJob, told: WaitReport = WaitReport()) -> StoredJob:  
     st.lists(ATTEMPTS, max_size=3).map(tuple),
     st.lists(PREEMPTIONS, max_size=3).map(tuple),
 )
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 def test_a_job_is_found_again_as_it_was(
     job: JobRecord,
     attempts: tuple[AttemptRecord, ...],
