@@ -237,7 +237,10 @@ class Runtime(Protocol):
         """Start a worker; the outcome comes as an event. Repeating it does nothing."""
 
     async def stop(self, worker: WorkerId, notice: Notice) -> None:
-        """Give notice, then SIGTERM, after the grace SIGKILL to all it started."""
+        """Give notice, then SIGTERM, after the grace SIGKILL to all it started.
+
+        Errors: whatever keeps it from being told; the caller repeats it until the worker ends.
+        """
 
     def events(self) -> AsyncIterator[WorkerEvent]:
         """Yield what happens to workers, in order; one consumer."""

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import os
 
+from . import machine_faults
+
 PROC = "/proc"
 
 
@@ -25,11 +27,16 @@ def stat_fields(pid: int) -> list[bytes] | None:
     """Return ``/proc/PID/stat`` from the state on, or None when there is no such process.
 
     The name in parentheses may hold anything, so what follows its last ``)`` is taken.
+
+    Raises:
+        OSError: The machine cannot tell now (``machine_faults``): it may well be there.
     """
     try:
         with open(f"{PROC}/{pid}/stat", "rb") as file:
             return file.read().rpartition(b")")[2].split()
-    except OSError:
+    except OSError as error:
+        if machine_faults.number_of(error) is not None:
+            raise
         return None
 
 
@@ -57,12 +64,21 @@ def open_process(pid: int, ticks: object) -> int | None:
 
     Its start is compared after the descriptor is open: from then on the descriptor means this
     process for good, whatever becomes of the number. The caller closes it.
+
+    Raises:
+        OSError: The machine cannot tell now (``machine_faults``): it may well live.
     """
     try:
         pidfd = os.pidfd_open(pid)
-    except OSError:
+    except OSError as error:
+        if machine_faults.number_of(error) is not None:
+            raise
         return None
-    if ticks is None or start_ticks(pid) != ticks:
-        os.close(pidfd)
-        return None
-    return pidfd
+    try:
+        if ticks is not None and start_ticks(pid) == ticks:
+            found, pidfd = pidfd, -1
+            return found
+    finally:
+        if pidfd >= 0:
+            os.close(pidfd)
+    return None

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import json
 import os
 import stat
+
+from . import machine_faults
 
 LIMIT = 64 * 1024
 """Largest record that is read, bytes."""
@@ -33,14 +37,15 @@ def write(
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         file = os.open(temporary, flags, 0o600, dir_fd=where)
         try:
-            os.write(file, json.dumps(value).encode())
+            _write_all(file, json.dumps(value).encode())
             if uid is not None:
                 os.fchown(file, uid, -1)
             if durable:
                 os.fsync(file)
             os.rename(temporary, name, src_dir_fd=where, dst_dir_fd=where)
         except OSError:
-            os.unlink(temporary, dir_fd=where)
+            with contextlib.suppress(OSError):
+                os.unlink(temporary, dir_fd=where)
             raise
         finally:
             os.close(file)
@@ -48,6 +53,46 @@ def write(
             os.fsync(where)
     finally:
         os.close(where)
+
+
+class Reserve:
+    """Room for a record that must be written whatever becomes of the disk: made early, used once.
+
+    Its file is there, open and filled, so that neither space nor inode nor descriptor is needed.
+    """
+
+    SIZE = 4096
+
+    def __init__(self, folder: str, name: str) -> None:
+        """Take the room. Errors: OSError."""
+        self._name = name
+        self._where = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        self._kept = f".{name}.{os.urandom(8).hex()}"
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        self._file = os.open(self._kept, flags, 0o600, dir_fd=self._where)
+        _write_all(self._file, b" " * self.SIZE)
+
+    def write(self, value: dict[str, object]) -> None:
+        """Write the record into the room, on the disk when it returns. Errors: OSError."""
+        data = json.dumps(value).encode()
+        if len(data) > self.SIZE:
+            raise OSError(errno.EFBIG, os.strerror(errno.EFBIG))
+        os.pwrite(self._file, data.ljust(self.SIZE), 0)
+        os.fsync(self._file)
+        os.rename(self._kept, self._name, src_dir_fd=self._where, dst_dir_fd=self._where)
+        os.fsync(self._where)
+
+    def give_back(self) -> None:
+        """Remove it when it was not used."""
+        with contextlib.suppress(OSError):
+            os.unlink(self._kept, dir_fd=self._where)
+
+
+def _write_all(file: int, data: bytes) -> None:
+    """Write all of it: a disk that fills up takes a part without an error."""
+    view = memoryview(data)
+    while view:
+        view = view[os.write(file, view) :]
 
 
 def open_regular(path: str) -> int:
@@ -60,15 +105,19 @@ def open_regular(path: str) -> int:
 
 
 def read(folder: str, name: str) -> dict[str, object] | None:
-    """Return a record; None when it is missing, damaged, too large or not a plain file."""
+    """Return a record; None when it is missing, damaged, too large or not a plain file.
+
+    Raises:
+        OSError: The machine cannot read it now (``machine_faults``): it may well be there.
+    """
     try:
         file = open_regular(os.path.join(folder, name))
-    except OSError:
+        try:
+            value = json.loads(os.read(file, LIMIT))
+        finally:
+            os.close(file)
+    except (OSError, ValueError, RecursionError) as error:
+        if machine_faults.number_of(error) is not None:
+            raise
         return None
-    try:
-        value = json.loads(os.read(file, LIMIT))
-    except (OSError, ValueError, RecursionError):
-        return None
-    finally:
-        os.close(file)
     return value if isinstance(value, dict) else None

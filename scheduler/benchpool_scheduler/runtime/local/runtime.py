@@ -65,6 +65,7 @@ class RunningWorker:
     handle: supervisors.SupervisorHandle
     ready: int | None
     expected: bool
+    introduced: bool = False
     told_started: bool = False
     seen: tuple[int, int, int] | None = None
     progress: ReportedProgress = field(default_factory=ReportedProgress)
@@ -120,7 +121,8 @@ class LocalRuntime:
                 await self._find(worker, expected=False)
         strangers = [run for run in self._running.values() if not run.expected]
         for run in strangers:
-            await self.stop(run.worker, UNEXPECTED)
+            with contextlib.suppress(OSError):
+                await self.stop(run.worker, UNEXPECTED)
         for run in strangers:
             await run.over.wait()
 
@@ -188,7 +190,11 @@ class LocalRuntime:
             os.close(lock)
 
     async def stop(self, worker: WorkerId, notice: Notice) -> None:
-        """Give notice, then SIGTERM, after the grace SIGKILL to all it started."""
+        """Give notice, then SIGTERM, after the grace SIGKILL to all it started.
+
+        Errors: OSError where the notice could not be written. Its kind is told all the same, and
+        the grace is that of the worker's start; to be repeated until the worker has ended.
+        """
         run = self._running.get(worker)
         if run is None:
             return
@@ -198,10 +204,16 @@ class LocalRuntime:
             "for": notice.for_,
             "text": notice.text,
         }
-        records.write(str(run.folder), records.STOP, request, durable=False)
         # Before it has introduced itself a signal would kill it; then it looks by itself.
-        if (run.folder / records.PROCESS).exists():
-            run.handle.tell()
+        run.introduced = run.introduced or (run.folder / records.PROCESS).exists()
+        try:
+            records.write(str(run.folder), records.STOP, request, durable=False)
+        except OSError:
+            if run.introduced:
+                run.handle.stop(notice.kind)
+            raise
+        if run.introduced:
+            run.handle.look()
 
     async def forget(self, job: str) -> None:
         """Delete all files of an ended job."""
@@ -233,7 +245,7 @@ class LocalRuntime:
         folder = self._folders.worker(worker)
         handle = await self._living(folder)
         if handle is not None:
-            self._watch(RunningWorker(worker, folder, handle, None, expected))
+            self._watch(RunningWorker(worker, folder, handle, None, expected, introduced=True))
             self._tell_started(self._running[worker])
         elif (end := records.read(str(folder), records.EXIT)) is not None:
             self._events.put_nowait(_ended(worker, end))
@@ -277,7 +289,7 @@ class LocalRuntime:
         process = records.read(str(run.folder), records.PROCESS)
         at = None if process is None else process.get("started")
         if run.expected and not run.told_started and isinstance(at, int | float):
-            run.told_started = True
+            run.told_started = run.introduced = True
             self._events.put_nowait(WorkerStarted(run.worker, float(at)))
 
     def _supervisor_ended(self, run: RunningWorker) -> None:

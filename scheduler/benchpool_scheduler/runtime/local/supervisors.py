@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchpool_scheduler.runtime import Launch
-from benchpool_scheduler.worker import process_identity, supervisor_process
+from benchpool_scheduler.worker import process_identity, stop_signals, supervisor_process
 from benchpool_scheduler.worker.folders import Folders
 
 from .environment import environment, tag
@@ -18,15 +18,27 @@ from .environment import environment, tag
 
 @dataclass(frozen=True, slots=True)
 class SupervisorHandle:
-    """A living supervisor: its pid and a descriptor that becomes readable at its end."""
+    """A living supervisor: its pid and a descriptor that becomes readable at its end.
+
+    Attributes:
+        heeds: It knows the signals that say a stop without a file.
+    """
 
     pid: int
     pidfd: int
+    heeds: bool = True
 
-    def tell(self) -> None:
+    def look(self) -> None:
         """Make it look at ``stop.json``; no harm when it has just ended."""
+        self._send(stop_signals.LOOK)
+
+    def stop(self, kind: str) -> None:
+        """Tell it to stop its worker, without a word; one of an earlier version cannot know."""
+        self._send(stop_signals.WORDLESS[kind] if self.heeds else stop_signals.LOOK)
+
+    def _send(self, number: int) -> None:
         with contextlib.suppress(ProcessLookupError):
-            signal.pidfd_send_signal(self.pidfd, signal.SIGUSR1)
+            signal.pidfd_send_signal(self.pidfd, number)
 
     def reap(self) -> None:
         """Let go of an ended one; one that an earlier service started is not our child."""
@@ -74,4 +86,4 @@ def find(process: Mapping[str, object]) -> SupervisorHandle | None:
     if process.get("boot_id") != process_identity.boot_id() or not isinstance(pid, int):
         return None
     pidfd = process_identity.open_process(pid, process.get("start_ticks"))
-    return None if pidfd is None else SupervisorHandle(pid, pidfd)
+    return None if pidfd is None else SupervisorHandle(pid, pidfd, "heeds" in process)

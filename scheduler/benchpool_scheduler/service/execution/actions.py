@@ -15,6 +15,7 @@ from functools import partial
 from benchpool_scheduler.errors import BenchpoolError
 from benchpool_scheduler.runtime import EndedBy, Notice, Runtime, WorkerEnded, WorkerEvent, WorkerId
 from benchpool_scheduler.service.execution.launching import Launcher, NoAccount
+from benchpool_scheduler.service.execution.stops import Stops
 from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.service.ledger.unit_of_work import UnitOfWork
 from benchpool_scheduler.service.observed.observed import Observed
@@ -30,6 +31,9 @@ class Actions:
 
     Args:
         told: Takes the end of a worker that could not be started.
+
+    Attributes:
+        stops: Keeps the stops that could not be carried out yet.
     """
 
     def __init__(
@@ -44,6 +48,7 @@ class Actions:
         self._runtime = runtime
         self._told = told
         self._launcher = Launcher(observed)
+        self.stops = Stops(ledger, observed, runtime)
         self._tails: dict[str, asyncio.Task[None]] = {}
         self._waiting: deque[tuple[str, Callable[[], Coroutine[None, None, None]]]] = deque()
         self._pump: asyncio.Task[None] | None = None
@@ -142,4 +147,4 @@ class Actions:
         self._told(WorkerEnded(worker, now, None, EndedBy.COULD_NOT_START, text))
 
     async def _stop(self, worker: WorkerId, notice: Notice) -> None:
-        await self._runtime.stop(worker, notice)
+        await self.stops.tell(worker, notice)

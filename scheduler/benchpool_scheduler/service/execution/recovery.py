@@ -6,6 +6,7 @@ never came to be is told as lost and queues again. Whoever was told to stop is t
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 
 from benchpool_scheduler.core.lifecycle.states import HOLDS_GPUS
@@ -15,14 +16,26 @@ from benchpool_scheduler.service.lifecycle import endings, notices
 from benchpool_scheduler.service.observed.observed import Observed
 from benchpool_scheduler.store.records import AttemptRecord, JobRecord, StopIntent
 
+log = logging.getLogger(__name__)
+
 
 async def recover(ledger: Ledger, observed: Observed, runtime: Runtime) -> None:
     """Open the runtime with what should run, and repeat what stops were under way."""
     await runtime.open([worker for worker, _ in _expected(ledger)])
+    for worker, notice in stops_under_way(ledger, observed):
+        try:
+            await runtime.stop(worker, notice)
+        except OSError as error:
+            # The service must start; ``Stops`` repeats it.
+            log.warning("worker %s could not be told to stop: %s", worker, error)
+
+
+def stops_under_way(ledger: Ledger, observed: Observed) -> Iterator[tuple[WorkerId, Notice]]:
+    """Yield the live workers that were told to stop, each with what is left of its notice."""
     for worker, job in _expected(ledger):
         notice = _notice(ledger, observed, job, worker)
         if notice is not None:
-            await runtime.stop(worker, notice)
+            yield worker, notice
 
 
 def _expected(ledger: Ledger) -> Iterator[tuple[WorkerId, JobRecord]]:

@@ -12,6 +12,7 @@ from benchpool_scheduler.errors import BenchpoolError, InvalidInput
 from benchpool_scheduler.runtime import DeviceState, Hearing, Runtime
 from benchpool_scheduler.service.benches import bench_reserve
 from benchpool_scheduler.service.benches.reservations import Leases
+from benchpool_scheduler.service.execution.stops import Stops
 from benchpool_scheduler.service.jobs.uploads import UploadedContents
 from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.service.ledger.usage_decay import HOUR_S, UsageDecay, rates
@@ -46,6 +47,7 @@ class Housekeeping:
         usage: UsageDecay,
         leases: Leases,
         objects: UploadedContents,
+        stops: Stops,
         want_pass: Callable[[], None],
     ) -> None:
         self._ledger = ledger
@@ -54,6 +56,7 @@ class Housekeeping:
         self._usage = usage
         self._leases = leases
         self._objects = objects
+        self._stops = stops
         self._want_pass = want_pass
 
     async def run(self) -> None:
@@ -85,6 +88,7 @@ class Housekeeping:
         broken = [d for d in unusable if d.state is DeviceState.BROKEN]
         notes = "; ".join(f"GPU {d.index} of {d.node}: {d.note or 'broken'}" for d in broken)
         self._observed.report("devices", f"{notes}." if notes else None)
+        await self._stops.repeat()
         self.count_use()
         changed |= self._tell_use()
         changed |= self._leases.renew_calls()

@@ -179,15 +179,18 @@ def _require(job: JobRecord, event: type[states.Event], verb: str) -> None:
 
 
 def _intend(work: UnitOfWork, job_id: str, event: states.Event, wish: StopIntent) -> None:
-    """Tell a job that holds GPUs to stop; a weaker intent than it has changes nothing."""
+    """Tell a job that holds GPUs to stop; a wish that it has already is told once more."""
     job = work.job(job_id)
     before = None if job.wish is None else job.wish.kind
     after = machine.intend(before, event)
     state = machine.apply(job.state, event)
-    if after is None or after == before:
+    if after is None:
         return
-    wish = replace(wish, kind=after)
-    work.save_job(replace(job, state=state, wish=wish))
+    if job.wish is None or after != before:
+        wish = replace(wish, kind=after)
+        work.save_job(replace(job, state=state, wish=wish))
+    else:
+        wish = job.wish
     attempt = work.attempt(job)
     for worker in attempt.live_workers if attempt is not None else ():
         _stop(work, job, worker, wish)

@@ -190,6 +190,7 @@ class Pool:
             self.usage,
             self.reservations,
             self.uploads,
+            self.actions.stops,
             want_pass,
         )
         self.auditor = Auditor(ledger, observed)
@@ -268,6 +269,7 @@ class Pool:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(CLOSE_S):
                 await self.actions.finish()
+        await self.actions.stops.close()
         async with self.ledger.lock:
             for task in self._tasks:
                 task.cancel()

@@ -7,30 +7,28 @@ the environment may hold secrets. What it tells is in the worker's folder:
     exit.json      how it ended; on the disk before anything else happens
     log, log.*     what the command printed
 
-A held lock on the inherited descriptor says that we live. SIGUSR1 means: look at ``stop.json``.
+A held lock on the inherited descriptor says that we live. ``stop_signals`` are what we heed.
 """
 
 from __future__ import annotations
 
-import errno
 import os
 import select
 import signal
 import time
 
-from .. import process_identity, records
+from .. import process_identity, records, stop_signals
 from ..log_writer import BURST, RATE, LogWriter, TokenBucket
 from . import child, containment, results, schedule, snapshot
 from .config import StopRequest, SupervisorConfig
+from .last_words import DISK_S, LastWords
+from .stop_inbox import StopInbox
 
 LOCK_FD = 3
 READY_FD = 4
 """Inherited: the lock that we live, and a pipe that closes when the command has been started."""
 
 CHUNK = 64 * 1024
-DISK_S = 600.0
-"""Seconds that the record of the end waits for a full disk."""
-
 KILL_PAUSE_S = (0.01, 1.0)
 """Time between two rounds of killing: at first, and at most."""
 
@@ -67,7 +65,8 @@ class Supervisor:
         self._stop: schedule.Stop | None = None
         self._limit_at: float | None = None
         self._termed = self._killed = False
-        self._told = True
+        self._last_words = LastWords(folder)
+        self._inbox = StopInbox(folder, config.grace_s)
         self._kill_pause = KILL_PAUSE_S[0]
         self._oom_before = 0
         self._after_ns = 0
@@ -106,7 +105,8 @@ class Supervisor:
     def _catch_signals(self) -> int:
         wakeup, sender = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         signal.set_wakeup_fd(sender, warn_on_full_buffer=False)
-        for number in (signal.SIGCHLD, signal.SIGUSR1, signal.SIGTERM):
+        stops = (stop_signals.LOOK, *stop_signals.WORDLESS.values())
+        for number in (signal.SIGCHLD, signal.SIGTERM, *stops):
             signal.signal(number, lambda *_: None)
         for number in (signal.SIGHUP, signal.SIGINT):
             signal.signal(number, signal.SIG_IGN)
@@ -122,12 +122,14 @@ class Supervisor:
             "started": self._started,
             "group": self._group,
             "tag": self._config.tag,
+            "heeds": stop_signals.HEEDS,
         }
         records.write(self._folder, records.PROCESS, record, durable=False)
 
     def _prepare(self) -> None:
         """Make the folders that the worker may write to, and lay out its files."""
         self._account = child.find_account(self._config.account)
+        self._last_words.reserve()
         owner = None if self._account is None else (self._account.uid, self._account.gid)
         for folder in [*self._config.folders, self._exchange]:
             os.makedirs(folder, mode=0o700, exist_ok=True)
@@ -195,7 +197,8 @@ class Supervisor:
         throttled = self._bucket.wait(now)
         if self._output >= 0:
             self._poll.modify(self._output, 0 if throttled else select.POLLIN)
-        due = [self._due_at(), None if not throttled else now + throttled]
+        look_at = self._inbox.look_at if self._status is None else None
+        due = [self._due_at(), look_at, None if not throttled else now + throttled]
         nearest = min((at for at in due if at is not None), default=now + 60.0)
         for descriptor, what in self._poll.poll(max(0.0, nearest - now) * 1000):
             if descriptor == self._wakeup:
@@ -248,25 +251,21 @@ class Supervisor:
             return b""
 
     def _heed(self, signals: bytes) -> None:
-        self._told = self._told or signal.SIGUSR1 in signals
+        self._inbox.heed(signals)
         if signal.SIGTERM in signals and self._stop is None:
             text = "the machine is being shut down"
             self._begin(StopRequest("pause", self._config.grace_s, "the machine", text), "lost")
 
     def _look_for_stop(self, now: float) -> None:
-        """Heed ``stop.json``; it may come before the start, and a cancel after a pause."""
-        if not self._told or self._status is not None:
+        """Heed what we are told; it may come before the start, and a cancel after a pause."""
+        if self._status is not None:
             return
-        self._told = False
-        record = records.read(self._folder, records.STOP)
-        if record is None:
-            return
-        request = StopRequest.of(record)
-        if self._stop is None:
-            self._begin(request, "notice")
-        elif request.kind == "cancel" and self._stop.kind == "pause":
-            self._stop.hasten(request.grace_s, now)
-            self._tell(request)
+        for request in self._inbox.take(now):
+            if self._stop is None:
+                self._begin(request, "notice")
+            elif request.kind == "cancel" and self._stop.kind == "pause":
+                self._stop.hasten(request.grace_s, now)
+                self._tell(request)
 
     def _begin(self, request: StopRequest, by: str) -> None:
         self._tell(request)
@@ -359,24 +358,12 @@ class Supervisor:
             "started": self._started,
             "ended": time.time(),
         }
-        self._write_down(record)
+        self._last_words.write(record, DISK_S)
         if self._group is not None:
             containment.remove_group(self._group)
         if self._started is not None:
             self._bring_home(code)
         self._log.close()
-
-    def _write_down(self, record: dict[str, object]) -> None:
-        """Record the end; a full disk is waited for, since the exit code exists nowhere else."""
-        patience = time.monotonic() + DISK_S
-        while True:
-            try:
-                records.write(self._folder, records.EXIT, record, durable=True)
-                return
-            except OSError as error:
-                if error.errno not in (errno.ENOSPC, errno.EDQUOT) or time.monotonic() > patience:
-                    raise
-                time.sleep(1.0)
 
     def _bring_home(self, code: int | None) -> None:
         """Copy the results, as the worker's account; a paused worker has none yet."""

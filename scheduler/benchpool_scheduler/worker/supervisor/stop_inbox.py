@@ -1,0 +1,54 @@
+"""What a supervisor is told of stops: by ``stop.json``, or by a signal where no file can be."""
+
+from __future__ import annotations
+
+from .. import records, stop_signals
+from .config import StopRequest
+
+AGAIN_S = (0.1, 5.0)
+"""Pause before ``stop.json`` is tried again when the machine cannot read it: first, and most."""
+
+WORDLESS = "it was told to stop; why could not be written down"
+
+
+class StopInbox:
+    """Requests in the order in which they are to be heeded.
+
+    Args:
+        folder: The worker's. ``grace_s``: the grace of a stop that comes without words.
+
+    Attributes:
+        look_at: When to look again, in monotonic seconds; None for when a signal comes.
+    """
+
+    def __init__(self, folder: str, grace_s: float) -> None:
+        self._folder = folder
+        self._grace_s = grace_s
+        self._unread = True
+        self._wordless: str | None = None
+        self._pause = AGAIN_S[0]
+        self.look_at: float | None = None
+
+    def heed(self, signals: bytes) -> None:
+        """Take note of signals that came."""
+        if stop_signals.LOOK in signals:
+            self._unread, self.look_at = True, None
+        self._wordless = stop_signals.kind_of(signals) or self._wordless
+
+    def take(self, now: float) -> list[StopRequest]:
+        """Return what is new; a file that cannot be read now is looked at again."""
+        found = []
+        if self._unread and (self.look_at is None or now >= self.look_at):
+            try:
+                record = records.read(self._folder, records.STOP)
+            except OSError:
+                self.look_at = now + self._pause
+                self._pause = min(2 * self._pause, AGAIN_S[1])
+            else:
+                self._unread, self.look_at, self._pause = False, None, AGAIN_S[0]
+                if record is not None:
+                    found.append(StopRequest.of(record))
+        if self._wordless is not None:
+            found.append(StopRequest(self._wordless, self._grace_s, "", WORDLESS))
+            self._wordless = None
+        return found
