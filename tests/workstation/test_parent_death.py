@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import select
 import signal
 import subprocess
 import sys
-from pathlib import Path
-
-import pytest
+import time
 
 from benchpool_scheduler.worker.process_identity import identity
 from benchpool_scheduler.workstation import hub_facts, processes
@@ -58,15 +57,21 @@ def test_one_that_is_kept_comes_back_after_kill_9_and_ends_when_asked() -> None:
     wait_for_end(second)
 
 
-def test_one_that_cannot_start_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    fails = [sys.executable, "-I", "-S", "-c", "raise SystemExit(3)"]
-    code = (
-        "import runpy,sys; m=runpy.run_path(sys.argv[1]); g=m['keep'].__globals__;"
-        "g['FIRST_PAUSE_S']=g['LONGEST_PAUSE_S']=0.01; sys.exit(m['keep'](sys.argv[2:]))"
+def test_one_that_cannot_start_is_tried_again_and_again_after_pauses_that_grow() -> None:
+    fails = [sys.executable, "-I", "-S", "-c", "print(flush=True); raise SystemExit(3)"]
+    keeper = subprocess.Popen(
+        hub_facts.tie_to_parent(fails, restart=True), stdout=subprocess.PIPE, text=True
     )
-    tied = str(Path(hub_facts.__file__).with_name("parent_death.py"))
-    done = subprocess.run([sys.executable, "-c", code, tied, *fails], timeout=60, check=False)
-    assert done.returncode == 3
+    assert keeper.stdout is not None
+    at = []
+    for _ in range(6):
+        keeper.stdout.readline()
+        at.append(time.monotonic())
+    pauses = [later - earlier for earlier, later in itertools.pairwise(at)]
+    assert pauses[-1] > 2 * pauses[0]
+    assert keeper.poll() is None
+    keeper.send_signal(signal.SIGTERM)
+    assert keeper.wait(timeout=20) in (0, 3)
 
 
 def test_a_process_is_ended_by_identity_and_no_other_one() -> None:

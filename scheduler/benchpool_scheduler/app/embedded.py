@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import os
 import signal
+import sys
 from pathlib import Path
 from typing import Literal
 
 from benchpool_scheduler import configuration
 from benchpool_scheduler.api import Api, HubIdentity
-from benchpool_scheduler.app import serving
+from benchpool_scheduler.app import serving, starting
 from benchpool_scheduler.app.settings import SchedulerApp
+from benchpool_scheduler.app.start_status import StartReport
 from benchpool_scheduler.errors import BenchpoolError, InvalidInput
 from benchpool_scheduler.hub import HubDirectory
 from benchpool_scheduler.runtime.local import DeviceSource, LocalRuntime, find_devices, simulated
@@ -22,6 +25,8 @@ from benchpool_scheduler.store.sqlite import SqliteStore
 log = logging.getLogger("benchpool_scheduler")
 
 SIMULATED_GPUS = 8
+TELL_S = 10.0
+"""How long a start that failed answers why, before the process ends and is started again."""
 
 
 class EmbeddedServer:
@@ -31,33 +36,64 @@ class EmbeddedServer:
         self._settings = settings
         self._state = Path(settings.state).absolute()
         self._stop = asyncio.Event()
+        self._report = StartReport(self._state)
         self._identity = HubIdentity()
         hub_auth = self._identity.hub_auth
         self._directory = HubDirectory(hub_auth.api_url, hub_auth.api_token)
-        self._pool = self._make_pool()
-        self._api = Api(self._pool, self._identity)
+        self._pool: Pool | None = None
         self._reloading: asyncio.Task[None] | None = None
 
     async def run(self) -> None:
-        """Open the pool, serve, and close everything in order."""
+        """Answer from the first moment on, open the pool, serve, and close everything in order."""
         self._listen_to_signals()
-        await self._pool.open()
-        rules = serving.rules_of(self._pool, self._api, self._identity, self._settings.prefix)
-        cookies = serving.cookie_secret(self._state / "scheduler" / "cookie-secret")
-        server = serving.http_server(serving.Front(serving.application(rules, cookies)))
+        front = serving.Front(starting.application(self._settings.prefix, self._report))
+        server = serving.http_server(front)
         host, port = self._settings.address
         server.listen(port, host)
         log.info("serving %s on %s:%s", self._settings.prefix, host, port)
         try:
-            await self._stop.wait()
+            pool = self._pool = await self._opened()
+            api = Api(pool, self._identity)
+            try:
+                rules = serving.rules_of(pool, api, self._identity, self._settings.prefix)
+                cookies = serving.cookie_secret(self._state / "scheduler" / "cookie-secret")
+                front.application = serving.application(rules, cookies)
+                self._report.ready()
+                await self._stop.wait()
+            finally:
+                log.info("ending; jobs run on")
+                server.stop()
+                await api.end()
+                await serving.within(serving.END_PATIENCE_S, server.close_all_connections())
+                await pool.close()
         finally:
-            log.info("ending; jobs run on")
             server.stop()
-            await self._api.end()
-            await serving.within(serving.END_PATIENCE_S, server.close_all_connections())
-            await self._pool.close()
             await self._directory.close()
             await self._identity.close()
+
+    async def _opened(self) -> Pool:
+        """Return the pool, opened. What keeps it from that is told for a while, then raised."""
+        try:
+            pool = self._make_pool()
+            await pool.open()
+        except Exception as error:
+            sentence, status = _why(error)
+            self._report.failed(sentence, status)
+            log.error("%s", sentence, exc_info=not isinstance(error, BenchpoolError))
+            # The Hub looks for an answer now and then, and ends where it finds none.
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(TELL_S):
+                    await self._stop.wait()
+            sys.exit(status)
+        return pool
+
+    def _end(self, why: str) -> None:
+        """End the process at once, whatever is under way: the next one finds all as it is."""
+        sentence = f"The scheduler ends and is started again: {why}"
+        self._report.failed(sentence)
+        log.critical("%s", sentence)
+        logging.shutdown()
+        os._exit(1)
 
     def _make_pool(self) -> Pool:
         settings = self._settings
@@ -66,7 +102,7 @@ class EmbeddedServer:
             "system" if settings.accounts == "system" else "shared"
         )
         return Pool(
-            SqliteStore(self._state / "scheduler"),
+            SqliteStore(self._state / "scheduler", lost=self._end, progress=self._report.count),
             LocalRuntime(self._state, _devices(settings)),
             configuration_of(file),
             state=self._state,
@@ -78,6 +114,8 @@ class EmbeddedServer:
                 **settings.worker_variables(os.environ),
             },
             configuration_file=file,
+            ended=self._end,
+            step=self._report.step,
         )
 
     def _listen_to_signals(self) -> None:
@@ -91,6 +129,8 @@ class EmbeddedServer:
 
     async def _read_again(self) -> None:
         """Read the configuration again and say what came of it (SIGHUP)."""
+        if self._pool is None:
+            return  # it reads the file anyway
         try:
             change = await self._pool.configuration.reload()
         except BenchpoolError as refused:
@@ -99,6 +139,17 @@ class EmbeddedServer:
         for line in (*change.warnings, *change.changes):
             log.info("configuration: %s", line)
         log.info("configuration: in force, %d changes", len(change.changes))
+
+
+def _why(error: Exception) -> tuple[str, int]:
+    """Return why a start failed, as a sentence, and with what status the process ends."""
+    if isinstance(error, BenchpoolError):
+        return error.message, error.exit_status
+    return (
+        f"The scheduler could not start ({type(error).__name__}: {error}); the lines after this "
+        "one in the log say where.",
+        1,
+    )
 
 
 def _devices(settings: SchedulerApp) -> DeviceSource:

@@ -25,12 +25,24 @@ LOCK_TRIES, LOCK_RETRY_S = 10, 0.05
 
 
 class SqliteStore:
-    """The facts in ``<folder>/pool.sqlite``, guarded by ``<folder>/pool.lock``."""
+    """The facts in ``<folder>/pool.sqlite``, guarded by ``<folder>/pool.lock``.
 
-    def __init__(self, folder: Path) -> None:
+    Args:
+        lost: Called with a sentence when nothing can be written any more, until a restart.
+        progress: Told how many jobs of how many have been read, from another thread.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        lost: Callable[[str], None] | None = None,
+        progress: Callable[[int, int], None] = lambda done, of: None,
+    ) -> None:
         self._path = folder / "pool.sqlite"
         self._lock = StoreLock(folder / "pool.lock")
-        self.writer = Writer(self._path)
+        self.writer = Writer(self._path, lost)
+        self._progress = progress
         self._reader: sqlite3.Connection | None = None
 
     async def open(self) -> StoredContents:
@@ -41,7 +53,7 @@ class SqliteStore:
         try:
             await self.writer.open()
             self._reader = _open_reader(self._path)
-            return await asyncio.to_thread(statements.read, self._reader)
+            return await asyncio.to_thread(statements.read, self._reader, self._progress)
         except BaseException:
             await self.close()
             raise

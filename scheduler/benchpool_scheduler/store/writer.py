@@ -36,10 +36,14 @@ class Writer:
 
     Args:
         path: The database file; it is made when it is not there.
+        lost: Called in the loop, with a sentence, when the thread has ended unasked.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, lost: Callable[[str], None] | None = None) -> None:
         self._path = path
+        self._lost = lost
+        self._waiting: set[asyncio.Future[None]] = set()
+        self._ended: Unavailable | None = None
         self._requests: queue.SimpleQueue[_Request | None] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -74,7 +78,11 @@ class Writer:
         """Run statements inside a transaction. Errors: Unavailable."""
         if self._thread is None or self._loop is None:
             raise Unavailable("The store is closed; start the service again.")
+        if self._ended is not None:
+            raise self._ended
         done: asyncio.Future[None] = self._loop.create_future()
+        self._waiting.add(done)
+        done.add_done_callback(self._waiting.discard)
         self._requests.put(_Request(work, done))
         # A caller that goes away must not make us forget an outcome others wait for.
         await asyncio.shield(done)
@@ -90,8 +98,24 @@ class Writer:
         self._answer([(opened, None)])
         try:
             self._serve(connection)
+        except BaseException as error:
+            # Whatever it was: who waits for a commit must hear of it, and nobody writes any more.
+            # A loop that was closed has nobody waiting any more.
+            if self._loop is not None and not self._loop.is_closed():
+                self._loop.call_soon_threadsafe(self._tell_end, error)
         finally:
             connection.close()
+
+    def _tell_end(self, error: BaseException) -> None:
+        """Answer all that wait, and tell that the thread has ended: in the loop."""
+        self._ended = Unavailable(
+            f"The part that writes to {self._path} has ended ({error!r}), and nothing is "
+            "accepted until the scheduler is started again.",
+            code="store-ended",
+        )
+        _settle([(done, self._ended) for done in tuple(self._waiting)])
+        if self._lost is not None:
+            self._lost(f"the part that writes to {self._path} has ended ({error!r}).")
 
     def _serve(self, connection: sqlite3.Connection) -> None:
         dirty = False
@@ -135,7 +159,6 @@ class Writer:
         return [answer for request in group for answer in self._commit(connection, [request])]
 
     def _answer(self, answers: list[tuple[asyncio.Future[None], Exception | None]]) -> None:
-        # A loop that was closed has nobody waiting any more.
         if self._loop is not None and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(_settle, answers)
 

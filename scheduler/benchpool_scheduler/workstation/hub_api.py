@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Callable
 from typing import Any
 
 import httpx
@@ -85,17 +86,29 @@ class HubApi:
                 return
 
 
-async def wait_until(url: str, timeout_s: float) -> None:
+async def wait_until(
+    url: str, patience_s: float, progress: Callable[[], object] = lambda: None
+) -> None:
     """Wait until an address answers with 200.
 
+    Args:
+        patience_s: How long nothing may happen meanwhile.
+        progress: Returns something else whenever something has happened.
+
     Raises:
-        TimeoutError: It does not.
+        TimeoutError: It does not, and for ``patience_s`` nothing has happened.
     """
-    async with asyncio.timeout(timeout_s), httpx.AsyncClient(trust_env=False, timeout=5) as http:
+    seen, since = progress(), time.monotonic()
+    async with httpx.AsyncClient(trust_env=False, timeout=5) as http:
         while True:
             try:
                 if (await http.get(url)).status_code == 200:
                     return
             except httpx.HTTPError:
                 pass
+            now = progress()
+            if now != seen:
+                seen, since = now, time.monotonic()
+            elif time.monotonic() - since > patience_s:
+                raise TimeoutError(url)
             await asyncio.sleep(POLL_S)

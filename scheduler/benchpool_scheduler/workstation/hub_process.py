@@ -71,6 +71,13 @@ class HubProcess:
             shutil.copyfile(path, path.with_suffix(".log.1"))
             os.truncate(path, 0)
 
+    def log_size(self) -> int:
+        """Return the bytes of its log, 0 where there is none."""
+        try:
+            return self._folder.hub_log.stat().st_size
+        except OSError:
+            return 0
+
     async def stop(self) -> None:
         """End it: the Hub then ends scheduler and proxy, and leaves notebook servers running."""
         process = self._process

@@ -4,8 +4,9 @@
 
 Used for the Hub (tied to ``benchpool up``), and by the Hub for its proxy and the scheduler: after
 ``kill -9`` of the parent nothing is left that holds ports or the database. With ``--restart`` the
-command is started again within a second when it ends unasked. Only the standard library, started
-by path: it costs a few milliseconds. Jobs and notebook servers are not tied to anything.
+command is started again when it ends unasked, for as long as the parent lives: at first within a
+second, then after pauses that grow to a few seconds. Only the standard library, started by path:
+it costs a few milliseconds. Jobs and notebook servers are not tied to anything.
 """
 
 from __future__ import annotations
@@ -20,7 +21,6 @@ PR_SET_PDEATHSIG = 1
 FORWARDED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.2, 5.0
 STEADY_S = 20.0
-MOST_QUICK_ENDS = 5
 
 
 def tie() -> None:
@@ -38,7 +38,7 @@ def run(command: list[str]) -> None:
 
 def keep(command: list[str]) -> int:
     """Run the command again and again until somebody ends this process; return its last status."""
-    pause, quick = FIRST_PAUSE_S, 0
+    pause = FIRST_PAUSE_S
     asked: list[int] = []
     child = 0
 
@@ -47,7 +47,10 @@ def keep(command: list[str]) -> int:
             asked.append(number)
             number = signal.SIGTERM
         if child:
-            os.kill(child, number)
+            try:
+                os.kill(child, number)
+            except ProcessLookupError:
+                return  # it has just ended by itself
 
     for number in FORWARDED:
         signal.signal(number, forward)
@@ -66,13 +69,18 @@ def keep(command: list[str]) -> int:
         status = os.waitstatus_to_exitcode(raw)
         if asked:
             return max(status, 0)
-        steady = time.monotonic() - began > STEADY_S
-        pause, quick = (
-            (FIRST_PAUSE_S, 0) if steady else (min(pause * 2, LONGEST_PAUSE_S), quick + 1)
-        )
-        if quick >= MOST_QUICK_ENDS:
-            return status if status > 0 else 1
-        time.sleep(pause)
+        pause = FIRST_PAUSE_S if time.monotonic() - began > STEADY_S else pause
+        _rest(pause, asked)
+        if asked:
+            return max(status, 0)
+        pause = min(pause * 2, LONGEST_PAUSE_S)
+
+
+def _rest(seconds: float, asked: list[int]) -> None:
+    """Sleep, but no longer than until a signal has asked for the end."""
+    until = time.monotonic() + seconds
+    while not asked and (left := until - time.monotonic()) > 0:
+        time.sleep(min(left, 0.1))
 
 
 def main(arguments: list[str]) -> int:

@@ -11,10 +11,8 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Coroutine
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from benchpool_scheduler import configuration
 from benchpool_scheduler.client import AsyncClient, Credentials
@@ -24,15 +22,13 @@ from benchpool_scheduler.runtime.local import gpus
 from benchpool_scheduler.worker.process_identity import identity
 from benchpool_scheduler.workstation import files, hub_facts, login_keys, proxy, self_test
 from benchpool_scheduler.workstation import state as states
-from benchpool_scheduler.workstation.hub_api import HubApi, wait_until
+from benchpool_scheduler.workstation.hub_api import HubApi
+from benchpool_scheduler.workstation.hub_keeper import HubKeeper
 from benchpool_scheduler.workstation.hub_process import HubProcess
 from benchpool_scheduler.workstation.options import UpOptions, account, check
 from benchpool_scheduler.workstation.startup_screen import JsonScreen, StartupScreen, TextScreen
 
-READY_TIMEOUT_S = 90.0
 SIMULATED_GPUS = 8
-MOST_QUICK_ENDS = 3
-STEADY_S = 60.0
 LOG_LOOK_S = 60.0
 
 
@@ -95,12 +91,14 @@ class Workstation:
             settings = self._read_configuration()
             ports = self._write_facts()
             at = _addresses(self._options.bind, ports.public)
-            await self._start_hub(at, ports)
+            keeper = self._keeper(at, ports)
+            self._screen.note("Starting JupyterHub and the scheduler")
+            await keeper.start()
             if self._stop.is_set():
                 return 0
             token = await self._admin_token(ports)
             await self._say_ready(at, token, settings)
-            return await self._watch(at, ports, token)
+            return await self._watch(at, keeper, token)
         finally:
             self._folder.running.unlink(missing_ok=True)
             await self._hub.stop()
@@ -149,32 +147,14 @@ class Workstation:
 
     # ------------------------------------------------------------------ until everything answers
 
-    async def _start_hub(self, at: Addresses, ports: states.Ports) -> None:
-        self._screen.note("Starting JupyterHub and the scheduler")
-        await self._hub.start()
-        answers = asyncio.create_task(self._answers(at, ports))
-        ended = asyncio.create_task(self._hub.ended())
-        stop = asyncio.create_task(self._stop.wait())
-        tasks = {answers, ended, stop}
-        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-        for task in tasks - done:
-            task.cancel()
-        if stop in done:
-            return
-        if ended in done:
-            raise self._hub.failure(f"JupyterHub ended with status {ended.result()}")
-        try:
-            answers.result()
-        except TimeoutError as late:
-            raise self._hub.failure(
-                f"JupyterHub and scheduler do not answer after {READY_TIMEOUT_S:.0f} s"
-            ) from late
-
-    async def _answers(self, at: Addresses, ports: states.Ports) -> None:
+    def _keeper(self, at: Addresses, ports: states.Ports) -> HubKeeper:
         # The Hub itself first: the proxy logs every request that it cannot pass on.
-        await wait_until(f"http://127.0.0.1:{ports.hub}/hub/api/", READY_TIMEOUT_S)
-        await wait_until(f"{at.hub_api}/", READY_TIMEOUT_S)
-        await wait_until(f"{at.scheduler_api}/health", READY_TIMEOUT_S)
+        addresses = (
+            f"http://127.0.0.1:{ports.hub}/hub/api/",
+            f"{at.hub_api}/",
+            f"{at.scheduler_api}/health",
+        )
+        return HubKeeper(self._hub, self._folder.path, addresses, self._screen, self._stop)
 
     async def _admin_token(self, ports: states.Ports) -> str:
         """Return the administrator's token: that of the last start while the Hub knows it."""
@@ -230,7 +210,7 @@ class Workstation:
 
     # ------------------------------------------------------------------ until the end
 
-    async def _watch(self, at: Addresses, ports: states.Ports, token: str) -> int:
+    async def _watch(self, at: Addresses, keeper: HubKeeper, token: str) -> int:
         loop = asyncio.get_running_loop()
         reloads: set[asyncio.Task[None]] = set()
 
@@ -242,7 +222,9 @@ class Workstation:
         loop.add_signal_handler(signal.SIGHUP, reload)
         trimming = asyncio.create_task(self._trim_log())
         try:
-            return await self._watch_hub(at, ports, token)
+            await keeper.keep()
+            await self._say_goodbye(at, token)
+            return 0
         finally:
             trimming.cancel()
 
@@ -251,31 +233,6 @@ class Workstation:
             await asyncio.sleep(LOG_LOOK_S)
             with contextlib.suppress(OSError):
                 await asyncio.to_thread(self._hub.trim_log)
-
-    async def _watch_hub(self, at: Addresses, ports: states.Ports, token: str) -> int:
-        quick = 0
-        while True:
-            began = time.monotonic()
-            ended = await self._first(self._hub.ended(), self._stop.wait())
-            if self._stop.is_set():
-                await self._say_goodbye(at, token)
-                return 0
-            quick = 1 if time.monotonic() - began > STEADY_S else quick + 1
-            if quick > MOST_QUICK_ENDS:
-                raise self._hub.failure(f"JupyterHub ended {quick} times within minutes")
-            self._screen.event(
-                "hub-restarts", "JupyterHub ended unasked and is started again.", status=ended
-            )
-            await self._start_hub(at, ports)
-            if not self._stop.is_set():
-                self._screen.event("hub-restarted", "JupyterHub runs again.")
-
-    async def _first(self, *waits: Coroutine[Any, Any, Any]) -> object:
-        tasks = [asyncio.create_task(one) for one in waits]
-        done, pending = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-        for task in pending:
-            task.cancel()
-        return next(iter(done)).result()
 
     async def _reload(self, at: Addresses, token: str) -> None:
         """Re-read the configuration (SIGHUP); on an error the old one stays in force."""

@@ -98,7 +98,7 @@ class LocalRuntime:
         self._log_bytes = log_bytes
         self._machine = ObservedMachine(devices, devices_s, driver_s)
         self._running: dict[WorkerId, RunningWorker] = {}
-        self._events: asyncio.Queue[WorkerEvent | None] = asyncio.Queue()
+        self._events: asyncio.Queue[WorkerEvent | BaseException | None] = asyncio.Queue()
         self._tasks: set[asyncio.Task[None]] = set()
         self._ticker: asyncio.Task[None] | None = None
         self._logs = WorkerLogs(self._folders, self._log_ended, _pause)
@@ -113,6 +113,7 @@ class LocalRuntime:
     async def open(self, expected: Sequence[WorkerId]) -> None:
         """Find the workers of an earlier service again, and end those nobody expects."""
         self._ticker = asyncio.create_task(self._look_at_progress())
+        self._ticker.add_done_callback(self._ticker_ended)
         for worker in expected:
             await self._find(worker, expected=True)
         wanted = frozenset(expected)
@@ -138,8 +139,13 @@ class LocalRuntime:
         self._events.put_nowait(None)
 
     async def events(self) -> AsyncIterator[WorkerEvent]:
-        """Yield what happens to workers, in order, until ``close``; one consumer."""
+        """Yield what happens to workers, in order, until ``close``; one consumer.
+
+        Errors: whatever ended the part that looks at them.
+        """
         while (event := await self._events.get()) is not None:
+            if isinstance(event, BaseException):
+                raise event
             yield event
 
     async def devices(self) -> tuple[Device, ...]:
@@ -336,6 +342,11 @@ class LocalRuntime:
         self._events.put_nowait(_ended(worker, end))
 
     # --------------------------------------------------------------------------- progress
+
+    def _ticker_ended(self, ticker: asyncio.Task[None]) -> None:
+        failed = None if ticker.cancelled() else ticker.exception()
+        if failed is not None:
+            self._events.put_nowait(failed)
 
     async def _look_at_progress(self) -> None:
         while True:

@@ -82,6 +82,8 @@ class Pool:
         announce: Takes waiting jobs whose reason is new, to say it where people look.
         contents: Where uploaded contents lie; by default in the state folder.
         keep_configuration: Keeps the text of ``configuration.apply`` elsewhere than in a file.
+        ended: Called when a part has ended that should go on for ever: the process must end too,
+            and be started again. ``step``: told what opening does, in words.
 
     Attributes:
         jobs: Submit, look, pause, resume, change, end. ``logs``: what their workers wrote.
@@ -112,6 +114,8 @@ class Pool:
         announce: Announce | None = None,
         contents: ContentStore | None = None,
         keep_configuration: Keep | None = None,
+        ended: Callable[[str], None] | None = None,
+        step: Callable[[str], None] = lambda text: None,
     ) -> None:
         settings = ServiceSettings(
             clock=clock or SystemClock(),
@@ -129,6 +133,8 @@ class Pool:
         self.ledger = ledger = Ledger(store)
         self.usage = UsageDecay()
         self._tasks: list[asyncio.Task[None]] = []
+        self._ended, self._step = ended, step
+        self._closing = False
         self._build_execution(ledger, observed)
         self._build_views(ledger, observed, announce)
         self._build_verbs(ledger, observed, contents)
@@ -235,7 +241,9 @@ class Pool:
         benches that do not fit.
         """
         interpreter.prepare()
+        self._step("reads its jobs")
         await self.ledger.open()
+        self._step("looks at machines and people")
         half_life_s = self.observed.now.configuration.policy.usage_half_life_h * HOUR_S
         now = self.observed.settings.clock.now()
         self.usage.restore(self.ledger.saved_use, now, half_life_s)
@@ -244,6 +252,7 @@ class Pool:
             await self.housekeeping.see_machines()
             await self.housekeeping.ask_hub()
             self._refuse_benches_that_do_not_fit()
+            self._step("finds running jobs again")
             await recovery.recover(self.ledger, self.observed, self.runtime)
             await self.gates.hold_all()
             self.housekeeping.count_use()
@@ -253,18 +262,19 @@ class Pool:
             raise
         self.counters.start()
         self._tasks = [
-            _begin(self.watcher.listen()),
-            _begin(self.watcher.run()),
-            _begin(self.passes.run()),
-            _begin(self.housekeeping.run()),
-            _begin(self.estimates.run()),
-            _begin(self.inbound.run()),
-            _begin(self.announcer.run()),
+            self._begin("what hears of workers", self.watcher.listen()),
+            self._begin("what takes the events of workers", self.watcher.run()),
+            self._begin("what makes passes", self.passes.run()),
+            self._begin("what looks after machines and people", self.housekeeping.run()),
+            self._begin("what estimates starts", self.estimates.run()),
+            self._begin("what takes in written jobs", self.inbound.run(), may_return=True),
+            self._begin("what announces reasons", self.announcer.run(), may_return=True),
         ]
         self.want_pass()
 
     async def close(self) -> None:
         """Stop passes and let go of runtime and store; workers run on."""
+        self._closing = True
         self.feed_writer.close()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(CLOSE_S):
@@ -285,6 +295,23 @@ class Pool:
         """Ask for a pass."""
         self.passes.want()
 
+    def _begin(
+        self, name: str, work: Coroutine[None, None, None], *, may_return: bool = False
+    ) -> asyncio.Task[None]:
+        """Begin a part that goes on until ``close``; its end before that is told."""
+
+        def over(task: asyncio.Task[None]) -> None:
+            failed = None if task.cancelled() else task.exception()
+            if self._closing or task.cancelled() or (may_return and failed is None):
+                return
+            log.error("a part of the service ended: %s", name, exc_info=failed)
+            if self._ended is not None:
+                self._ended(f"a part of it has ended: {name} ({failed!r}).")
+
+        task = asyncio.create_task(work)
+        task.add_done_callback(over)
+        return task
+
     def _reconfigured(self) -> None:
         self.state_cache.renew()
         self.want_pass()
@@ -298,14 +325,3 @@ class Pool:
         busy = bool(self.ledger.job_index.live) or bool(self.ledger.leased)
         if fault is not None and not busy:
             raise fault
-
-
-def _begin(work: Coroutine[None, None, None]) -> asyncio.Task[None]:
-    task = asyncio.create_task(work)
-    task.add_done_callback(_report_end)
-    return task
-
-
-def _report_end(task: asyncio.Task[None]) -> None:
-    if not task.cancelled() and task.exception() is not None:
-        log.error("a part of the service ended", exc_info=task.exception())

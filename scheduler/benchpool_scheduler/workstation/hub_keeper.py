@@ -1,0 +1,210 @@
+"""Keeps the Hub of ``benchpool up`` running: one loop, of which no restart is ever final.
+
+The first start is different: somebody sits before it, and hears at once what is wrong. It has no
+clock of its own either: it goes on for as long as something happens.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any
+
+from benchpool_scheduler.app import start_status
+from benchpool_scheduler.app.start_status import StartStatus
+from benchpool_scheduler.errors import BenchpoolError, InvalidInput, Unavailable
+from benchpool_scheduler.workstation.hub_api import wait_until
+from benchpool_scheduler.workstation.hub_process import HubProcess
+from benchpool_scheduler.workstation.startup_screen import StartupScreen
+
+QUIET_S = 90.0
+"""A start in which nothing happens for so long has failed."""
+
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 30.0
+STEADY_S = 60.0
+"""Pauses between starts double; after a run of ``STEADY_S`` they begin anew."""
+
+LOOK_S = 0.5
+SAY_S = 2.0
+
+
+class HubKeeper:
+    """Starts the Hub, and starts it again whenever it ends.
+
+    Args:
+        addresses: What must answer, in this order, before the start is over.
+        stop: Set when ``benchpool up`` is told to end.
+    """
+
+    def __init__(
+        self,
+        hub: HubProcess,
+        state: Path,
+        addresses: tuple[str, ...],
+        screen: StartupScreen,
+        stop: asyncio.Event,
+    ) -> None:
+        self._hub = hub
+        self._state = state
+        self._addresses = addresses
+        self._screen = screen
+        self._stop = stop
+        self._pause_s = FIRST_PAUSE_S
+
+    async def start(self) -> None:
+        """Start it for the first time; returns when all answers, or when told to end.
+
+        Errors: InvalidInput, Unavailable: what keeps it from starting, as a sentence.
+        """
+        telling = asyncio.create_task(self._tell_progress())
+        try:
+            await self._start_once(first=True)
+        finally:
+            telling.cancel()
+
+    async def keep(self) -> None:
+        """Start it again whenever it ends, until told to end."""
+        watching = asyncio.create_task(self._tell_scheduler())
+        try:
+            while True:
+                began = time.monotonic()
+                status = await first_of(self._hub.ended(), self._stop.wait())
+                if self._stop.is_set():
+                    return
+                if time.monotonic() - began > STEADY_S:
+                    self._pause_s = FIRST_PAUSE_S
+                self._screen.event(
+                    "hub-restarts", "JupyterHub ended unasked and is started again.", status=status
+                )
+                await self._restart()
+        finally:
+            watching.cancel()
+
+    async def _restart(self) -> None:
+        """Start it again and again until all answers, after pauses that grow."""
+        while not self._stop.is_set():
+            await self._rest()
+            if self._stop.is_set():
+                return
+            try:
+                await self._start_once(first=False)
+            except (BenchpoolError, OSError) as failed:
+                await self._hub.stop()
+                self._screen.event(
+                    "hub-restart-failed",
+                    f"{failed}\nJupyterHub is started again in {self._pause_s:.1f} s. Jobs and "
+                    "notebook servers run on meanwhile.",
+                    pause_s=self._pause_s,
+                )
+            else:
+                if not self._stop.is_set():
+                    self._screen.event("hub-restarted", "JupyterHub runs again.")
+                return
+
+    async def _rest(self) -> None:
+        pause, self._pause_s = self._pause_s, min(self._pause_s * 2, LONGEST_PAUSE_S)
+        await first_of(asyncio.sleep(pause), self._stop.wait())
+
+    # ------------------------------------------------------------------ one start
+
+    async def _start_once(self, *, first: bool) -> None:
+        start_status.path_of(self._state).unlink(missing_ok=True)
+        await self._hub.start()
+        answers = asyncio.create_task(self._answers())
+        ended = asyncio.create_task(self._hub.ended())
+        stop = asyncio.create_task(self._stop.wait())
+        tasks: set[asyncio.Task[Any]] = {answers, ended, stop}
+        if first:
+            tasks.add(asyncio.create_task(self._scheduler_fails()))
+        try:
+            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in tasks:
+                task.cancel()
+        if stop in done:
+            return
+        if ended in done:
+            self._raise_failure()
+            raise self._hub.failure(f"JupyterHub ended with status {ended.result()}")
+        if answers not in done:
+            self._raise_failure()
+        try:
+            answers.result()
+        except TimeoutError as late:
+            raise self._hub.failure(
+                f"JupyterHub and scheduler do not answer, and for {QUIET_S:.0f} s nothing has "
+                "happened"
+            ) from late
+
+    async def _answers(self) -> None:
+        for address in self._addresses:
+            await wait_until(address, QUIET_S, self._progress())
+
+    def _progress(self) -> Callable[[], object]:
+        """Return what tells how far a start has come; going back and beginning anew is no news."""
+        best: tuple[int, int] = (0, 0)
+
+        def look() -> object:
+            nonlocal best
+            now = start_status.read(self._state)
+            if now is not None and now.failed is None:
+                best = max(best, (now.step, now.done))
+            return best, None if now is not None else self._hub.log_size()
+
+        return look
+
+    async def _scheduler_fails(self) -> None:
+        """Wait until the scheduler says that it cannot start."""
+        while True:
+            now = start_status.read(self._state)
+            if now is not None and now.failed is not None:
+                return
+            await asyncio.sleep(LOOK_S)
+
+    def _raise_failure(self) -> None:
+        """Raise what the scheduler says of a start that failed, if it says anything."""
+        now = start_status.read(self._state)
+        if now is None or now.failed is None:
+            return
+        if now.exit_status == InvalidInput.exit_status:
+            raise InvalidInput(now.failed, code="scheduler-failed")
+        raise Unavailable(now.failed, code="scheduler-failed")
+
+    # ------------------------------------------------------------------ what is said
+
+    async def _tell_progress(self) -> None:
+        said = ""
+        while True:
+            await asyncio.sleep(SAY_S)
+            now = start_status.read(self._state)
+            if now is not None and now.failed is None and now.sentence != said:
+                said = now.sentence
+                self._screen.note(said.rstrip("."))
+
+    async def _tell_scheduler(self) -> None:
+        """Say when the scheduler was started again, and when it cannot start."""
+        before = start_status.read(self._state)
+        while True:
+            await asyncio.sleep(LOOK_S)
+            now = start_status.read(self._state)
+            if now is None or now == before:
+                continue
+            self._tell_change(before, now)
+            before = now
+
+    def _tell_change(self, before: StartStatus | None, now: StartStatus) -> None:
+        if now.failed is not None and (before is None or before.failed != now.failed):
+            self._screen.event("scheduler-failed", now.failed)
+        elif now.ready and (before is None or not before.ready or before.pid != now.pid):
+            self._screen.event("scheduler-restarted", "The scheduler runs again.", pid=now.pid)
+
+
+async def first_of(*waits: Coroutine[Any, Any, Any]) -> object:
+    """Return what the first of these returns; the others are cancelled."""
+    tasks = [asyncio.create_task(one) for one in waits]
+    done, pending = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    for task in pending:
+        task.cancel()
+    return next(iter(done)).result()

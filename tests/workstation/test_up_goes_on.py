@@ -1,0 +1,133 @@
+"""``benchpool up`` does not give up: what dies is started again, a slow start is waited for."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from benchpool_scheduler.worker.process_identity import identity
+from benchpool_scheduler.workstation.hub_api import wait_until
+from benchpool_support.workstation import DidNotStart, RunningWorkstation, start
+
+SLEEPER = {"kind": "command", "argv": ["sleep", "600"]}
+
+ENDS_THREADS = """
+import ctypes, signal, threading
+
+def end(number, frame):
+    '''End the thread that writes to the store, as a fault in it would.'''
+    for thread in threading.enumerate():
+        if thread.name == "benchpool-store":
+            fault = ctypes.py_object(MemoryError)
+            ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident), fault)
+
+signal.signal(signal.SIGUSR2, end)
+"""
+
+
+def running_job(up: RunningWorkstation) -> dict[str, object]:
+    sent = up.scheduler.post("/jobs", json={"entry": SLEEPER, "name": "sleeper", "gpus": 2})
+    assert sent.status_code == 201, sent.text
+    return up.wait_job(sent.json()["id"], "running")
+
+
+@pytest.fixture
+def faulty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RunningWorkstation]:
+    """A workstation whose scheduler loses its writing thread on SIGUSR2."""
+    code = tmp_path / "code"
+    code.mkdir()
+    (code / "sitecustomize.py").write_text(ENDS_THREADS)
+    monkeypatch.setenv("PYTHONPATH", str(code))
+    with start(tmp_path / "state") as up:
+        yield up
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(240)
+def test_a_hub_that_dies_again_and_again_while_it_restarts_comes_back(tmp_path: Path) -> None:
+    with start(tmp_path / "state") as up:
+        job = running_job(up)
+        for number in range(4):
+            os.kill(up.hub_pid(), signal.SIGKILL)
+            up.wait_event("hub-restarts" if number == 0 else "hub-restart-failed")
+        up.wait_event("hub-restarted")
+        assert up.process.poll() is None
+        again = up.wait_job(str(job["id"]), "running")
+        assert (again["attempt"], again["started"]) == (job["attempt"], job["started"])
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(240)
+def test_a_service_whose_writing_thread_ends_ends_and_comes_back_with_every_job(
+    faulty: RunningWorkstation,
+) -> None:
+    job = running_job(faulty)
+    before = faulty.scheduler_pid()
+    os.kill(before, signal.SIGUSR2)
+    # The thread waits for work: what it is given is answered as not accepted, or by the next one.
+    answer = faulty.scheduler.post("/jobs", json={"entry": SLEEPER, "name": "late", "key": "k"})
+    assert answer.status_code in (201, 502, 503), answer.text
+    ended = faulty.wait_event("scheduler-failed")
+    assert "has ended" in ended["text"]
+    assert "started again" in ended["text"]
+    faulty.wait_event("scheduler-restarted")
+    assert identity(before) is None
+    status = faulty.scheduler.get("/status").json()
+    assert status["health"]["ok"], status["health"]
+    assert faulty.wait_job(str(job["id"]), "running")["started"] == job["started"]
+    jobs = [it["name"] for it in faulty.scheduler.get("/jobs").json()]
+    assert ("late" in jobs) == (answer.status_code == 201)
+
+
+class _Late(BaseHTTPRequestHandler):
+    """Answers 503 for a while, as a service does that is starting."""
+
+    ready_at = 0.0
+
+    def do_GET(self) -> None:
+        self.send_response(200 if time.monotonic() > self.ready_at else 503)
+        self.end_headers()
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture
+def late() -> Iterator[str]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _Late)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    _Late.ready_at = time.monotonic() + 1.5
+    yield f"http://127.0.0.1:{server.server_port}/"
+    server.shutdown()
+    server.server_close()
+
+
+async def test_a_start_is_waited_for_as_long_as_something_happens(late: str) -> None:
+    await wait_until(late, 0.5, progress=lambda: int(time.monotonic() * 10))
+
+
+async def test_a_start_in_which_nothing_happens_any_more_has_failed(late: str) -> None:
+    with pytest.raises(TimeoutError):
+        await wait_until(late, 0.5, progress=lambda: "stands still")
+    await asyncio.sleep(0)
+
+
+@pytest.mark.slow
+def test_a_start_that_fails_is_told_at_once_by_its_sentence(tmp_path: Path) -> None:
+    (tmp_path / "state" / "scheduler").mkdir(parents=True)
+    (tmp_path / "state" / "scheduler" / "pool.lock").mkdir()
+    begun = time.monotonic()
+    with pytest.raises(DidNotStart) as ended, start(tmp_path / "state"):
+        pass
+    assert ended.value.status == 1
+    assert "pool.lock" in json.loads(ended.value.output)["error"]["message"]
+    assert time.monotonic() - begun < 80
