@@ -33,6 +33,9 @@ from large_cluster import Spending, large_cluster
 from tables import Figure, show
 
 from benchpool_cluster.control_plane import ControlPlane
+from benchpool_scheduler.admissions.figures import Figures
+from benchpool_scheduler.admissions.mixes import MIXES, Class, Mix, configuration
+from benchpool_scheduler.admissions.runtime import TimedRuntime, units
 from benchpool_scheduler.configuration import load
 from benchpool_scheduler.contract import CommandEntry, JobSubmission
 from benchpool_scheduler.contract.spec import JobSpec
@@ -40,13 +43,10 @@ from benchpool_scheduler.core.lifecycle.states import JobState
 from benchpool_scheduler.hub import StaticDirectory
 from benchpool_scheduler.kube import Connection, connect
 from benchpool_scheduler.kube.kinds import NAMESPACES
-from benchpool_scheduler.measuring.admissions.figures import Figures
-from benchpool_scheduler.measuring.admissions.mixes import MIXES, Class, Mix, configuration
-from benchpool_scheduler.measuring.admissions.runtime import TimedRuntime, units
-from benchpool_scheduler.measuring.memory import peak_rss_mib
 from benchpool_scheduler.resources.jobs import TRAINING_JOBS
 from benchpool_scheduler.service import Pool, SystemClock
 from benchpool_scheduler.service.process.identifiers import new_job_id
+from benchpool_scheduler.simulation.shapes.memory import peak_rss_mib
 from benchpool_scheduler.store.kubernetes import FsspecObjects, KubernetesStore
 from benchpool_scheduler.store.kubernetes.identifiers import id_of
 from benchpool_scheduler.store.records import AddJob, JobRecord

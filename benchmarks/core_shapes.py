@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from tables import machine
 
-from benchpool_scheduler.measuring.timing import Timed, as_json, in_a_fresh_process
+from benchpool_scheduler.simulation.shapes.timing import Timed, as_json, in_a_fresh_process
 
 
 @dataclass(frozen=True, slots=True)

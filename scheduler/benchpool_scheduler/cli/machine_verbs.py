@@ -76,14 +76,14 @@ def _simulate(session: Session, options: Options) -> int:
 
 def _bench(session: Session, options: Options) -> int:
     if options["shape"] == "admissions":
-        from benchpool_scheduler.measuring import admissions
+        from benchpool_scheduler import admissions
 
         return admissions.run(
             options["mix"], options["clock"], options["policy"], json=session.screen.json
         )
-    from benchpool_scheduler import measuring
+    from benchpool_scheduler.simulation import shapes
 
-    return measuring.run_shape(options["shape"], nodes=options["nodes"], json=session.screen.json)
+    return shapes.run_shape(options["shape"], nodes=options["nodes"], json=session.screen.json)
 
 
 def _state(session: Session, options: Options) -> Path:

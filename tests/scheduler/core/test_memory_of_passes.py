@@ -15,7 +15,7 @@ from benchpool_scheduler.core.cluster.cluster_state import ClusterState
 from benchpool_scheduler.core.forecast.forecast import forecast
 from benchpool_scheduler.core.model import Snapshot
 from benchpool_scheduler.core.plan import decide, decide_on
-from benchpool_scheduler.measuring.shapes import SHAPES
+from benchpool_scheduler.simulation.shapes.builders import SHAPES
 
 NODES = 12
 

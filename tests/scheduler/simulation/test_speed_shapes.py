@@ -9,10 +9,10 @@ import pytest
 from benchpool_scheduler.core.model import Activity, JobId, Preempt, ReasonCode, Start
 from benchpool_scheduler.core.plan import decide
 from benchpool_scheduler.errors import InvalidInput
-from benchpool_scheduler.measuring import run_shape, timing
-from benchpool_scheduler.measuring.shapes import SHAPES, Built
-from benchpool_scheduler.measuring.tallies import tally
 from benchpool_scheduler.service.process import interpreter
+from benchpool_scheduler.simulation.shapes import run_shape, timing
+from benchpool_scheduler.simulation.shapes.builders import SHAPES, Built
+from benchpool_scheduler.simulation.shapes.tallies import tally
 
 KEYS = ["shape", "nodes", "jobs", "result", "ms_min", "ms_median", "ms_max", "peak_rss_mib"]
 

@@ -1,10 +1,10 @@
-"""``python -m benchpool_scheduler.measuring SHAPE NODES``: one row as JSON, for ``timing``."""
+"""``python -m benchpool_scheduler.simulation.shapes SHAPE NODES``: one row as JSON."""
 
 import gc
 import json
 import sys
 
-from benchpool_scheduler.measuring.timing import COLLECTIONS, as_json, run
+from benchpool_scheduler.simulation.shapes.timing import COLLECTIONS, as_json, run
 
 if __name__ == "__main__":
     gc.set_threshold(*COLLECTIONS)

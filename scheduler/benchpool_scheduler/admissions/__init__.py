@@ -5,6 +5,6 @@
 ``report`` prints.
 """
 
-from benchpool_scheduler.measuring.admissions.report import run
+from benchpool_scheduler.admissions.report import run
 
 __all__ = ["run"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json as codec
 from collections.abc import Callable, Mapping, Sequence
 
-from benchpool_scheduler.measuring.timing import Timed, as_json, in_a_fresh_process
+from benchpool_scheduler.simulation.shapes.timing import Timed, as_json, in_a_fresh_process
 
 Echo = Callable[[str], object]
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from benchpool_scheduler.measuring.admissions import driving, report
-from benchpool_scheduler.measuring.admissions.jumping import JumpingClock, JumpingLoop, WatchedStore
-from benchpool_scheduler.measuring.admissions.mixes import (
+from benchpool_scheduler.admissions import driving, report
+from benchpool_scheduler.admissions.jumping import JumpingClock, JumpingLoop, WatchedStore
+from benchpool_scheduler.admissions.mixes import (
     MIXES,
     Class,
     Mix,

@@ -20,9 +20,9 @@ from benchpool_scheduler.core.cluster.cluster_state import ClusterState
 from benchpool_scheduler.core.model import JobId, Plan, Snapshot
 from benchpool_scheduler.core.plan import decide, decide_on
 from benchpool_scheduler.errors import ServerFault
-from benchpool_scheduler.measuring.memory import peak_rss_mib
-from benchpool_scheduler.measuring.shapes import SHAPES, Built
-from benchpool_scheduler.measuring.tallies import Tally, tally
+from benchpool_scheduler.simulation.shapes.builders import SHAPES, Built
+from benchpool_scheduler.simulation.shapes.memory import peak_rss_mib
+from benchpool_scheduler.simulation.shapes.tallies import Tally, tally
 
 RUNS, MOST_RUNS, ENOUGH_MS = 5, 25, 500.0
 """At least five runs; quick ones are repeated until they took half a second in all."""

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from statistics import fmean
 
-from benchpool_scheduler.measuring.admissions.mixes import Mix
-from benchpool_scheduler.measuring.admissions.runtime import TimedRuntime
+from benchpool_scheduler.admissions.mixes import Mix
+from benchpool_scheduler.admissions.runtime import TimedRuntime
 
 
 @dataclass(frozen=True, slots=True)

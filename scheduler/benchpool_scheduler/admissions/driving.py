@@ -10,23 +10,23 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from benchpool_scheduler.contract import CommandEntry, JobSubmission
-from benchpool_scheduler.hub import StaticDirectory
-from benchpool_scheduler.measuring.admissions.figures import Figures
-from benchpool_scheduler.measuring.admissions.jumping import (
+from benchpool_scheduler.admissions.figures import Figures
+from benchpool_scheduler.admissions.jumping import (
     JumpingClock,
     JumpingLoop,
     WatchedStore,
 )
-from benchpool_scheduler.measuring.admissions.mixes import (
+from benchpool_scheduler.admissions.mixes import (
     Class,
     Mix,
     PolicyName,
     configuration,
 )
-from benchpool_scheduler.measuring.admissions.runtime import TimedRuntime, units
-from benchpool_scheduler.measuring.memory import peak_rss_mib
+from benchpool_scheduler.admissions.runtime import TimedRuntime, units
+from benchpool_scheduler.contract import CommandEntry, JobSubmission
+from benchpool_scheduler.hub import StaticDirectory
 from benchpool_scheduler.service import Caller, Clock, Pool, SystemClock
+from benchpool_scheduler.simulation.shapes.memory import peak_rss_mib
 
 ClockName = Literal["real", "virtual"]
 

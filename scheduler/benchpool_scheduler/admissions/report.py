@@ -6,9 +6,9 @@ import json as codec
 from collections.abc import Callable
 from dataclasses import asdict
 
-from benchpool_scheduler.measuring.admissions.driving import ClockName, drive
-from benchpool_scheduler.measuring.admissions.figures import Figures
-from benchpool_scheduler.measuring.admissions.mixes import MIXES, Mix, PolicyName
+from benchpool_scheduler.admissions.driving import ClockName, drive
+from benchpool_scheduler.admissions.figures import Figures
+from benchpool_scheduler.admissions.mixes import MIXES, Mix, PolicyName
 
 Echo = Callable[[str], object]
 

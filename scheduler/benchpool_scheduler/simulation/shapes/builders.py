@@ -23,8 +23,8 @@ from benchpool_scheduler.core.model import (
     Worker,
 )
 from benchpool_scheduler.errors import InvalidInput
-from benchpool_scheduler.measuring.crowded import crowded, first_to_end
-from benchpool_scheduler.measuring.tallies import Expectation, exactly, something_starts
+from benchpool_scheduler.simulation.shapes.crowded import crowded, first_to_end
+from benchpool_scheduler.simulation.shapes.tallies import Expectation, exactly, something_starts
 
 GPUS = 8
 """GPUs of a node."""
