@@ -104,7 +104,10 @@ async def test_a_job_that_is_lost_at_once_again_and_again_waits_for_its_user(
     paused = await reached(pool, job.id, State.PAUSED)
     assert paused.reason is not None
     assert paused.reason.code == "lost-repeatedly"
-    assert "5 times in a row" in paused.reason.text
+    assert paused.reason.text == (
+        "It was lost 5 times in a row within 60 s of its start; the last time: its supervisor was "
+        "killed or the machine restarted."
+    )
     await pool.jobs.act(SUSAN, job.id, "resume")
     await until(pool, job.id, lambda now: now.attempt == MOST_LOST + 1)
 

@@ -153,6 +153,17 @@ class Stand:
 
         self.connection.create = interrupted  # type: ignore[assignment, method-assign]
 
+    def answer_late(self, kind: kinds.Kind, seconds: float) -> None:
+        """Let each creation of an object of this kind be answered late, as by a busy API server."""
+        create = self.connection.create
+
+        async def late(of: kinds.Kind, body: object, **more: Any) -> Any:
+            if of == kind:
+                await asyncio.sleep(seconds)
+            return await create(of, body, **more)
+
+        self.connection.create = late  # type: ignore[assignment, method-assign]
+
     async def started(self, *workers: WorkerId) -> list[WorkerStarted]:
         """Wait until all these have started."""
         return [

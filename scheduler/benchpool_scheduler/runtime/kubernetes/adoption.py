@@ -65,11 +65,11 @@ async def adopt(
                 lost.append(worker)
             else:
                 attempt = registry.attempt(worker.job, worker.attempt, now)
-                attempt.uid = "deleted"
+                attempt.uid, attempt.in_doubt = "deleted", True
                 attempt.workers[worker.worker] = WorkerState(worker, pod.node, pod.slots)
             continue
         attempt = registry.attempt(worker.job, worker.attempt, now)
-        attempt.uid = job.metadata.uid
+        attempt.uid, attempt.in_doubt = job.metadata.uid, True
         attempt.size = attempt.wanted = len(workers)
         for index, (node, slots) in enumerate(workers):
             if index not in attempt.workers:

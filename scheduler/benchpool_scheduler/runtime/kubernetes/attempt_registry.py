@@ -65,6 +65,8 @@ class AttemptState:
         wanted: Workers that it shall have.
         since: When it was begun, ``over_since`` when its last worker ended (monotonic seconds).
         looked: When we last looked why pods are missing.
+        in_doubt: An earlier service has begun it, and it is not known whether all of it was made:
+            until then no gate is opened.
     """
 
     job: str
@@ -77,6 +79,7 @@ class AttemptState:
     wanted: int = 0
     over_since: float | None = None
     looked: float = 0.0
+    in_doubt: bool = False
 
     @property
     def name(self) -> str:
@@ -109,17 +112,18 @@ class AttemptState:
         None before every worker has its pod: a gang that is not whole holds no GPU. None either
         when one of those that wait is to stop: then the others will be told as well.
         """
-        waiting = [state for state in self.live if not state.opened and not _begun(state)]
+        waiting = [state for state in self.unbegun if not state.opened]
         ready = all(state.gated and state.asked is None for state in waiting)
         return waiting if ready and self.size >= self.wanted else []
+
+    @property
+    def unbegun(self) -> list[WorkerState]:
+        """The workers whose pods are behind their gates, or still to come."""
+        return [state for state in self.live if state.pod is None or state.gated]
 
     def missing(self) -> list[WorkerState]:
         """Return the workers whose pods should be there and are not."""
         return [state for state in self.live if state.pod is None]
-
-
-def _begun(state: WorkerState) -> bool:
-    return state.pod is not None and not state.gated
 
 
 Key = tuple[str, int]

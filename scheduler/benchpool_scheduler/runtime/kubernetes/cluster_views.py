@@ -17,7 +17,6 @@ from benchpool_scheduler.runtime.kubernetes.raw_objects import (
     RawNode,
     RawPod,
     RawPodSpec,
-    RawPodStatus,
 )
 
 INDEX = "batch.kubernetes.io/job-completion-index"
@@ -40,7 +39,8 @@ class PodView:
         node: Where it was bound, empty before. ``slots``: what it was given there.
         leaving: Somebody deletes it. ``why_leaving``: who, where the cluster says so.
         unschedulable: The kube-scheduler's sentence while it finds no room.
-        waiting: Reason and sentence of the container that cannot begin.
+        waiting: Reason and sentence of the container that cannot begin. ``preparing``: it is the
+            agent's, which comes before the worker's.
         running: The worker's container runs; ``since`` as the cluster says it.
         ended: How the worker's container ended; ``begun`` whether it ever began.
         setup: How an init container failed.
@@ -67,6 +67,7 @@ class PodView:
     why_leaving: str | None
     unschedulable: str | None
     waiting: tuple[str, str] | None
+    preparing: bool
     running: bool
     since: str | None
     ended: ContainerTerminated | None
@@ -107,7 +108,8 @@ def keep_pod(pod: RawPod) -> PodView:
         leaving=meta.deletion_timestamp is not None,
         why_leaving=_said(conditions.get("DisruptionTarget")),
         unschedulable=_unschedulable(conditions.get("PodScheduled")),
-        waiting=_waiting(status),
+        waiting=_waiting(status.init_container_statuses) or _waiting(status.container_statuses),
+        preparing=_waiting(status.init_container_statuses) is not None,
         running=state.running is not None,
         since=state.running.started_at if state.running else None,
         ended=state.terminated,
@@ -226,8 +228,8 @@ def _unschedulable(condition: RawCondition | None) -> str | None:
     return condition.message
 
 
-def _waiting(status: RawPodStatus) -> tuple[str, str] | None:
-    for one in (*status.init_container_statuses, *status.container_statuses):
+def _waiting(statuses: Iterable[ContainerStatus]) -> tuple[str, str] | None:
+    for one in statuses:
         waiting = one.state.waiting
         if waiting is not None and waiting.reason not in PENDING_REASONS:
             return waiting.reason, waiting.message

@@ -31,7 +31,28 @@ FOR_GOOD = (
 )
 """What says that an image will never come, however often it is pulled."""
 
+OF_THE_NODE = (
+    "deadline exceeded",
+    "timed out",
+    "timeout",
+    "failed to reserve",
+    "unavailable",
+    "connection refused",
+    "transport",
+    "no space left",
+    "disk quota exceeded",
+    "too many open files",
+    "resource temporarily unavailable",
+    "cannot allocate memory",
+    "input/output error",
+    "device or resource busy",
+    "stale file handle",
+)
+"""What says that a container was not made because of its node, slow mounts among it."""
+
 PULL = ("ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull")
+NOT_KNOWN = ("ContainerStatusUnknown", "Unknown")
+"""A node says this of a container that it has lost sight of; the exit code with it is made up."""
 TEXT_LIMIT = 600
 
 
@@ -85,25 +106,25 @@ def end_of(
     if given_back is not None:
         # A container that never began is told as ended with code 137 when its pod is deleted.
         return WorkerEnd(None, given_back.by, given_back.text)
+    taken = gone or pod.leaving or pod.why_leaving is not None
     if pod.ended is not None:
-        return _ended(pod, pod.ended, asked)
-    if pod.setup is not None:
-        said = pod.setup.message or pod.setup.reason
-        return WorkerEnd(
-            None,
-            EndedBy.COULD_NOT_START,
-            f"The agent could not be put into its pod (exit code {pod.setup.exit_code}): {said}",
-        )
+        return _ended(pod, pod.ended, asked=asked, taken=taken or pod.reason == "Evicted")
     if asked:
         return WorkerEnd(None, EndedBy.NOTICE, None)
     if pod.phase == "Failed" and pod.node and pod.reason and not (pod.running or pod.why_leaving):
         # None of its containers began: OutOfcpu, UnexpectedAdmissionError, Evicted, ...
         text = f"{pod.node} did not take it ({pod.reason}): {pod.message}"
         return WorkerEnd(None, EndedBy.NOT_TAKEN, text[:TEXT_LIMIT])
+    if pod.setup is not None and not taken:
+        said = pod.setup.message or pod.setup.reason
+        text = f"{pod.node} could not put the agent into its pod (exit code "
+        text = f"{text}{pod.setup.exit_code}): {said}"[:TEXT_LIMIT]
+        return WorkerEnd(None, EndedBy.NOT_TAKEN, text)
+    # An init container that is killed with its pod says 137 too: whoever took the pod ended it.
     return WorkerEnd(None, EndedBy.LOST, _why_lost(pod))
 
 
-def _ended(pod: PodView, ended: ContainerTerminated, asked: bool) -> WorkerEnd:
+def _ended(pod: PodView, ended: ContainerTerminated, *, asked: bool, taken: bool) -> WorkerEnd:
     """Return the agent's own words, else what the cluster saw."""
     at = seconds(ended.finished_at)
     if ended.reason == "OOMKilled":
@@ -121,12 +142,33 @@ def _ended(pod: PodView, ended: ContainerTerminated, asked: bool) -> WorkerEnd:
         return WorkerEnd(words.exit_code, by, words.text, words.ended or at)
     if asked:
         return WorkerEnd(ended.exit_code, EndedBy.NOTICE, None, at)
-    if pod.why_leaving is not None or pod.leaving or pod.reason == "Evicted":
+    if taken:
         return WorkerEnd(ended.exit_code, EndedBy.LOST, _why_lost(pod), at)
+    if ended.reason in NOT_KNOWN:
+        text = f"{pod.node} does not know how its container ended: it may have been restarted"
+        return WorkerEnd(None, EndedBy.LOST, text, at)
     if ended.reason in ("StartError", "ContainerCannotRun"):
-        text = f"its container could not be started: {ended.message or ended.reason}"
-        return WorkerEnd(None, EndedBy.COULD_NOT_START, text[:TEXT_LIMIT], at)
+        return _not_made(pod, ended, at)
     return WorkerEnd(ended.exit_code, EndedBy.ITSELF, None, at)
+
+
+def _not_made(pod: PodView, ended: ContainerTerminated, at: float | None) -> WorkerEnd:
+    """Return whose fault it is that the worker's container was made and could not be started."""
+    said = ended.message or ended.reason
+    if of_the_node(said):
+        text = f"{pod.node} could not start its container: {said}"
+        return WorkerEnd(None, EndedBy.NOT_TAKEN, text[:TEXT_LIMIT], at)
+    text = f"its container could not be started: {said}"
+    return WorkerEnd(None, EndedBy.COULD_NOT_START, text[:TEXT_LIMIT], at)
+
+
+def of_the_node(said: str) -> bool:
+    """Tell whether a node speaks of itself when it could not make a container.
+
+    >>> of_the_node("context deadline exceeded"), of_the_node("exec: python3: not found")
+    (True, False)
+    """
+    return any(word in said.lower() for word in OF_THE_NODE)
 
 
 def termination_message(text: str) -> TerminationMessage | None:
@@ -163,14 +205,26 @@ def trouble_of(
     if pod.waiting is not None and pod.waiting[0] in PULL:
         return _pull(pod, pod.waiting[1] or pod.waiting[0], pod.waiting[0], settings)
     if pod.waiting is not None:
-        reason, message = pod.waiting
-        text = f"its container cannot be started ({reason}): {message}"[:TEXT_LIMIT]
-        return Trouble("container", text, settings.pull_s, EndedBy.COULD_NOT_START)
+        return _not_begun(pod, *pod.waiting, settings)
     text = f"its pod on {pod.node or 'its node'} did not begin: it may wait for a volume"
     return Trouble("slow", text, settings.prepare_s, EndedBy.NOT_TAKEN)
 
 
+def _not_begun(pod: PodView, reason: str, message: str, settings: ClusterSettings) -> Trouble:
+    """Return whose fault it is that a container is not made: the agent's is never the job's."""
+    if pod.preparing or of_the_node(message):
+        which = "the agent's" if pod.preparing else "its"
+        text = f"{pod.node} cannot start {which} container ({reason}): {message}"[:TEXT_LIMIT]
+        return Trouble("slow-container", text, settings.pull_s, EndedBy.NOT_TAKEN)
+    text = f"its container cannot be started ({reason}): {message}"[:TEXT_LIMIT]
+    return Trouble("container", text, settings.pull_s, EndedBy.COULD_NOT_START)
+
+
 def _pull(pod: PodView, message: str, reason: str, settings: ClusterSettings) -> Trouble:
+    if pod.preparing:
+        text = f"{pod.node} cannot pull the agent's image {settings.agent_image} ({reason}): "
+        text = f"{text}{message}"[:TEXT_LIMIT]
+        return Trouble("agent-pull", text, settings.pull_s, EndedBy.NOT_TAKEN)
     never = any(word in f"{reason} {message}".lower() for word in FOR_GOOD)
     if never:
         text = f"its image cannot be pulled ({reason}): {message}"[:TEXT_LIMIT]

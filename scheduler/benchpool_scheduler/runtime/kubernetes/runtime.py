@@ -14,7 +14,6 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequen
 from functools import partial
 from pathlib import Path
 
-from benchpool_scheduler.contract.kubernetes import ADMISSION_GATE
 from benchpool_scheduler.errors import InvalidInput, Refused
 from benchpool_scheduler.kube import Connection, KubeFailure
 from benchpool_scheduler.runtime import (
@@ -44,6 +43,7 @@ from benchpool_scheduler.runtime.kubernetes.cluster_views import NodeView, PodVi
 from benchpool_scheduler.runtime.kubernetes.gpu_slots import why_not
 from benchpool_scheduler.runtime.kubernetes.informers import Informers
 from benchpool_scheduler.runtime.kubernetes.job_writer import JobWriter
+from benchpool_scheduler.runtime.kubernetes.notebook_pods import NotebookPods
 from benchpool_scheduler.runtime.kubernetes.pod_monitor import PodMonitor
 from benchpool_scheduler.runtime.kubernetes.pod_status import TEXT_LIMIT, Trouble, WorkerEnd
 from benchpool_scheduler.runtime.kubernetes.work_queue import WorkQueue
@@ -102,7 +102,9 @@ class KubernetesRuntime:
             take_up=lambda attempt: self._ask(attempt, self._take_up),
             why_not=self._why_not,
         )
-        self._notebooks: dict[str, PodView] = {}
+        self._notebooks = NotebookPods(
+            settings, self.job_writer, self._capacity, self._queue, self._why_not
+        )
         self._open = False
         self._ticker: asyncio.Task[None] | None = None
 
@@ -214,6 +216,8 @@ class KubernetesRuntime:
 
     async def _take_up(self, attempt: AttemptState) -> None:
         """Make what an attempt lacks, and open its gates when it is whole."""
+        if attempt.in_doubt:
+            return  # it is taken up when it is known that all of it was made
         lacking = not attempt.uid or attempt.size < attempt.wanted
         if lacking and not await self._make(attempt):
             return
@@ -223,14 +227,25 @@ class KubernetesRuntime:
             state.opened = state.opened or done
 
     async def _take_up_again(self, attempt: AttemptState) -> None:
-        """Go on with an attempt of an earlier service; one that was half made is given back."""
-        gated = [state for state in attempt.live if state.gated]
-        if gated and not await self.job_writer.has_secret(attempt.name):
+        """Go on with an attempt of an earlier service; one that was half made is given back.
+
+        A Secret is made before any gate is opened: where there is none, no worker has begun whose
+        pod is behind its gate or still to come.
+        """
+        if attempt.unbegun and not await self._was_made(attempt):
             text = "the scheduler was restarted before its pods could begin"
-            for state in gated:
+            for state in attempt.unbegun:
                 self._monitor.give_back(state, Trouble("half", text, 0.0, EndedBy.LOST))
             return
+        attempt.in_doubt = False
         await self._take_up(attempt)
+
+    async def _was_made(self, attempt: AttemptState) -> bool:
+        try:
+            return await self.job_writer.has_secret(attempt.name)
+        except KubeFailure as refused:
+            log.warning("it is not known whether %s was made: %s", attempt.name, refused)
+            return False
 
     async def _make(self, attempt: AttemptState) -> bool:
         """Create or enlarge the Job; false when there is nothing to be made."""
@@ -278,43 +293,11 @@ class KubernetesRuntime:
 
         Call it for every lease in force after a start too; repeating it does nothing.
         """
-        self._capacity.hold(lease, slots)
-        pod = self._notebooks.get(lease)
-        if pod is not None:
-            self._notebook_changed(pod)
+        self._notebooks.hold(lease, slots)
 
     def release(self, lease: str) -> None:
         """Forget a lease; until its pod is gone, its slots are nobody's."""
         self._capacity.release(lease)
-
-    def _notebook_changed(self, pod: PodView) -> None:
-        held = self._capacity.leased.get(pod.lease)
-        if held and ADMISSION_GATE in pod.gates and not pod.leaving:
-            self._queue.ask(("lease", pod.uid), partial(self._open_notebook, pod, held))
-        if pod.unschedulable is not None and held:
-            self._queue.ask(("room", pod.uid), partial(self._notebook_waits, pod, held))
-
-    async def _notebook_waits(self, pod: PodView, held: tuple[str, ...]) -> None:
-        """Leave a node alone that cannot take the notebook it was chosen for.
-
-        A start of a server tries one node alone: the next one finds this node left out.
-        """
-        await asyncio.sleep(self._settings.unschedulable_s)
-        now = self._notebooks.get(pod.lease)
-        if now is None or now.uid != pod.uid or now.unschedulable is None or now.node:
-            return
-        node = held[0].split("/")[0]
-        why = self._why_not(node) or now.unschedulable
-        self._capacity.leave_alone(
-            node, f"{node} cannot take the notebook {now.name}: {why}"[:TEXT_LIMIT]
-        )
-
-    async def _open_notebook(self, pod: PodView, held: tuple[str, ...]) -> None:
-        node = held[0].split("/")[0]
-        try:
-            await self.job_writer.open(pod, node, held)
-        except KubeFailure as refused:
-            log.error("the notebook pod %s was not opened: %s", pod.name, refused)
 
     # --------------------------------------------------------------------------- stop
 
@@ -354,11 +337,8 @@ class KubernetesRuntime:
             return
         if pod.job:
             self._monitor.pod_changed(pod, gone)
-        elif pod.lease and gone:
-            self._notebooks.pop(pod.lease, None)
         elif pod.lease:
-            self._notebooks[pod.lease] = pod
-            self._notebook_changed(pod)
+            self._notebooks.pod_changed(pod, gone)
 
     def _why_not(self, name: str) -> str | None:
         node = self._informers.node(name)

@@ -181,13 +181,16 @@ def queued_again(attempt: int, worker: WorkerRecord) -> Note:
 
 
 def lost_repeatedly(lost: int, limit: int, soon_s: float, worker: WorkerRecord | None) -> Note:
-    """Return why a job waits for its user; ``worker`` was not taken by its node, None else."""
-    text = (
-        f"It was lost {lost} times in a row within {soon_s:.0f} s of its start "
-        f"({EndedBy.LOST}: its supervisor was killed or the machine restarted)."
-    )
-    if worker is not None:
-        text = f"Nodes did not take it {lost} times in a row: {worker.text or 'no word'}"
+    """Return why a job waits for its user; ``worker`` is the one that was lost last."""
+    said = worker.text if worker is not None else None
+    if worker is not None and worker.ended_by == EndedBy.NOT_TAKEN:
+        text = f"Nodes did not take it {lost} times in a row: {said or 'no word'}"
+    else:
+        said = said or "its supervisor was killed or the machine restarted"
+        text = (
+            f"It was lost {lost} times in a row within {soon_s:.0f} s of its start; the last time: "
+            f"{said.rstrip('.')}."
+        )
     return Note(
         ReasonCode.LOST_REPEATEDLY,
         text,

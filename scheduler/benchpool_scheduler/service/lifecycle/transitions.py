@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from benchpool_scheduler.core.lifecycle import machine, states
 from benchpool_scheduler.core.lifecycle.states import JobState
 from benchpool_scheduler.errors import Refused
-from benchpool_scheduler.runtime import EndedBy, WorkerEnded, WorkerId, WorkerStarted
+from benchpool_scheduler.runtime import WorkerEnded, WorkerId, WorkerStarted
 from benchpool_scheduler.service.ledger.unit_of_work import UnitOfWork
 from benchpool_scheduler.service.lifecycle import endings, notices
 from benchpool_scheduler.service.lifecycle.job_actions import workers_are_fixed
@@ -298,8 +298,7 @@ def _give_up_when_always_lost(work: UnitOfWork, job: JobRecord) -> JobRecord:
     lost = endings.lost_in_a_row(attempts)
     if lost < endings.MOST_LOST:
         return job
-    not_taken = newest is not None and newest.ended_by == EndedBy.NOT_TAKEN
-    worker = endings.culprit(newest) if newest is not None and not_taken else None
+    worker = None if newest is None else endings.culprit(newest)
     return replace(
         job,
         state=machine.apply(job.state, states.PauseAsked()),

@@ -73,6 +73,119 @@ def test_a_pod_that_ran_when_its_node_went_away_is_lost() -> None:
     assert end.by is EndedBy.LOST
 
 
+KILLED = {"terminated": {"exitCode": 137, "reason": "Error"}}
+COPIED = {"terminated": {"exitCode": 0, "reason": "Completed"}}
+COMES = {"waiting": {"reason": "PodInitializing"}}
+UNKNOWN = {
+    "terminated": {
+        "exitCode": 137,
+        "reason": "ContainerStatusUnknown",
+        "message": "The container could not be located when the pod was terminated",
+    }
+}
+NO_SPACE = {
+    "terminated": {
+        "exitCode": 128,
+        "reason": "StartError",
+        "message": "failed to create containerd task: no space left on device",
+    }
+}
+NO_PYTHON = {
+    "terminated": {
+        "exitCode": 128,
+        "reason": "StartError",
+        "message": 'exec: "python3": executable file not found in $PATH',
+    }
+}
+SAID_LOST = {
+    "terminated": {
+        "exitCode": 1,
+        "message": '{"by": "lost", "text": "its pod was taken away before it started"}',
+    }
+}
+EVICTED = {"type": "DisruptionTarget", "status": "True", "message": "Eviction API: evicting"}
+
+
+def starting(agent: Any, worker: Any = COMES, phase: str = "Failed", **more: Any) -> PodView:
+    """Return a pod by the states of the agent's container and the worker's."""
+    leaving = bool(more.pop("leaving", False))
+    statuses = {
+        "initContainerStatuses": [{"name": "agent", "state": agent}],
+        "containerStatuses": [{"name": "worker", "state": worker}],
+    }
+    return pod({"phase": phase, **statuses, **more}, leaving=leaving)
+
+
+@pytest.mark.parametrize(
+    ("view", "gone", "by"),
+    [
+        (starting(KILLED, leaving=True), False, EndedBy.LOST),
+        (starting(KILLED, conditions=[EVICTED]), False, EndedBy.LOST),
+        (starting(KILLED, conditions=[EVICTED], leaving=True), False, EndedBy.LOST),
+        (starting(KILLED, phase="Pending"), True, EndedBy.LOST),
+        (starting(KILLED, UNKNOWN, leaving=True), False, EndedBy.LOST),
+        (starting(UNKNOWN, UNKNOWN, leaving=True), False, EndedBy.LOST),
+        (starting(UNKNOWN, UNKNOWN), False, EndedBy.LOST),
+        (starting(KILLED, reason="Evicted", message="low on memory"), False, EndedBy.NOT_TAKEN),
+        (starting(KILLED), False, EndedBy.NOT_TAKEN),
+        (starting(NO_SPACE), False, EndedBy.NOT_TAKEN),
+        (starting(COMES, phase="Pending", leaving=True), True, EndedBy.LOST),
+        (starting(COMES, phase="Pending"), True, EndedBy.LOST),
+        (starting(COPIED, KILLED, leaving=True), False, EndedBy.LOST),
+        (starting(COPIED, KILLED, phase="Running"), True, EndedBy.LOST),
+        (starting(COPIED, UNKNOWN, leaving=True), False, EndedBy.LOST),
+        (starting(COPIED, UNKNOWN), False, EndedBy.LOST),
+        (starting(COPIED, NO_PYTHON, leaving=True), False, EndedBy.LOST),
+        (starting(COPIED, NO_SPACE), False, EndedBy.NOT_TAKEN),
+        (starting(COPIED, SAID_LOST, leaving=True), False, EndedBy.LOST),
+        # What a pod says without having been taken away is still the job's own.
+        (starting(COPIED, NO_PYTHON), False, EndedBy.COULD_NOT_START),
+        (starting(COPIED, KILLED), False, EndedBy.ITSELF),
+    ],
+)
+def test_a_pod_that_is_taken_away_while_it_starts_is_lost_and_never_failed(
+    view: PodView, gone: bool, by: EndedBy
+) -> None:
+    end = end_of(view, gone=gone, asked=False, given_back=None)
+    assert end is not None
+    assert end.by is by, end.text
+
+
+@pytest.mark.parametrize("leaving", [False, True])
+def test_a_worker_that_is_stopped_while_its_agent_comes_did_as_it_was_told(leaving: bool) -> None:
+    end = end_of(starting(KILLED, leaving=leaving), gone=False, asked=True, given_back=None)
+    assert end is not None
+    assert (end.by, end.exit_code) == (EndedBy.NOTICE, None)
+
+
+def test_an_agent_that_cannot_be_put_into_a_pod_is_told_with_its_node() -> None:
+    end = end_of(starting(NO_SPACE), gone=False, asked=False, given_back=None)
+    assert end is not None
+    assert end.text == (
+        "n0 could not put the agent into its pod (exit code 128): failed to create containerd "
+        "task: no space left on device"
+    )
+
+
+@pytest.mark.parametrize(
+    ("reason", "message", "text"),
+    [
+        ("ErrImagePull", "not found", "n0 cannot pull the agent's image agent (ErrImagePull): "),
+        ("ImagePullBackOff", "unauthorized", "n0 cannot pull the agent's image agent (ImagePullB"),
+        ("CreateContainerError", "deadline", "n0 cannot start the agent's container (CreateCont"),
+        ("CreateContainerConfigError", "secret", "n0 cannot start the agent's container (Create"),
+    ],
+)
+def test_what_keeps_the_agent_from_its_pod_is_never_the_jobs_fault(
+    reason: str, message: str, text: str
+) -> None:
+    waits = {"waiting": {"reason": reason, "message": message}}
+    trouble = trouble_of(starting(waits, phase="Pending"), SETTINGS, "n0", None)
+    assert trouble is not None
+    assert (trouble.by, trouble.bear_s) == (EndedBy.NOT_TAKEN, 120.0)
+    assert trouble.text.startswith(text)
+
+
 @pytest.mark.parametrize(
     ("reason", "message", "by"),
     [
@@ -81,6 +194,9 @@ def test_a_pod_that_ran_when_its_node_went_away_is_lost() -> None:
         ("ImagePullBackOff", "Back-off pulling: unauthorized", EndedBy.COULD_NOT_START),
         ("ErrImagePull", "dial tcp: i/o timeout", EndedBy.NOT_TAKEN),
         ("CreateContainerConfigError", "secret missing", EndedBy.COULD_NOT_START),
+        ("CreateContainerError", "context deadline exceeded", EndedBy.NOT_TAKEN),
+        ("CreateContainerError", "failed to reserve container name", EndedBy.NOT_TAKEN),
+        ("RunContainerError", "exec: python3: not found", EndedBy.COULD_NOT_START),
     ],
 )
 def test_an_image_that_does_not_come_is_the_jobs_fault_or_the_clusters(
@@ -89,6 +205,13 @@ def test_an_image_that_does_not_come_is_the_jobs_fault_or_the_clusters(
     trouble = trouble_of(waiting(reason, message), SETTINGS, "n0", None)
     assert trouble is not None
     assert (trouble.by, trouble.bear_s <= 120.0) == (by, True)
+
+
+def test_a_mount_that_does_not_come_is_its_nodes_fault() -> None:
+    slow = starting({"waiting": {"reason": "PodInitializing"}}, phase="Pending")
+    trouble = trouble_of(slow, SETTINGS, "n0", None)
+    assert trouble is not None
+    assert (trouble.kind, trouble.by) == ("slow", EndedBy.NOT_TAKEN)
 
 
 def test_a_pod_on_a_silent_node_has_not_ended_however_long_it_is_deleted() -> None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from benchpool_cluster.control_plane import ControlPlane
+from benchpool_cluster.placements import Record
 from benchpool_scheduler.contract.kubernetes import attempt_name
 from benchpool_scheduler.kube import kinds
-from benchpool_scheduler.runtime import EndedBy, WorkerId
+from benchpool_scheduler.runtime import EndedBy, Launch, WorkerId
 from benchpool_scheduler.runtime.kubernetes import manifests
 from benchpool_support.pods import Stand, launches, pause
 
@@ -119,6 +121,50 @@ async def test_what_was_half_made_is_given_back_and_never_ran(stand: Stand) -> N
     after = await stand.restarted([launch.worker])
     (told,) = await after.ended(launch.worker)
     assert told.by is EndedBy.LOST
+
+
+async def half_made(stand: Stand, pods: int = 1) -> Launch:
+    """Start a worker whose Secret is not made, as when its leader is killed before; return it."""
+    await stand.close()  # it would delete what it has not begun
+    (launch,) = launches([(stand.nodes[0], (0,))])
+    body = manifests.job(launch, [manifests.placement(*_place(launch))], stand.settings, 1)
+    await stand.connection.create(kinds.JOBS, body, namespace=stand.settings.namespace)
+    await stand.until_pods(launch.worker.job, pods)
+    return launch
+
+
+def _place(launch: Launch) -> tuple[str, tuple[str, ...]]:
+    return launch.nodes[0], tuple(launch.gpus)
+
+
+async def test_no_gate_is_opened_before_it_is_known_that_all_was_made(
+    stand: Stand, plane: ControlPlane
+) -> None:
+    launch = await half_made(stand)
+    stand.answer_late(kinds.SECRETS, 1.0)
+    with Record(plane.access, stand.settings.namespace) as record:
+        after = await stand.restarted([launch.worker])
+        (told,) = await after.ended(launch.worker)
+        begun = record.complete()
+    assert (told.by, begun) == (EndedBy.LOST, [])
+    assert after.told == [told]
+
+
+async def test_what_was_half_made_is_given_back_before_its_pods_have_come(
+    stand: Stand, plane: ControlPlane
+) -> None:
+    plane.processes.freeze("kube-controller-manager")
+    try:
+        launch = await half_made(stand, pods=0)
+        with Record(plane.access, stand.settings.namespace) as record:
+            after = await stand.restarted([launch.worker])
+            (told,) = await after.ended(launch.worker)
+            plane.processes.thaw("kube-controller-manager")
+            await after.until_pods(launch.worker.job, 0)
+            begun = record.complete()
+    finally:
+        plane.processes.thaw("kube-controller-manager")
+    assert (told.by, begun) == (EndedBy.LOST, [])
 
 
 async def test_two_leaders_start_an_attempt_once(stand: Stand) -> None:

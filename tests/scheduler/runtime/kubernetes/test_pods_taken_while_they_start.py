@@ -1,0 +1,106 @@
+"""Pods that are deleted or evicted at random instants of their start, on real nodes.
+
+``BENCHPOOL_TAKEN=100`` makes the figure of docs/performance.md, ``BENCHPOOL_SEED`` another course
+of events.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import random
+from collections import Counter
+
+import pytest
+
+from benchpool_scheduler.kube import KubeNotFound, kinds
+from benchpool_scheduler.runtime import EndedBy, WorkerEnded, WorkerId
+from benchpool_support.pods import launches
+from benchpool_support.real_pods import RealStand
+
+COUNT = int(os.environ.get("BENCHPOOL_TAKEN", "24"))
+SEED = int(os.environ.get("BENCHPOOL_SEED", "1"))
+LANES: tuple[tuple[str, tuple[int, ...]], ...] = (
+    *((node, (gpu,)) for node in ("node-1", "node-2") for gpu in (0, 1)),
+    *((node, ()) for node in ("node-1", "node-2") for _ in range(2)),
+)
+"""Where starts follow one another: with a GPU of their own, and without."""
+LATEST_S = 3.0
+"""Most starts are over by then."""
+GRACES: tuple[int | None, ...] = (None, 0, 1)
+"""Of a deletion, in seconds; None for the pod's own."""
+
+pytestmark = [pytest.mark.kubernetes, pytest.mark.timeout(120 + 10 * COUNT)]
+
+
+async def until_bound(real: RealStand, worker: WorkerId) -> str:
+    """Wait until the pod of a worker has a node; return its name, or nothing if it ended before."""
+    found: list[str] = []
+
+    async def look() -> bool:
+        pods = await real.pods(worker.job)
+        found[:] = [pod["metadata"]["name"] for pod in pods if pod["spec"].get("nodeName")]
+        return bool(found) or any(
+            isinstance(event, WorkerEnded) and event.worker == worker for event in real.told
+        )
+
+    await real.until(look)
+    return found[0] if found else ""
+
+
+async def take(real: RealStand, name: str, chance: random.Random) -> str:
+    """Delete or evict a pod; return how, or that it was over before."""
+    space = real.settings.namespace
+    try:
+        if chance.random() < 0.5:
+            grace_s = chance.choice(GRACES)
+            await real.connection.delete(kinds.PODS, name, namespace=space, grace_s=grace_s)
+            return f"deleted, grace {grace_s}"
+        about = {"name": name, "namespace": space}
+        body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": about}
+        path = kinds.PODS.path(space, name, "eviction")
+        await real.connection.request("POST", path, data=json.dumps(body).encode())
+    except KubeNotFound:
+        return "over before"
+    return "evicted"
+
+
+async def one(
+    real: RealStand, place: tuple[str, tuple[int, ...]], chance: random.Random
+) -> tuple[str, WorkerEnded]:
+    """Start a worker, take its pod away at some instant, and return how it ended."""
+    (launch,) = launches([place], argv=("sleep", "60"), grace_s=1.0)
+    await real.start([launch])
+    how = "refused by its node"
+    if name := await until_bound(real, launch.worker):
+        await asyncio.sleep(chance.uniform(0.0, LATEST_S))  # any instant will do: that is the test
+        how = await take(real, name, chance)
+    (ended,) = await real.ended(launch.worker)
+    await real.runtime.forget(launch.worker.job)
+    return how, ended
+
+
+async def test_a_pod_taken_away_at_any_instant_of_its_start_fails_no_job(real: RealStand) -> None:
+    print(f"seed {SEED}")
+    chances = [random.Random(f"{SEED}/{number}") for number in range(COUNT)]
+    numbers = iter(range(COUNT))
+    told: list[tuple[str, WorkerEnded]] = []
+
+    async def some(place: tuple[str, tuple[int, ...]]) -> None:
+        for number in numbers:
+            told.append(await one(real, place, chances[number]))
+
+    async with asyncio.TaskGroup() as group:
+        for lane in LANES:
+            group.create_task(some(lane))
+    print(Counter((how, str(ended.by)) for how, ended in told))
+    began = {event.worker for event in real.told if not isinstance(event, WorkerEnded)}
+    print(f"{len(told)} taken, {len(told) - len(_of(told) & began)} of them before they had begun")
+    failed = [one for one in told if one[1].by not in (EndedBy.LOST, EndedBy.NOT_TAKEN)]
+    assert failed == []
+    assert len(told) == COUNT
+
+
+def _of(told: list[tuple[str, WorkerEnded]]) -> set[WorkerId]:
+    return {ended.worker for _, ended in told}
