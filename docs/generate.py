@@ -2,8 +2,8 @@
 
 Command line and HTTP API come from their tables, states and reasons from the core, pictures and
 printed outcomes of the cases from running them, so that no page can drift from what the code does.
-The chart's custom resource definitions, the policy beside them, and the front end's wire types are
-written here too.
+The chart's custom resource definitions, the policy beside them, the front end's wire types and
+the keywords of Python are written here too.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ import front_end_actions
 import front_end_types
 import page_api
 import pictures
+import python_keywords
 import refusals
 import rights
 
@@ -137,6 +138,7 @@ def pages() -> Mapping[str, str]:
             f"../../helm/benchpool/definitions/{name}": text
             for name, text in definitions.definitions().items()
         },
+        "../../extension/benchpool/submit_keywords.py": python_keywords.text(),
         "../../extension/src/generated/actions.ts": front_end_actions.text(),
         "../../helm/benchpool/templates/policies/accepted.yaml": policies.chart(),
         **{f"../pictures/{name}": text for name, text in pictures.pictures().items()},

@@ -8,11 +8,12 @@ import threading
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from benchpool import drafts, keywords, notebooks
 from benchpool.drafts import Draft, JobOptions
 from benchpool.kernel_environment import kernel_environment
+from benchpool.submit_keywords import SubmitKeywords
 from benchpool_scheduler.client import Client, LogText, discover, snapshot
 from benchpool_scheduler.contract import ENDED, Attempt, Job, Quota, Status, Why
 from benchpool_scheduler.contract.options import fields_of
@@ -167,7 +168,10 @@ def line_of(facts: Job) -> str:
 
 
 def submit(
-    path: str | os.PathLike[str], *args: object, key: str | None = None, **options: Any
+    path: str | os.PathLike[str],
+    *args: object,
+    key: str | None = None,
+    **options: Unpack[SubmitKeywords],
 ) -> JobHandle:
     """Send a script or a notebook to the pool and return its job.
 

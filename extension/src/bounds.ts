@@ -11,6 +11,9 @@ export const BOUNDS = {
 /** The longest time limit, in seconds. */
 export const MAX_TIME_S = 366 * 86_400;
 
+/** Of a job: how many, and of how many characters each. */
+export const TAGS = { most: 16, longest: 63 } as const;
+
 export type Bounded = keyof typeof BOUNDS;
 
 /** What is wrong with an answer, as the beginning of a sentence; null where nothing is. */

@@ -2,7 +2,7 @@
  * What a user is about to send: the answers of the dialog as plain data, and how they become a
  * request. Pure; the dialog draws it, `sending.ts` carries it out.
  */
-import { Bounded, BOUNDS, MAX_TIME_S, outOfBounds } from './bounds';
+import { Bounded, BOUNDS, MAX_TIME_S, outOfBounds, TAGS } from './bounds';
 import { ranges } from './format';
 import type { ILiveCell, IPreparation, IProblem, ISendRequest, IStatus, SendKind } from './tokens';
 
@@ -27,6 +27,8 @@ export interface IDraft {
   gpuModel: string;
   /** Each worker wants a node of its own, where that is possible. */
   spread: boolean;
+  /** Labels to find it by, as they are typed: parted by blanks or commas. */
+  tags: string;
   /** Cells whose inclusion the user has chosen by hand. */
   toggles: Readonly<Record<string, boolean>>;
 }
@@ -42,6 +44,7 @@ export interface IMemory {
   priority?: string;
   gpuModel?: string;
   spread?: boolean;
+  tags?: string;
 }
 
 /** A draft from what was answered last time; anything unusable in it is ignored. */
@@ -58,6 +61,7 @@ export function begin(kind: SendKind, memory: unknown): IDraft {
     priority: text(known.priority),
     gpuModel: text(known.gpuModel),
     spread: known.spread === true,
+    tags: text(known.tags),
     toggles: {}
   };
 }
@@ -72,7 +76,8 @@ export function remember(draft: IDraft): IMemory {
     ...(draft.timeLimit ? { timeLimit: draft.timeLimit } : {}),
     ...(draft.priority ? { priority: draft.priority } : {}),
     ...(draft.gpuModel ? { gpuModel: draft.gpuModel } : {}),
-    ...(draft.spread ? { spread: true } : {})
+    ...(draft.spread ? { spread: true } : {}),
+    ...(draft.tags ? { tags: draft.tags } : {})
   };
 }
 
@@ -85,7 +90,8 @@ function text(value: unknown): string {
   return typeof value === 'string' ? value : '';
 }
 
-export type Field = 'gpus' | 'workers' | 'args' | 'timeLimit' | 'priority' | 'gpuModel' | 'spread';
+export type Field =
+  'gpus' | 'workers' | 'args' | 'timeLimit' | 'priority' | 'gpuModel' | 'spread' | 'tags';
 
 /** Faults of the answers themselves, by field; each a sentence. */
 export function faults(draft: IDraft): Partial<Record<Field, string>> {
@@ -106,6 +112,10 @@ export function faults(draft: IDraft): Partial<Record<Field, string>> {
   if (priority !== null) {
     found.priority = `${priority}, or empty for the usual 50.`;
   }
+  const tags = faultOfTags(splitTags(draft.tags));
+  if (tags !== null) {
+    found.tags = tags;
+  }
   return found;
 }
 
@@ -124,7 +134,8 @@ export function toRequest(subject: ISubject, draft: IDraft): ISendRequest {
     time_limit_s: parseDuration(draft.timeLimit) ?? null,
     ...(draft.priority === '' ? {} : { priority: Number(draft.priority) }),
     gpu_models: draft.gpuModel === '' ? [] : [draft.gpuModel],
-    spread: draft.spread && draft.workers > 1
+    spread: draft.spread && draft.workers > 1,
+    tags: splitTags(draft.tags)
   };
 }
 
@@ -157,6 +168,19 @@ export function modelChoices(status: IStatus | null, chosen: string): string[] {
 /** Whether there are several nodes with GPUs to spread workers over. */
 export function hasNodes(status: IStatus | null): boolean {
   return new Set((status?.gpus ?? []).map(gpu => gpu.node)).size > 1;
+}
+
+/** Tags as they were typed, each once, in their order. */
+export function splitTags(line: string): string[] {
+  return [...new Set(line.split(/[\s,]+/).filter(tag => tag !== ''))];
+}
+
+function faultOfTags(tags: readonly string[]): string | null {
+  const long = tags.find(tag => [...tag].length > TAGS.longest);
+  if (long !== undefined) {
+    return `Tags: “${long.slice(0, 20)}…” has ${[...long].length} characters, at most ${TAGS.longest} are allowed.`;
+  }
+  return tags.length > TAGS.most ? `Tags: ${tags.length} are given, at most ${TAGS.most}.` : null;
 }
 
 /** Split a line of arguments as a shell would, without expanding anything; null if unclosed. */

@@ -292,7 +292,7 @@ export function ArgumentsRow({ sending }: { sending: Sending }): React.JSX.Eleme
 
 export function TextRow(props: {
   sending: Sending;
-  field: 'args' | 'timeLimit' | 'priority' | 'name';
+  field: 'args' | 'timeLimit' | 'priority' | 'name' | 'tags';
   wire: string;
   label: string;
   placeholder: string;

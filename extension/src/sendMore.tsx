@@ -61,6 +61,13 @@ export function MoreFold({ sending, status }: IMoreProps): React.JSX.Element {
         label="Priority"
         placeholder="50; higher goes first among your project's jobs"
       />
+      <TextRow
+        sending={sending}
+        field="tags"
+        wire="tags"
+        label="Tags"
+        placeholder="none; for example baseline sweep-3"
+      />
       <Facts preparation={preparation} />
     </details>
   );

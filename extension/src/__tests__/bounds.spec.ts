@@ -1,10 +1,13 @@
 import { components } from '../../../docs/reference/openapi-jupyter.json';
-import { BOUNDS, MAX_TIME_S, outOfBounds } from '../bounds';
+import { BOUNDS, MAX_TIME_S, outOfBounds, TAGS } from '../bounds';
 
 interface ISchema {
   anyOf?: ISchema[];
   minimum?: number;
   maximum?: number;
+  maxItems?: number;
+  maxLength?: number;
+  items?: ISchema;
 }
 
 const FIELDS = components.schemas.SendRequest.properties as unknown as Record<string, ISchema>;
@@ -22,6 +25,11 @@ describe('bounds', () => {
 
   it('of the time limit are those of the document', () => {
     expect(MAX_TIME_S).toBe(bounds('time_limit_s').maximum);
+  });
+
+  it('of tags are those of the document', () => {
+    const { maxItems, items } = FIELDS.tags!;
+    expect(TAGS).toEqual({ most: maxItems, longest: items!.maxLength });
   });
 
   it('let whole numbers in only', () => {

@@ -77,6 +77,29 @@ describe('a request', () => {
   });
 });
 
+describe('tags', () => {
+  const tagged = (tags: string) => ({ ...draft.begin('script', null), tags });
+
+  it('are parted by blanks and commas, and each is sent once', () => {
+    expect(draft.toRequest(SUBJECT, tagged(' baseline, sweep-3  baseline')).tags).toEqual([
+      'baseline',
+      'sweep-3'
+    ]);
+    expect(draft.toRequest(SUBJECT, tagged('')).tags).toEqual([]);
+  });
+
+  it('are kept for the next time', () => {
+    expect(draft.begin('script', draft.remember(tagged('a b'))).tags).toBe('a b');
+  });
+
+  it('that are too many or too long are told with number and limit', () => {
+    const many = Array.from({ length: 17 }, (_, i) => `t${i}`).join(' ');
+    expect(draft.faults(tagged(many)).tags).toBe('Tags: 17 are given, at most 16.');
+    expect(draft.faults(tagged('x'.repeat(64))).tags).toMatch(/has 64 characters, at most 63/);
+    expect(draft.faults(tagged('x'.repeat(63))).tags).toBeUndefined();
+  });
+});
+
 describe('what the pool lets choose', () => {
   const pool = { ...status(), gpus: [gpu('H100', 'n1'), gpu('A100', 'n1'), gpu('H100', 'n1')] };
 

@@ -44,15 +44,16 @@ def test_the_dialog_learns_what_would_be_sent_and_when_it_would_start(
     }
 
 
-def test_model_and_spread_go_with_the_job_and_into_the_words_for_a_terminal(
+def test_model_spread_and_tags_go_with_the_job_and_into_the_words_for_a_terminal(
     server: NotebookServer,
 ) -> None:
     (server.root / "train.py").write_text("print(1)\n")
     (model,) = {gpu["model"] for gpu in made(server.page.get("benchpool/api/v1/status"))["gpus"]}
-    options = {"workers": 2, "gpu_models": [model], "spread": True}
+    options = {"workers": 2, "gpu_models": [model], "spread": True, "tags": ["a"]}
     said = made(server.page.post("benchpool/prepare", json=body("script", "train.py", **options)))
     assert said["command"] == (
-        f"benchpool submit --gpus 1 --workers 2 --gpu-model {shlex.quote(model)} --spread train.py"
+        f"benchpool submit --gpus 1 --workers 2 --gpu-model {shlex.quote(model)} --spread "
+        "--tag a train.py"
     )
     assert said["refusal"] is None
     other = {"gpu_models": ["no such model"]}

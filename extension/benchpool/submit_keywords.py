@@ -1,0 +1,28 @@
+"""Options of ``submit`` as keywords; written by docs/generate.py: do not edit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TypedDict
+
+
+class SubmitKeywords(TypedDict, total=False):
+    """What ``benchpool.submit`` takes by name, each with its type; its help says what they mean."""
+
+    gpus: int
+    workers: int
+    min_workers: int | None
+    project: str | None
+    name: str | None
+    priority: int
+    preemptible: bool
+    time_limit: int | None
+    gpu_models: Sequence[str]
+    level: str | None
+    prefer_level: str | None
+    spread: bool
+    cpus: float
+    memory_gib: float
+    image: str | None
+    env: Mapping[str, str] | None
+    tags: Sequence[str]

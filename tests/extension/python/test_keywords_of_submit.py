@@ -1,0 +1,34 @@
+"""What type checkers and editors know of ``benchpool.submit``."""
+
+from __future__ import annotations
+
+import inspect
+from typing import get_type_hints
+
+import pytest
+
+import benchpool
+from benchpool.submit_keywords import SubmitKeywords
+from benchpool_scheduler.contract.options import OPTIONS
+
+
+def test_they_are_those_of_the_table_of_options_with_their_types() -> None:
+    shown = inspect.signature(benchpool.submit).parameters
+    written = SubmitKeywords.__annotations__
+    assert list(written) == [option.name for option in OPTIONS]
+    for name in written:
+        assert str(shown[name].annotation) == written[name].__forward_arg__
+    assert SubmitKeywords.__required_keys__ == frozenset()
+    assert get_type_hints(SubmitKeywords)["gpus"] is int
+
+
+def checked_by_mypy() -> None:
+    """Be read, never run: strict mypy says when an ignored fault is none any more."""
+    benchpool.submit("train.py", gpus=2, tags=["a"], env={"A": "1"}, key="once")
+    benchpool.submit("train.py", gpus="2")  # type: ignore[arg-type]
+    benchpool.submit("train.py", gpu=2)  # type: ignore[call-arg]
+
+
+def test_a_word_that_is_none_is_refused_by_name() -> None:
+    with pytest.raises(TypeError, match="unexpected keyword argument 'gpu'"):
+        benchpool.submit("train.py", **{"gpu": 2})  # type: ignore[arg-type]
