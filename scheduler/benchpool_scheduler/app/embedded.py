@@ -11,15 +11,15 @@ import sys
 from pathlib import Path
 from typing import Literal
 
-from benchpool_scheduler import configuration
 from benchpool_scheduler.api import Api, HubIdentity
-from benchpool_scheduler.app import serving, starting
+from benchpool_scheduler.app import last_good, serving, starting
 from benchpool_scheduler.app.settings import SchedulerApp
 from benchpool_scheduler.app.start_status import StartReport
+from benchpool_scheduler.configuration import Configuration
 from benchpool_scheduler.errors import BenchpoolError, InvalidInput
 from benchpool_scheduler.hub import HubDirectory
 from benchpool_scheduler.runtime.local import DeviceSource, LocalRuntime, find_devices, simulated
-from benchpool_scheduler.service import Pool, allowed_environment
+from benchpool_scheduler.service import CONFIGURATION, Pool, allowed_environment
 from benchpool_scheduler.store.sqlite import SqliteStore
 
 log = logging.getLogger("benchpool_scheduler")
@@ -74,8 +74,7 @@ class EmbeddedServer:
     async def _opened(self) -> Pool:
         """Return the pool, opened. What keeps it from that is told for a while, then raised."""
         try:
-            pool = self._make_pool()
-            await pool.open()
+            return await self._open_some()
         except Exception as error:
             sentence, status = _why(error)
             self._report.failed(sentence, status)
@@ -85,7 +84,32 @@ class EmbeddedServer:
                 async with asyncio.timeout(TELL_S):
                     await self._stop.wait()
             sys.exit(status)
+
+    async def _open_some(self) -> Pool:
+        """Open the pool with what the file says, else with what was in force before."""
+        file = Path(self._settings.configuration_file)
+        begin = last_good.begin(self._state, file)
+        pool = self._make_pool(begin.configuration)
+        try:
+            await pool.open()
+        except InvalidInput as wrong:
+            # It can be read, and this machine cannot have it: benches that do not fit.
+            if begin.problem is not None:
+                raise
+            begin = last_good.instead(self._state, file, wrong)
+            pool = self._make_pool(begin.configuration)
+            await pool.open()
+        if begin.problem is not None:
+            log.error("%s", begin.problem)
+            pool.observed.report(CONFIGURATION, begin.problem)
+        else:
+            last_good.keep(self._state, file, begin.text)
         return pool
+
+    async def _keep(self, text: str) -> None:
+        """Keep a text that comes into force, for a start with a wrong file."""
+        file = Path(self._settings.configuration_file)
+        await asyncio.to_thread(last_good.keep, self._state, file, text)
 
     def _end(self, why: str) -> None:
         """End the process at once, whatever is under way: the next one finds all as it is."""
@@ -95,7 +119,7 @@ class EmbeddedServer:
         logging.shutdown()
         os._exit(1)
 
-    def _make_pool(self) -> Pool:
+    def _make_pool(self, configuration: Configuration) -> Pool:
         settings = self._settings
         file = Path(settings.configuration_file)
         accounts: Literal["shared", "system"] = (
@@ -104,7 +128,7 @@ class EmbeddedServer:
         return Pool(
             SqliteStore(self._state / "scheduler", lost=self._end, progress=self._report.count),
             LocalRuntime(self._state, _devices(settings)),
-            configuration_of(file),
+            configuration,
             state=self._state,
             directory=self._directory,
             base_url=settings.public_url.rstrip("/"),
@@ -114,6 +138,7 @@ class EmbeddedServer:
                 **settings.worker_variables(os.environ),
             },
             configuration_file=file,
+            keep_configuration=self._keep,
             ended=self._end,
             step=self._report.step,
         )
@@ -156,14 +181,3 @@ def _devices(settings: SchedulerApp) -> DeviceSource:
     if settings.simulated_gpus:
         return simulated(settings.simulated_gpus, settings.gpu_model)
     return find_devices() or simulated(SIMULATED_GPUS, settings.gpu_model)
-
-
-def configuration_of(file: Path) -> configuration.Configuration:
-    """Return what a file says. Errors: InvalidInput."""
-    try:
-        text = file.read_text()
-    except OSError as failed:
-        raise InvalidInput(
-            f"{file} cannot be read ({failed.strerror}).", field="config"
-        ) from failed
-    return configuration.load(text, str(file))

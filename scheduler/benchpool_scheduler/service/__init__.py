@@ -1,6 +1,7 @@
 """The service: durable submissions, the loop of passes, leases, rights and views."""
 
 from benchpool_scheduler.service.access.caller import Caller
+from benchpool_scheduler.service.administration.reconfiguration import CONFIGURATION
 from benchpool_scheduler.service.execution.launching import allowed_environment
 from benchpool_scheduler.service.jobs.uploads import ObjectWriter
 from benchpool_scheduler.service.observed.service_settings import Containers
@@ -10,6 +11,7 @@ from benchpool_scheduler.service.process.clock import Clock, SystemClock
 from benchpool_scheduler.service.views.events import FeedEvent
 
 __all__ = [
+    "CONFIGURATION",
     "Caller",
     "Clock",
     "Containers",

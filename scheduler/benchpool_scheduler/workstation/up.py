@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchpool_scheduler import configuration
+from benchpool_scheduler.app import last_good
 from benchpool_scheduler.client import AsyncClient, Credentials
 from benchpool_scheduler.errors import BenchpoolError, InvalidInput
 from benchpool_scheduler.phrases import count
@@ -111,23 +112,18 @@ class Workstation:
     # ------------------------------------------------------------------ before the Hub
 
     def _read_configuration(self) -> configuration.Configuration:
-        """Read the configuration, written on the first start.
+        """Read the configuration, written on the first start; one that is wrong, as it was before.
 
         Raises:
-            InvalidInput: With file, line and key.
+            InvalidInput: With file, line and key, where nothing was in force before.
         """
         if self._options.config is None and not self._config_path.exists():
             text = configuration.default_configuration(account(), self._count_gpus())
             files.write_private(self._config_path, text.encode())
-        try:
-            text = self._config_path.read_text()
-        except OSError as failed:
-            raise InvalidInput(
-                f"{self._config_path} cannot be read ({failed.strerror}): give a readable file "
-                "with --config.",
-                field="config",
-            ) from failed
-        return configuration.load(text, str(self._config_path))
+        begin = last_good.begin(self._folder.path, self._config_path)
+        if begin.problem is not None:
+            self._screen.note(begin.problem)
+        return begin.configuration
 
     def _count_gpus(self) -> int:
         if self._options.gpus is not None:

@@ -19,13 +19,16 @@ from benchpool_scheduler.service.process.shielded import shielded
 
 Keep = Callable[[str], Awaitable[None]]
 
+CONFIGURATION = "configuration"
+"""The topic of problems with ``benchpool.yaml``."""
+
 
 class Reconfiguration:
     """Checks and applies ``benchpool.yaml``.
 
     Args:
         file: Where the text in force is kept, None for nowhere.
-        keep: Keeps it elsewhere, before it is in force; Unavailable leaves all as it was.
+        keep: Keeps it elsewhere too, before it is in force; Unavailable leaves all as it was.
         changed: Called after a new configuration is in force.
     """
 
@@ -75,7 +78,15 @@ class Reconfiguration:
 
         Errors: InvalidInput, Unavailable; the old one stays in force.
         """
-        return await shielded(self._reload())
+        try:
+            return await shielded(self._reload())
+        except InvalidInput as wrong:
+            self._observed.report(
+                CONFIGURATION,
+                f"{wrong.message} The configuration that was in force before stays: correct "
+                f"{self._file} and run `benchpool config apply {self._file}`.",
+            )
+            raise
 
     async def _apply(self, text: str) -> contract.ConfigurationChange:
         async with self._ledger.lock:
@@ -86,6 +97,8 @@ class Reconfiguration:
             if self._keep is not None:
                 await self._keep(text)
             self._observed.put(self._observed.now.with_configuration(new))
+        if self._file is not None:
+            self._observed.report(CONFIGURATION, None)
         self._changed()
         return answer
 
@@ -106,13 +119,16 @@ class Reconfiguration:
             text = await asyncio.to_thread(self._file.read_text)
         except (OSError, UnicodeDecodeError) as error:
             raise InvalidInput(
-                f"{self._file} cannot be read ({error}); the old configuration stays in force.",
+                f"{self._file} cannot be read ({error}).",
                 code="configuration",
             ) from None
         async with self._ledger.lock:
             new = self.read(text)
             answer = self._difference(new, applied=True)
+            if self._keep is not None:
+                await self._keep(text)
             self._observed.put(self._observed.now.with_configuration(new))
+        self._observed.report(CONFIGURATION, None)
         self._changed()
         return answer
 
