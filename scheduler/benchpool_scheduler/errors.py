@@ -5,6 +5,7 @@
     ├── NotAuthenticated      401, exit 3
     ├── Refused               403/409, exit 3: a rule (quota, rights, state) says no
     ├── NotFound              404, exit 2
+    ├── TooSlow               408, exit 4: the body does not come
     ├── TooLarge              413, exit 2
     ├── TooMany               429, exit 3
     ├── Unavailable           503, exit 4: nothing is wrong with the request; try again
@@ -104,6 +105,14 @@ class NotFound(BenchpoolError):
     default_code = "not-found"
 
 
+class TooSlow(BenchpoolError):
+    """The rest of the request did not come in time."""
+
+    http_status = 408
+    exit_status = 4
+    default_code = "too-slow"
+
+
 class TooLarge(BenchpoolError):
     """The input is larger than its limit."""
 
@@ -141,6 +150,7 @@ BY_STATUS: Mapping[int, type[BenchpoolError]] = {
     401: NotAuthenticated,
     403: Forbidden,
     404: NotFound,
+    408: TooSlow,
     409: Refused,
     413: TooLarge,
     422: InvalidInput,

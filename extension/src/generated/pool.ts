@@ -1306,7 +1306,7 @@ export interface components {
         };
     };
     responses: {
-        /** @description One sentence, a code, the field and the numbers; status 400, 401, 403, 404, 409, 413, 422, 429, 500, 503. */
+        /** @description One sentence, a code, the field and the numbers; status 400, 401, 403, 404, 408, 409, 413, 422, 429, 500, 503. */
         Error: {
             headers: {
                 [name: string]: unknown;

@@ -19,6 +19,7 @@ from benchpool_scheduler.api import (
     planning,
     views,
 )
+from benchpool_scheduler.api.bodies import Bodies, BodyBounds
 from benchpool_scheduler.api.endpoint import Endpoint, Service
 from benchpool_scheduler.api.identity import HubIdentity, Identity
 from benchpool_scheduler.api.limits import Limits, Rate
@@ -28,7 +29,7 @@ from benchpool_scheduler.api.stream import Timing
 from benchpool_scheduler.contract import API_VERSION
 from benchpool_scheduler.service import Pool
 
-__all__ = ["Api", "HubIdentity", "Identity", "Rate", "Timing"]
+__all__ = ["Api", "BodyBounds", "HubIdentity", "Identity", "Rate", "Timing"]
 
 END_PATIENCE_S = 2.0
 """At the end of the process a request has this long to be answered."""
@@ -41,6 +42,7 @@ class Api:
         pool: Answers; opened and closed by the owner.
         identity: Tells who asks.
         rate: Bounds for one user. ``timing``: seconds of event streams.
+        bodies: Bounds for bodies that are on their way.
     """
 
     def __init__(
@@ -50,10 +52,11 @@ class Api:
         *,
         rate: Rate | None = None,
         timing: Timing | None = None,
+        bodies: BodyBounds | None = None,
     ) -> None:
         traffic = Traffic()
         self.routes = _routes(traffic, timing or Timing(), openapi.text().encode())
-        self._service = Service(pool, identity, Limits(rate or Rate()), traffic)
+        self._service = Service(pool, identity, Limits(rate or Rate()), traffic, Bodies(bodies))
 
     def rules(self, prefix: str) -> list[Any]:
         """Return Tornado's rules below a prefix that ends in a slash."""

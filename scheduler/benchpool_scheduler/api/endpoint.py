@@ -17,13 +17,14 @@ from typing import Any
 import msgspec
 from tornado.web import HTTPError, stream_request_body
 
-from benchpool_scheduler.api import decoding
+from benchpool_scheduler.api import callers, decoding
+from benchpool_scheduler.api.bodies import Bodies, Body
 from benchpool_scheduler.api.decoding import Malformed
 from benchpool_scheduler.api.identity import Identity
 from benchpool_scheduler.api.limits import Limits
 from benchpool_scheduler.api.metrics import Traffic
 from benchpool_scheduler.api.routing import Answer, Request, Route, Sink, Transport
-from benchpool_scheduler.contract.operation import Media, Who
+from benchpool_scheduler.contract.operation import KIB, Media, Who
 from benchpool_scheduler.errors import (
     BenchpoolError,
     Forbidden,
@@ -32,6 +33,7 @@ from benchpool_scheduler.errors import (
     ServerFault,
     TooLarge,
     TooMany,
+    TooSlow,
     Unavailable,
 )
 from benchpool_scheduler.service import Caller, Pool
@@ -39,6 +41,12 @@ from benchpool_scheduler.service import Caller, Pool
 log = logging.getLogger(__name__)
 
 NOBODY = Caller("")
+
+SMALL = 64 * KIB
+"""A refused body of so many bytes is read before the answer; a larger one while it is sent."""
+MOST_DISCARDED = 2**40
+LINGER_S = 5.0
+"""A body that was refused is read and thrown away for so long, that its sender sees the answer."""
 
 HEADERS: Mapping[str, str] = {
     "X-Content-Type-Options": "nosniff",
@@ -62,6 +70,7 @@ class Service:
     identity: Identity
     limits: Limits
     traffic: Traffic
+    bodies: Bodies
     open_streams: set[asyncio.Event] = field(default_factory=set)
     under_way: set[asyncio.Task[Any] | None] = field(default_factory=set)
 
@@ -83,7 +92,8 @@ class Endpoint(Transport):
         self._route: Route | None = None
         self._request: Request | None = None
         self._refusal: BenchpoolError | None = None
-        self._received = bytearray()
+        self._body: Body | None = None
+        self._lingering: asyncio.TimerHandle | None = None
         self._sink: Sink | None = None
         self.gone = asyncio.Event()
 
@@ -96,29 +106,32 @@ class Endpoint(Transport):
         """Identify and admit before the body is read.
 
         A refusal of a small request waits until its body was read, so that the caller gets the
-        answer and not a broken connection.
+        answer and not a broken connection; for that it may come to ``SMALL`` bytes.
         """
         size = self._size()
         try:
             self._admit_method()
             caller = await self._identify()
             self._admit_body(size)
+            self._count_body(caller, size)
             self._open(caller, size)
         except Exception as failed:
             self._refusal = self._as_error(failed)
-        if self._refusal is not None and size > 64 * 1024:
-            self._refuse(self._refusal)
+        if self._refusal is not None:
+            self._refuse_early(self._refusal, size)
 
     async def data_received(self, chunk: bytes) -> None:
         if self._refusal is not None:
             return
         try:
             if self._sink is not None:
+                self._require_body().passed(len(chunk))
                 await self._sink.write(chunk)
             else:
                 self._collect(chunk)
         except Exception as failed:
             self._refusal = self._as_error(failed)
+            self._refuse_early(self._refusal, self._size())
 
     async def _serve(self, **path: str) -> None:
         task = asyncio.current_task()
@@ -172,8 +185,10 @@ class Endpoint(Transport):
                 "`Authorization: token …`."
             )
         service.limits.request(caller)
-        if not allowed(route.operation.who, caller):
-            raise Forbidden(f"Only {_WHO[route.operation.who]} may do this; {caller.name} is none.")
+        if not callers.allowed(route.operation.who, caller):
+            raise Forbidden(
+                f"Only {callers.WORDS[route.operation.who]} may do this; {caller.name} is none."
+            )
         return caller
 
     def _admit_body(self, size: int) -> None:
@@ -187,6 +202,16 @@ class Endpoint(Transport):
                 "header Content-Type.",
                 field="Content-Type",
             )
+
+    def _count_body(self, caller: Caller, size: int) -> None:
+        """Count a body against what may be on its way, and let it come. Errors: TooMany."""
+        if not self._has_body(size):
+            return
+        route, bodies = self._require_route(), self._service.bodies
+        in_memory = 0 if route.receive is not None else size
+        self._body = bodies.admit(caller.name or "strangers", in_memory)
+        self._body.watch(self._cut_off)
+        self._allow(route.operation.max_body, bodies.bounds.longest_s(route.operation.max_body))
 
     def _open(self, caller: Caller, size: int) -> None:
         route, service = self._require_route(), self._service
@@ -205,7 +230,6 @@ class Endpoint(Transport):
             transport=self,
         )
         if route.receive is not None:
-            self.request.connection.set_max_body_size(route.operation.max_body)  # type: ignore[union-attr]
             self._sink = route.receive(request, size)
         self._request = request
 
@@ -214,20 +238,36 @@ class Endpoint(Transport):
             raise AssertionError("the method was admitted")
         return self._route
 
+    def _require_body(self) -> Body:
+        if self._body is None:
+            raise AssertionError("a body was admitted")
+        return self._body
+
+    def _has_body(self, size: int) -> bool:
+        return size > 0 or "Transfer-Encoding" in self.request.headers
+
+    def _allow(self, size: int, seconds: float) -> None:
+        connection: Any = self.request.connection
+        connection.set_max_body_size(size)
+        connection.set_body_timeout(seconds)
+
     def _size(self) -> int:
         text = self.request.headers.get("Content-Length", "0")
         return int(text) if text.isdecimal() else 0
 
     def _collect(self, chunk: bytes) -> None:
         limit = self._route.operation.max_body if self._route else 0
-        if len(self._received) + len(chunk) > limit:
-            raise _too_large(len(self._received) + len(chunk), limit)
-        self._received += chunk
+        body = self._require_body()
+        body.add(chunk)
+        if body.received > limit:
+            raise _too_large(body.received, limit)
 
     def _with_body(self, route: Route, request: Request) -> Request:
         if self._sink is not None:
+            if self._body is not None:
+                self._body.whole()
             return dataclasses.replace(request, body=self._sink)
-        data = bytes(self._received)
+        data = self._body.whole() if self._body is not None else b""
         match route.operation.takes:
             case Media.JSON:
                 body: Any = decoding.body(data, route.operation.body or dict)
@@ -258,18 +298,56 @@ class Endpoint(Transport):
         self.finish(data)
 
     def _refuse(self, error: BenchpoolError) -> None:
-        if self._sink is not None:
-            self._sink.abort()
+        self._let_go()
         if self._finished:
             return
         if self._headers_written:
             self.finish()
             return
+        self.finish(self._refusal_of(error))
+
+    def _refuse_early(self, error: BenchpoolError, size: int) -> None:
+        """Refuse a request whose body has not come yet; what comes of it is thrown away.
+
+        A connection that is closed while its other side sends loses the answer.
+        """
+        if self._finished or not self._has_body(size):
+            return
+        self._let_go()
+        if "Expect" in self.request.headers:  # it is not sent before we say so
+            self._refuse(error)
+            return
+        self._allow(max(size, MOST_DISCARDED), 2 * LINGER_S)
+        if not 0 < size <= SMALL:
+            data = self._refusal_of(error)
+            self.set_header("Connection", "close")
+            self.set_header("Content-Length", str(len(data)))
+            self.write(data)
+            self.flush()
+        self._lingering = asyncio.get_running_loop().call_later(LINGER_S, self._refuse, error)
+
+    def _cut_off(self, error: BenchpoolError) -> None:
+        """End a body that comes too slowly."""
+        self._refusal = error
+        self._refuse(error)
+
+    def _refusal_of(self, error: BenchpoolError) -> bytes:
         self.clear()
         self.set_status(error.http_status)
-        if isinstance(error, TooMany | Unavailable):
-            self.set_header("Retry-After", "1")
-        self._send(Media.JSON, msgspec.json.encode(error.as_json()))
+        if isinstance(error, TooMany | TooSlow | Unavailable):
+            self.set_header("Retry-After", str(error.numbers.get("retry_after_s", 1)))
+        self.set_header("Content-Type", f"{Media.JSON}; charset=utf-8")
+        return msgspec.json.encode(error.as_json())
+
+    def _let_go(self) -> None:
+        """Release what is held of the request, whatever became of it."""
+        if self._sink is not None:
+            self._sink.abort()
+        if self._body is not None:
+            self._body.let_go()
+        if self._lingering is not None:
+            self._lingering.cancel()
+            self._lingering = None
 
     def _as_error(self, failed: Exception) -> BenchpoolError:
         if isinstance(failed, BenchpoolError):
@@ -296,29 +374,13 @@ class Endpoint(Transport):
     def on_connection_close(self) -> None:
         super().on_connection_close()  # who waits for the rest of the body is told
         self.gone.set()
-        if self._sink is not None:
-            self._sink.abort()
+        self._let_go()
 
     def on_finish(self) -> None:
+        self._let_go()
+        self._request = None
         name = self._route.operation.name if self._route else "none"
         self._service.traffic.count(name, self.get_status(), self.request.request_time())
-
-
-def allowed(who: Who, caller: Caller) -> bool:
-    """Say whether a caller may use a route at all.
-
-    >>> allowed(Who.OPERATOR, Caller("hub", kind="service")), allowed(Who.ADMIN, Caller("susan"))
-    (True, False)
-    """
-    match who:
-        case Who.ADMIN:
-            return caller.admin
-        case Who.OPERATOR:
-            return caller.admin or caller.kind == "service"
-    return True
-
-
-_WHO = {Who.ADMIN: "an administrator", Who.OPERATOR: "the Hub's services and administrators"}
 
 
 def _too_large(size: int, limit: int) -> TooLarge:

@@ -11,7 +11,7 @@ import asyncio
 import logging
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Annotated, Any, Protocol
 
@@ -19,6 +19,7 @@ import msgspec
 from msgspec import Meta, Struct
 from tornado.web import RequestHandler, stream_request_body, url
 
+from benchpool_scheduler.api.bodies import Bodies, Body
 from benchpool_scheduler.contract.operation import MIB
 from benchpool_scheduler.errors import (
     BenchpoolError,
@@ -63,6 +64,8 @@ class Agents:
     tokens: AgentTokens
     contents: Contents
     carry_bytes: int
+    bodies: Bodies = field(default_factory=Bodies)
+    """Bodies of agents; they never take the room of people's."""
 
     def rules(self, prefix: str) -> list[Any]:
         """Return Tornado's rules; ``prefix`` ends in a slash."""
@@ -91,7 +94,8 @@ class _AgentEndpoint(RequestHandler):
 
     def initialize(self, route: _Route, agents: Agents) -> None:
         self.route, self.agents = route, agents
-        self.body = bytearray()
+        self.body = b""
+        self._counted: Body | None = None
         self.file: IO[bytes] | None = None
         self.temporary: Path | None = None
         self._refusal: BenchpoolError | None = None
@@ -110,7 +114,7 @@ class _AgentEndpoint(RequestHandler):
             most = self.agents.carry_bytes if self.route.carries else self.route.most_bytes
             if size > most:
                 raise _too_large(size, most)
-            self.request.connection.set_max_body_size(most)  # type: ignore[union-attr]
+            self._count_body(size, most)
             if self.request.method == "PUT" and self.route.carries:
                 self._begin_file()
         except BenchpoolError as refused:
@@ -122,12 +126,17 @@ class _AgentEndpoint(RequestHandler):
         if self._refusal is not None:
             return
         try:
+            if self._counted is None:
+                raise _too_large(len(chunk), 0)
             if self.file is not None:
+                self._counted.passed(len(chunk))
                 self.file.write(chunk)
-            elif len(self.body) + len(chunk) > self.route.most_bytes:
-                self._refusal = _too_large(len(self.body) + len(chunk), self.route.most_bytes)
-            else:
-                self.body += chunk
+                return
+            self._counted.add(chunk)
+            if self._counted.received > self.route.most_bytes:
+                raise _too_large(self._counted.received, self.route.most_bytes)
+        except BenchpoolError as refused:
+            self._refusal = refused
         except OSError as failed:
             self._refusal = _disk(failed)
 
@@ -135,6 +144,8 @@ class _AgentEndpoint(RequestHandler):
         try:
             if self._refusal is not None:
                 raise self._refusal
+            if self._counted is not None:
+                self.body = self._counted.whole()
             answer = self.route.methods.get(self.request.method or "")
             if answer is None:
                 raise NotFound("There is no such address.")
@@ -150,11 +161,12 @@ class _AgentEndpoint(RequestHandler):
     get = post = put = _serve
 
     def on_finish(self) -> None:
-        self._drop_file()
+        self._let_go()
 
     def on_connection_close(self) -> None:
+        super().on_connection_close()  # who waits for the rest of the body is told
         self.gone.set()
-        self._drop_file()
+        self._let_go()
 
     # ------------------------------------------------------------------ parts of answers
 
@@ -192,6 +204,18 @@ class _AgentEndpoint(RequestHandler):
             raise NotAuthenticated("This needs the token of this very worker.")
         return worker
 
+    def _count_body(self, size: int, most: int) -> None:
+        """Count the body against what may be on its way. Errors: TooMany."""
+        if size == 0 and "Transfer-Encoding" not in self.request.headers:
+            return
+        connection: Any = self.request.connection
+        bodies = self.agents.bodies
+        in_memory = 0 if self.route.carries else size
+        self._counted = bodies.admit(f"job {self.worker.job[:8]}", in_memory)
+        self._counted.watch(self._refuse)
+        connection.set_max_body_size(most)
+        connection.set_body_timeout(bodies.bounds.longest_s(most))
+
     def _begin_file(self) -> None:
         target = self.agents.agent_api.carried(
             self.worker.job, self.route.carries, self.worker.worker
@@ -203,6 +227,11 @@ class _AgentEndpoint(RequestHandler):
             self.file = os.fdopen(os.open(self.temporary, flags, 0o600), "wb")
         except OSError as failed:
             raise _disk(failed) from failed
+
+    def _let_go(self) -> None:
+        if self._counted is not None:
+            self._counted.let_go()
+        self._drop_file()
 
     def _drop_file(self) -> None:
         if self.file is not None:
@@ -218,7 +247,10 @@ class _AgentEndpoint(RequestHandler):
             # Half an answer must not look like a whole one.
             self.request.connection.stream.close()  # type: ignore[union-attr]
             return
+        self._let_go()
         self.set_status(error.http_status)
+        if "retry_after_s" in error.numbers:
+            self.set_header("Retry-After", str(error.numbers["retry_after_s"]))
         self.answer(error.as_json())
 
 
@@ -248,7 +280,7 @@ async def _notice(at: _AgentEndpoint, worker: WorkerId) -> None:
 
 async def _log(at: _AgentEndpoint, worker: WorkerId) -> None:
     offset = int(at.query("offset", 0, MOST_OFFSET))
-    data = bytes(at.body)
+    data = at.body
     after = await asyncio.to_thread(at.agents.agent_api.append, worker, offset, data)
     at.agents.agent_api.grew(worker)
     at.answer({"next": after})
@@ -256,7 +288,7 @@ async def _log(at: _AgentEndpoint, worker: WorkerId) -> None:
 
 async def _progress(at: _AgentEndpoint, worker: WorkerId) -> None:
     try:
-        said = msgspec.json.decode(bytes(at.body), type=ProgressBody)
+        said = msgspec.json.decode(at.body, type=ProgressBody)
     except (msgspec.DecodeError, UnicodeDecodeError) as bad:
         raise InvalidInput(f"The progress cannot be read: {bad}.") from bad
     at.agents.agent_api.progress(worker, said.fraction, said.text, said.metrics, said.checkpoint_at)

@@ -24,7 +24,7 @@ from tornado.web import Application, RequestHandler
 from benchpool_scheduler import web
 from benchpool_scheduler.api import Api, HubIdentity
 from benchpool_scheduler.app.settings import variable
-from benchpool_scheduler.contract.operation import MIB
+from benchpool_scheduler.contract.operation import KIB
 from benchpool_scheduler.service import Pool
 
 log = logging.getLogger("benchpool_scheduler")
@@ -75,13 +75,16 @@ class _Late(HTTPMessageDelegate):
 
 
 def http_server(front: Front) -> HTTPServer:
-    """Return the server; it does not listen yet."""
+    """Return the server; it does not listen yet.
+
+    What may be larger or take longer says so itself once it knows who sends it.
+    """
     return HTTPServer(
         front,
         xheaders=True,
-        max_body_size=16 * MIB,
-        max_header_size=64 * 1024,
-        body_timeout=600,
+        max_body_size=64 * KIB,
+        max_header_size=64 * KIB,
+        body_timeout=20,
         idle_connection_timeout=120,
     )
 

@@ -11,6 +11,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import httpx
@@ -18,8 +19,10 @@ import msgspec
 from tornado.iostream import StreamClosedError
 from tornado.web import RequestHandler, stream_request_body
 
+from benchpool_scheduler.api.bodies import Bodies, Body, BodyBounds
 from benchpool_scheduler.contract import API_VERSION, Liveness
-from benchpool_scheduler.errors import Unavailable
+from benchpool_scheduler.errors import BenchpoolError, TooMany, Unavailable
+from benchpool_scheduler.service.jobs.uploads import OBJECT_BYTES
 
 log = logging.getLogger(__name__)
 
@@ -40,9 +43,12 @@ Leader = Callable[[], tuple[str, str] | None]
 
 def rules(prefix: str, leader: Leader, http: httpx.AsyncClient) -> list[Any]:
     """Return Tornado's rules below a prefix that ends in a slash."""
+    bounds = BodyBounds()
+    # Who sends is not known here; the leader counts what each of them may.
+    bodies = Bodies(replace(bounds, user_requests=bounds.all_requests))
     return [
         (rf"{prefix}api/{API_VERSION}/health", _Health),
-        (r".*", _Elsewhere, {"leader": leader, "http": http}),
+        (r".*", _Elsewhere, {"leader": leader, "http": http, "bodies": bodies}),
     ]
 
 
@@ -64,8 +70,10 @@ class _Health(RequestHandler):
 
 @stream_request_body
 class _Elsewhere(RequestHandler):
-    def initialize(self, leader: Leader, http: httpx.AsyncClient) -> None:
+    def initialize(self, leader: Leader, http: httpx.AsyncClient, bodies: Bodies) -> None:
         self._leader = leader
+        self._bodies = bodies
+        self._counted: Body | None = None
         self._http = http
         self._body: asyncio.Queue[bytes | None] = asyncio.Queue(maxsize=16)
         self._asking: asyncio.Task[None] | None = None
@@ -76,18 +84,31 @@ class _Elsewhere(RequestHandler):
 
     def prepare(self) -> None:
         found = self._leader()
-        self.request.connection.set_max_body_size(2**40)  # type: ignore[union-attr]
+        connection: Any = self.request.connection
+        connection.set_max_body_size(2**40)  # the leader says what is too large
+        connection.set_body_timeout(self._bodies.bounds.longest_s(OBJECT_BYTES))
         if found is None or HANDED_ON in self.request.headers:
             self._refuse(None if found is None else found[0])
             return
+        if self._has_body():
+            try:
+                self._counted = self._bodies.admit("those who ask this replica", 0)
+            except TooMany as refused:
+                self._answer(refused)
+                return
+            self._counted.watch(self._cut_off)
         self._asking = asyncio.create_task(self._ask(*found))
 
     async def data_received(self, chunk: bytes) -> None:
         if self._asking is None or self._asking.done():
             return
+        if self._counted is not None:
+            self._counted.passed(len(chunk))
         await self._body.put(chunk)
 
     async def _serve(self) -> None:
+        if self._counted is not None:
+            self._counted.whole()
         if self._asking is not None:
             await self._body.put(None)
             await asyncio.wait([self._asking])
@@ -98,8 +119,26 @@ class _Elsewhere(RequestHandler):
     get = post = put = delete = patch = head = options = _serve
 
     def on_connection_close(self) -> None:
+        super().on_connection_close()  # who waits for the rest of the body is told
+        self._let_go()
+
+    def on_finish(self) -> None:
+        if self._counted is not None:
+            self._counted.let_go()
+
+    def _cut_off(self, error: BenchpoolError) -> None:
+        self._let_go()
+        self._answer(error)
+
+    def _let_go(self) -> None:
+        if self._counted is not None:
+            self._counted.let_go()
         if self._asking is not None:
             self._asking.cancel()
+
+    def _has_body(self) -> bool:
+        headers = self.request.headers
+        return "Transfer-Encoding" in headers or headers.get("Content-Length", "0") != "0"
 
     def check_xsrf_cookie(self) -> None:
         """Leave that to who answers."""
@@ -110,8 +149,7 @@ class _Elsewhere(RequestHandler):
             (key, value) for key, value in request.headers.get_all() if key.lower() not in HOP
         ]
         length = request.headers.get("Content-Length")
-        chunked = "Transfer-Encoding" in request.headers
-        content = self._pieces() if chunked or length not in (None, "0") else None
+        content = self._pieces() if self._has_body() else None
         if length is not None:
             headers.append(("Content-Length", length))
         headers.append((HANDED_ON, "1"))
@@ -153,17 +191,20 @@ class _Elsewhere(RequestHandler):
             yield piece
 
     def _refuse(self, name: str | None) -> None:
-        if self._finished or self._headers_written:
-            return
         who = f"{name} leads and does not answer" if name else "no replica leads at the moment"
         error = Unavailable(
             f"This replica of the scheduler stands by: {who}. Running jobs go on; try again in a "
             "few seconds.",
             code="standing-by",
         )
-        self.set_status(503)
-        self.set_header("Retry-After", str(RETRY_S))
-        self.set_header("Content-Type", "application/json")
         if name:
             self.set_header("X-Benchpool-Leader", name)
+        self._answer(error)
+
+    def _answer(self, error: BenchpoolError) -> None:
+        if self._finished or self._headers_written:
+            return
+        self.set_status(error.http_status)
+        self.set_header("Retry-After", str(error.numbers.get("retry_after_s", RETRY_S)))
+        self.set_header("Content-Type", "application/json")
         self.finish(msgspec.json.encode(error.as_json()))

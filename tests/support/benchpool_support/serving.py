@@ -18,7 +18,7 @@ from tornado.httpserver import HTTPServer
 from tornado.netutil import bind_sockets
 from tornado.web import Application, RequestHandler
 
-from benchpool_scheduler.api import Api, Rate, Timing
+from benchpool_scheduler.api import Api, BodyBounds, Rate, Timing
 from benchpool_scheduler.client import Client, Credentials
 from benchpool_scheduler.configuration import load
 from benchpool_scheduler.contract import ENDED
@@ -109,6 +109,7 @@ def served(
     configuration: str = CONFIGURATION,
     timing: Timing | None = None,
     rate: Rate | None = None,
+    bodies: BodyBounds | None = None,
     port: int = 0,
     keep_jobs: bool = False,
     runtime: Runtime | None = None,
@@ -125,7 +126,7 @@ def served(
         identity = TokenIdentity()
         pool = _pool(state, gpus, configuration, runtime)
         await pool.open()
-        api = Api(pool, identity, rate=rate, timing=timing)
+        api = Api(pool, identity, rate=rate, timing=timing, bodies=bodies)
         server, sockets = (
             HTTPServer(Application(api.rules(PREFIX))),
             bind_sockets(port, "127.0.0.1"),

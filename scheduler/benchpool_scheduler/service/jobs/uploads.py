@@ -154,6 +154,8 @@ class ObjectWriter:
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
         with _disk():
             self._file: int | None = os.open(self._temporary, flags, 0o600)
+        self._writing = False
+        self._aborted = False
 
     async def write(self, data: bytes) -> None:
         """Add bytes. Errors: TooLarge beyond the size that was announced, Unavailable."""
@@ -168,7 +170,13 @@ class ObjectWriter:
         if self._file is None:
             raise InvalidInput("The upload is closed.")
         self._hash.update(data)
-        await asyncio.to_thread(_write_all, self._file, data)
+        self._writing = True
+        try:
+            await asyncio.to_thread(_write_all, self._file, data)
+        finally:
+            self._writing = False
+            if self._aborted:
+                self.abort()
 
     async def close(self) -> None:
         """Verify and keep the object. Errors: InvalidInput when hash or length differ."""
@@ -189,6 +197,9 @@ class ObjectWriter:
 
     def abort(self) -> None:
         """Drop what was written; harmless after ``close``."""
+        self._aborted = True
+        if self._writing:
+            return  # a file that another thread writes to is closed when it has done so
         if self._file is not None:
             os.close(self._file)
             self._file = None

@@ -1,0 +1,213 @@
+"""Bodies that never come: bounded in number, bytes and time, and nothing of them is kept."""
+
+from __future__ import annotations
+
+import json
+import select
+import socket
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import httpx
+import psutil
+import pytest
+
+from benchpool_scheduler.api import BodyBounds
+from benchpool_support.serving import Served, served
+from benchpool_support.workstation import start
+
+pytestmark = pytest.mark.slow
+
+MIB = 1024 * 1024
+BOUNDS = BodyBounds(
+    user_requests=3, user_bytes=2 * MIB, all_requests=5, all_bytes=3 * MIB, patience_s=60.0
+)
+CONFIGURATION = """\
+version: 1
+build: {default: 0}
+projects:
+  - {name: vision, quota: 2, members: [susan]}
+"""
+
+
+@pytest.fixture
+def bounded(tmp_path: Path) -> Iterator[Served]:
+    with served(tmp_path / "state", bodies=BOUNDS) as service:
+        yield service
+
+
+@pytest.fixture
+def impatient(tmp_path: Path) -> Iterator[Served]:
+    with served(tmp_path / "state", bodies=replace(BOUNDS, patience_s=1.0)) as service:
+        yield service
+
+
+@contextmanager
+def unfinished(
+    url: str, token: str, announced: int, sent: int = 0, path: str = "jobs", method: str = "POST"
+) -> Iterator[socket.socket]:
+    """Send a request without the rest of its body."""
+    at = urlsplit(url)
+    kind = "application/json" if method == "POST" else "application/octet-stream"
+    head = (
+        f"{method} {at.path}/api/v1/{path} HTTP/1.1\r\nHost: {at.netloc}\r\n"
+        f"Authorization: token {token}\r\nContent-Type: {kind}\r\n"
+        f"Content-Length: {announced}\r\n\r\n"
+    )
+    with socket.create_connection((at.hostname or "", at.port or 0), timeout=20) as connection:
+        with suppress(OSError):  # it was refused meanwhile
+            connection.sendall(head.encode() + b" " * sent)
+        yield connection
+
+
+def answer(connection: socket.socket) -> tuple[int, dict[str, str], dict[str, object]]:
+    """Return status, headers and error of what was answered."""
+    data = b""
+    while b"\r\n\r\n" not in data:
+        data += connection.recv(65536)
+    head, _, body = data.partition(b"\r\n\r\n")
+    first, *lines = head.decode().split("\r\n")
+    headers = {key.lower(): value for key, value in (line.split(": ", 1) for line in lines)}
+    while len(body) < int(headers["content-length"]):
+        body += connection.recv(65536)
+    return int(first.split()[1]), headers, json.loads(body)["error"]
+
+
+def refused(connections: Sequence[socket.socket]) -> tuple[int, dict[str, str], dict[str, object]]:
+    """Return what the first of them is answered; which one it is, is the service's to choose."""
+    answered, _, _ = select.select(connections, [], [], 20)
+    return answer(answered[0])
+
+
+def test_more_requests_of_one_user_are_refused_with_number_and_limit(bounded: Served) -> None:
+    with ExitStack() as held:
+        status, headers, error = refused(
+            [held.enter_context(unfinished(bounded.url, "susan", 100 * 1024)) for _ in range(4)]
+        )
+        assert (status, error["code"], headers["retry-after"]) == (429, "too-many-bodies", "5")
+        assert error["message"] == (
+            "susan has 3 requests with a body on the way, 3 are allowed: try again in 5 s."
+        )
+        with bounded.client("joe") as joe:
+            assert joe.missing_objects([]).sha256 == []
+
+
+def test_more_bytes_of_one_user_are_refused_with_number_and_limit(bounded: Served) -> None:
+    with (
+        unfinished(bounded.url, "susan", 3 * MIB // 2) as one,
+        unfinished(bounded.url, "susan", MIB) as other,
+    ):
+        status, _, error = refused([one, other])
+    assert status == 429
+    assert error["message"] == (
+        f"With this one susan has bodies of {5 * MIB // 2} bytes on the way, {2 * MIB} are "
+        "allowed: try again in 5 s."
+    )
+
+
+def test_all_users_together_are_bounded(bounded: Served) -> None:
+    with (
+        unfinished(bounded.url, "susan", 3 * MIB // 2) as first,
+        unfinished(bounded.url, "joe", 3 * MIB // 2) as second,
+        unfinished(bounded.url, "jemma", MIB) as third,
+    ):
+        status, _, error = refused([first, second, third])
+    assert (status, error["numbers"]) == (429, {"limit": 3 * MIB, "retry_after_s": 5})
+
+
+def test_an_upload_takes_no_memory_and_counts_as_one_request(bounded: Served) -> None:
+    path = f"objects/{'0' * 64}"
+    with ExitStack() as held:
+        uploads = [
+            held.enter_context(unfinished(bounded.url, "susan", 100 * MIB, 0, path, "PUT"))
+            for _ in range(4)
+        ]
+        status, _, error = refused(uploads)
+    assert (status, error["numbers"]) == (429, {"limit": 3, "retry_after_s": 5})
+
+
+@pytest.mark.parametrize(("path", "method"), [("jobs", "POST"), (f"objects/{'0' * 64}", "PUT")])
+def test_a_body_that_comes_too_slowly_is_cut_off_and_told_so(
+    impatient: Served, path: str, method: str
+) -> None:
+    with unfinished(impatient.url, "susan", MIB, 1000, path, method) as slow:
+        status, headers, error = answer(slow)
+        assert slow.recv(1) == b""  # the connection is closed
+    assert (status, error["code"], headers["retry-after"]) == (408, "too-slow", "5")
+    assert "1000 bytes of the body have come in 1 s" in str(error["message"])
+
+
+def test_what_is_refused_is_answered_while_its_sender_still_sends(bounded: Served) -> None:
+    answered = httpx.post(
+        f"{bounded.url}/api/v1/jobs",
+        content=b" " * (15 * MIB),
+        headers={"Authorization": "token susan", "Content-Type": "application/json"},
+        timeout=30,
+    )
+    assert (answered.status_code, answered.json()["error"]["code"]) == (429, "too-many-bodies")
+
+
+@pytest.mark.parametrize("finished", [True, False])
+def test_what_ended_counts_no_more(bounded: Served, finished: bool) -> None:
+    """Ten times the bound, one after the other: answered, or left by their sender."""
+    with bounded.client("susan") as susan:
+        for _ in range(30):
+            if finished:
+                susan.missing_objects([])
+            else:
+                with unfinished(bounded.url, "susan", MIB, 1000):
+                    pass
+        deadline = time.monotonic() + 10
+        while True:  # that a sender has gone is seen a moment later
+            with suppress(Exception):
+                assert susan.missing_objects([]).sha256 == []
+                break
+            assert time.monotonic() < deadline
+
+
+def resident(pid: int) -> float:
+    """Return the resident memory of a process in MiB."""
+    return psutil.Process(pid).memory_info().rss / MIB
+
+
+def test_a_thousand_stalled_bodies_leave_no_memory_behind(tmp_path: Path) -> None:
+    config = tmp_path / "pool.yaml"
+    config.write_text(CONFIGURATION)
+    with start(tmp_path / "state", config=config, gpus=2) as up, ExitStack() as held:
+        up.add_user("susan")
+        token, pid = up.token_of("susan"), up.scheduler_pid()
+        assert up.scheduler_as(token).get("status").status_code == 200
+        url = url_of_scheduler(pid)
+        with ExitStack() as few:  # what is loaded and kept once, for the first of them
+            for one in [few.enter_context(unfinished(url, token, 16 * MIB)) for _ in range(100)][
+                :5
+            ]:
+                select.select([one], [], [], 1)
+        before = resident(pid)
+        stalled = [held.enter_context(unfinished(url, token, 16 * MIB, MIB)) for _ in range(1000)]
+        for connection in stalled:
+            connection.settimeout(40)
+        statuses = Counter(answer(connection)[0] for connection in stalled)
+        assert statuses == {408: 4, 429: 996}
+        assert resident(pid) < 2 * before
+        held.close()
+        deadline = time.monotonic() + 30
+        while resident(pid) > 1.2 * before:
+            assert time.monotonic() < deadline, f"{resident(pid):.0f} MiB, {before:.0f} before"
+            time.sleep(0.2)
+        assert up.scheduler_as(token).get("status").status_code == 200
+
+
+def url_of_scheduler(pid: int) -> str:
+    """Return where the scheduler itself listens, past the proxy."""
+    (port,) = (
+        one.laddr.port
+        for one in psutil.Process(pid).net_connections("inet")
+        if one.status == psutil.CONN_LISTEN
+    )
+    return f"http://127.0.0.1:{port}/services/benchpool"
