@@ -17,7 +17,12 @@ paths, ports, secrets = facts["paths"], facts["ports"], facts["secrets"]
 service_url = f"http://127.0.0.1:{ports['scheduler']}/services/benchpool"
 
 # --- addresses and files
-c.JupyterHub.bind_url = f"http://{facts['bind']}:{ports['public']}/"
+scheme = "https" if facts["tls"] else "http"
+c.JupyterHub.bind_url = f"{scheme}://{facts['bind']}:{ports['public']}/"
+if facts["tls"]:
+    c.JupyterHub.ssl_cert = facts["tls"]["cert"]
+    c.JupyterHub.ssl_key = facts["tls"]["key"]
+c.JupyterHub.tornado_settings = {"cookie_options": facts["cookie_options"]}
 c.JupyterHub.hub_bind_url = f"http://127.0.0.1:{ports['hub']}/hub/"
 c.JupyterHub.db_url = f"sqlite:///{paths['hub']}/jupyterhub.sqlite"
 c.JupyterHub.cookie_secret_file = f"{paths['hub']}/cookie_secret"

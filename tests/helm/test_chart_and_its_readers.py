@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import re
 
+import pytest
+
 from benchpool_cluster import chart
 from benchpool_cluster.chart import Rendered
 from benchpool_scheduler.contract import kubernetes as names
@@ -73,3 +75,22 @@ def test_the_hub_is_given_every_fact_and_variable_that_it_reads() -> None:
         text = (ROOT / "hub_config" / name).read_text()
         assert set(re.findall(r'facts\["(\w+)"\]', text)) <= facts
         assert set(re.findall(r'environ(?:\.get\(|\[)"(\w+)"', text)) <= variables
+
+
+@pytest.mark.parametrize(
+    ("public_url", "options"),
+    [
+        ("", {"samesite": "Lax"}),
+        ("http://gpus.example.org", {"samesite": "Lax"}),
+        ("https://gpus.example.org", {"samesite": "Lax", "secure": True}),
+    ],
+)
+def test_cookies_of_hub_and_scheduler_are_secure_where_the_public_address_is_https(
+    public_url: str, options: dict[str, object]
+) -> None:
+    rendered = chart.render({"hub": {"publicUrl": public_url}})
+    facts = json.loads(rendered.the("Secret", "benchpool-hub")["stringData"]["hub.json"])
+    assert facts["cookie_options"] == options
+    pod = rendered.the("Deployment", "benchpool-scheduler")["spec"]["template"]["spec"]
+    variables = {one["name"]: one.get("value") for one in pod["containers"][0]["env"]}
+    assert json.loads(variables["JUPYTERHUB_COOKIE_OPTIONS"]) == options

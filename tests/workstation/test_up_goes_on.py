@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from benchpool_scheduler.worker.process_identity import identity
-from benchpool_scheduler.workstation.hub_api import wait_until
+from benchpool_scheduler.workstation.hub_api import AwaitedAddress, wait_until
 from benchpool_support.workstation import DidNotStart, RunningWorkstation, start
 
 SLEEPER = {"kind": "command", "argv": ["sleep", "600"]}
@@ -112,12 +112,12 @@ def late() -> Iterator[str]:
 
 
 async def test_a_start_is_waited_for_as_long_as_something_happens(late: str) -> None:
-    await wait_until(late, 0.5, progress=lambda: int(time.monotonic() * 10))
+    await wait_until(AwaitedAddress(late), 0.5, progress=lambda: int(time.monotonic() * 10))
 
 
 async def test_a_start_in_which_nothing_happens_any_more_has_failed(late: str) -> None:
     with pytest.raises(TimeoutError):
-        await wait_until(late, 0.5, progress=lambda: "stands still")
+        await wait_until(AwaitedAddress(late), 0.5, progress=lambda: "stands still")
     await asyncio.sleep(0)
 
 

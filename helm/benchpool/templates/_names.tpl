@@ -153,3 +153,13 @@ imagePullSecrets:
 {{- end }}
 {{- end }}
 {{- end }}
+
+{{/*
+What every cookie says: no other site's page sends it along, and behind HTTPS it never travels in the
+clear. The proxy ends TLS or the ingress does, so it is the public address that tells.
+*/}}
+{{- define "benchpool.cookieOptions" -}}
+{{- $options := dict "samesite" "Lax" -}}
+{{- if hasPrefix "https://" .Values.hub.publicUrl }}{{ $_ := set $options "secure" true }}{{ end -}}
+{{ toJson $options }}
+{{- end }}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import os
 import secrets
@@ -92,7 +93,11 @@ def http_server(front: Front) -> HTTPServer:
 def application(rules: list[Any], cookies: bytes) -> Application:
     """Return an application of these rules."""
     return Application(
-        rules, cookie_secret=cookies, log_function=log_request, compress_response=False
+        rules,
+        cookie_secret=cookies,
+        xsrf_cookie_kwargs=json.loads(variable("JUPYTERHUB_COOKIE_OPTIONS", "{}")),
+        log_function=log_request,
+        compress_response=False,
     )
 
 

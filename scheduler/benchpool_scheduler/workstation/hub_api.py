@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import httpx
@@ -86,8 +88,22 @@ class HubApi:
                 return
 
 
+@dataclass(frozen=True, slots=True)
+class AwaitedAddress:
+    """An address that must answer.
+
+    Attributes:
+        trusted: Which certificates are taken; None takes those that the system trusts.
+        host: The name that the request is for, where it is another one than that of the address.
+    """
+
+    url: str
+    trusted: ssl.SSLContext | None = None
+    host: str | None = None
+
+
 async def wait_until(
-    url: str, patience_s: float, progress: Callable[[], object] = lambda: None
+    at: AwaitedAddress, patience_s: float, progress: Callable[[], object] = lambda: None
 ) -> None:
     """Wait until an address answers with 200.
 
@@ -99,10 +115,14 @@ async def wait_until(
         TimeoutError: It does not, and for ``patience_s`` nothing has happened.
     """
     seen, since = progress(), time.monotonic()
-    async with httpx.AsyncClient(trust_env=False, timeout=5) as http:
+    headers = {"Host": at.host} if at.host else {}
+    verify = at.trusted or at.url.startswith("https")
+    async with httpx.AsyncClient(
+        trust_env=False, timeout=5, verify=verify, headers=headers
+    ) as http:
         while True:
             try:
-                if (await http.get(url)).status_code == 200:
+                if (await http.get(at.url)).status_code == 200:
                     return
             except httpx.HTTPError:
                 pass
@@ -110,5 +130,5 @@ async def wait_until(
             if now != seen:
                 seen, since = now, time.monotonic()
             elif time.monotonic() - since > patience_s:
-                raise TimeoutError(url)
+                raise TimeoutError(at.url)
             await asyncio.sleep(POLL_S)

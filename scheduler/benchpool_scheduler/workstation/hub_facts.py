@@ -6,6 +6,7 @@ It holds secrets, so it is for its owner only; command lines and environments ca
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
 import site
 import sys
@@ -19,6 +20,7 @@ from benchpool_scheduler.workstation import files
 from benchpool_scheduler.workstation.options import UpOptions, account
 from benchpool_scheduler.workstation.proxy import Proxy
 from benchpool_scheduler.workstation.state import Ports, StateFolder
+from benchpool_scheduler.workstation.tls import Certificate
 
 HUB_TOKEN_BYTES = 32
 _PARENT_DEATH = Path(__file__).with_name("parent_death.py")
@@ -74,13 +76,22 @@ def tie_to_parent(command: list[str], *, restart: bool = False) -> list[str]:
 
 
 def build(
-    options: UpOptions, folder: StateFolder, config: Path, ports: Ports, proxy: Proxy
+    options: UpOptions,
+    folder: StateFolder,
+    config: Path,
+    ports: Ports,
+    proxy: Proxy,
+    certificate: Certificate | None,
 ) -> dict[str, Any]:
     """Return the facts of one start."""
     words = secrets(folder)
     scheduler = [sys.executable, "-m", "benchpool_scheduler.app"]
     return {
         "bind": options.bind,
+        "tls": None
+        if certificate is None
+        else {"cert": str(certificate.cert), "key": str(certificate.key)},
+        "cookie_options": cookie_options(encrypted=options.encrypted),
         "auth": options.auth,
         "admin": account(),
         "allow_root": os.geteuid() == 0,
@@ -104,6 +115,15 @@ def build(
         "scheduler_command": tie_to_parent(scheduler, restart=True),
         "scheduler_environment": _scheduler(options, folder, config),
     }
+
+
+def cookie_options(*, encrypted: bool) -> dict[str, Any]:
+    """Return what every cookie says: no other site's page sends it along.
+
+    >>> cookie_options(encrypted=True)
+    {'samesite': 'Lax', 'secure': True}
+    """
+    return {"samesite": "Lax", **({"secure": True} if encrypted else {})}
 
 
 def _path(options: UpOptions) -> str:
@@ -131,6 +151,8 @@ def _scheduler(options: UpOptions, folder: StateFolder, config: Path) -> dict[st
         "BENCHPOOL_STATE": str(folder.path),
         "BENCHPOOL_CONFIG": str(config),
         "BENCHPOOL_ACCOUNTS": "system" if options.auth == "pam" else "shared",
+        # The Hub gives its cookies' options to notebook servers, but not to services.
+        "JUPYTERHUB_COOKIE_OPTIONS": json.dumps(cookie_options(encrypted=options.encrypted)),
     }
     if options.gpus is not None:
         environment["BENCHPOOL_SIMULATED_GPUS"] = str(options.gpus)

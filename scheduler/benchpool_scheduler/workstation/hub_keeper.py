@@ -15,7 +15,7 @@ from typing import Any
 from benchpool_scheduler.app import start_status
 from benchpool_scheduler.app.start_status import StartStatus
 from benchpool_scheduler.errors import BenchpoolError, InvalidInput, Unavailable
-from benchpool_scheduler.workstation.hub_api import wait_until
+from benchpool_scheduler.workstation.hub_api import AwaitedAddress, wait_until
 from benchpool_scheduler.workstation.hub_process import HubProcess
 from benchpool_scheduler.workstation.startup_screen import StartupScreen
 
@@ -42,7 +42,7 @@ class HubKeeper:
         self,
         hub: HubProcess,
         state: Path,
-        addresses: tuple[str, ...],
+        addresses: tuple[AwaitedAddress, ...],
         screen: StartupScreen,
         stop: asyncio.Event,
     ) -> None:

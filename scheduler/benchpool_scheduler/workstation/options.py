@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 import os
 import pwd
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
@@ -15,6 +16,8 @@ Auth = Literal["one-time", "shared-password", "pam"]
 AUTHS: tuple[str, ...] = get_args(Auth)
 DEFAULT_PORT = 8000
 LOOPBACK = "127.0.0.1"
+
+_HOST = re.compile(r"(?!-)[A-Za-z0-9-]{1,63}(\.[A-Za-z0-9-]{1,63})*")
 
 JobsAtEnd = Literal["keep", "pause", "cancel"]
 ServersAtEnd = Literal["keep", "stop"]
@@ -32,6 +35,10 @@ class UpOptions:
         gpus: Simulated GPUs; None takes this machine's, else simulates eight.
         gpu_model: Model name of simulated GPUs.
         auth: Who may log in.
+        tls: Encrypt with a certificate that is made here.
+        tls_cert, tls_key: Encrypt with the site's own certificate and its key; both or none.
+        public_host: Name under which browsers come; None takes ``bind``.
+        insecure: Listen elsewhere than on loopback without encryption.
         json: Print JSON lines.
     """
 
@@ -42,7 +49,17 @@ class UpOptions:
     gpus: int | None = None
     gpu_model: str | None = None
     auth: Auth = "one-time"
+    tls: Literal["self-signed"] | None = None
+    tls_cert: Path | None = None
+    tls_key: Path | None = None
+    public_host: str | None = None
+    insecure: bool = False
     json: bool = False
+
+    @property
+    def encrypted(self) -> bool:
+        """Whether browsers come by HTTPS."""
+        return self.tls is not None or self.tls_cert is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +98,7 @@ def check(options: UpOptions) -> None:
             "or 0.0.0.0.",
             field="bind",
         ) from bad
+    _check_encryption(options)
     if options.auth not in AUTHS:
         raise InvalidInput(
             f"--auth is {options.auth!r}: choose one of {', '.join(AUTHS)}.", field="auth"
@@ -101,6 +119,34 @@ def check(options: UpOptions) -> None:
             f"--config names {options.config}, which is no file: write one, or leave the option "
             "out for a first one.",
             field="config",
+        )
+
+
+def _check_encryption(options: UpOptions) -> None:
+    if (options.tls_cert is None) != (options.tls_key is None):
+        missing = "--tls-key" if options.tls_key is None else "--tls-cert"
+        raise InvalidInput(
+            f"{missing} is missing: a certificate and its key are given together.",
+            field=missing.removeprefix("--"),
+        )
+    if options.tls is not None and options.tls_cert is not None:
+        raise InvalidInput(
+            f"--tls {options.tls} and --tls-cert are two certificates: give one of them.",
+            field="tls",
+        )
+    if options.public_host is not None and not _HOST.fullmatch(options.public_host):
+        raise InvalidInput(
+            f"--public-host is {options.public_host[:100]!r}: give a name such as "
+            "gpus.example.org, without https:// and port.",
+            field="public-host",
+        )
+    loopback = ipaddress.ip_address(options.bind).is_loopback
+    if not (loopback or options.encrypted or options.insecure):
+        raise InvalidInput(
+            f"--bind {options.bind} without encryption lets everybody on the way read passwords "
+            "and notebooks: add --tls self-signed, or --tls-cert and --tls-key, or --insecure "
+            "where that is wanted.",
+            field="bind",
         )
 
 

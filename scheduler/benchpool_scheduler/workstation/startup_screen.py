@@ -74,6 +74,7 @@ class TextScreen:
             ("State", ready["state"]),
             ("Ready in", f"{ready['seconds']:.1f} s"),
             ("Open", ready["url"]),
+            *_certificate_rows(extra),
             *password,
             (
                 "Log in",
@@ -92,6 +93,16 @@ class TextScreen:
         """Print the sentence on standard error."""
         with contextlib.suppress(OSError):
             print(f"benchpool: {error.message}", file=sys.stderr, flush=True)
+
+
+def _certificate_rows(extra: Mapping[str, str]) -> list[tuple[str, str]]:
+    if "certificate-fingerprint" not in extra:
+        return []
+    made = "made here; browsers warn once. Compare its SHA-256 there with"
+    file = f"Programs elsewhere trust it by SSL_CERT_FILE: {extra['certificate-file']}"
+    fingerprint = extra["certificate-fingerprint"]
+    lines = [made, fingerprint[:47], fingerprint[48:], file]
+    return [("TLS", f"\n{'':12}".join(lines))]
 
 
 def gpus_in_words(gpus: list[Mapping[str, Any]]) -> str:

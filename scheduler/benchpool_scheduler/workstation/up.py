@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import datetime
 import os
 import signal
 import sys
@@ -21,12 +22,12 @@ from benchpool_scheduler.errors import BenchpoolError, InvalidInput
 from benchpool_scheduler.phrases import count
 from benchpool_scheduler.runtime.local import gpus
 from benchpool_scheduler.worker.process_identity import identity
-from benchpool_scheduler.workstation import files, hub_facts, login_keys, proxy, self_test
+from benchpool_scheduler.workstation import files, hub_facts, login_keys, proxy, self_test, tls
 from benchpool_scheduler.workstation import state as states
-from benchpool_scheduler.workstation.hub_api import HubApi
+from benchpool_scheduler.workstation.hub_api import AwaitedAddress, HubApi
 from benchpool_scheduler.workstation.hub_keeper import HubKeeper
 from benchpool_scheduler.workstation.hub_process import HubProcess
-from benchpool_scheduler.workstation.options import UpOptions, account, check
+from benchpool_scheduler.workstation.options import LOOPBACK, UpOptions, account, check
 from benchpool_scheduler.workstation.startup_screen import JsonScreen, StartupScreen, TextScreen
 
 SIMULATED_GPUS = 8
@@ -59,11 +60,19 @@ def _check_python(options: UpOptions) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Addresses:
-    """Where things answer, seen from this machine."""
+    """Where things answer.
+
+    Attributes:
+        url: Where browsers go.
+        hub_api, scheduler: For programs of this machine.
+        proxy: The front door, seen from this machine; it is asked for ``host``.
+    """
 
     url: str
     hub_api: str
     scheduler: str
+    proxy: str
+    host: str
 
     @property
     def scheduler_api(self) -> str:
@@ -84,14 +93,16 @@ class Workstation:
         self._hub = HubProcess(folder, lock)
         self._stop = asyncio.Event()
         self._config_path = options.config.absolute() if options.config else folder.config
+        self._certificate: tls.Certificate | None = None
 
     async def run(self) -> int:
         """Start everything and stay until the end."""
         self._listen()
         try:
             settings = self._read_configuration()
+            self._certificate = self._find_certificate()
             ports = self._write_facts()
-            at = _addresses(self._options.bind, ports.public)
+            at = _addresses(self._options, ports)
             keeper = self._keeper(at, ports)
             self._screen.note("Starting JupyterHub and the scheduler")
             await keeper.start()
@@ -131,13 +142,23 @@ class Workstation:
         found = gpus.find_devices()
         return len(found.devices()) if found else SIMULATED_GPUS
 
+    def _find_certificate(self) -> tls.Certificate | None:
+        now = datetime.datetime.now(datetime.UTC)
+        found = tls.find(self._options, self._folder.hub / "tls", now)
+        ends = tls.warning(found, now) if found else None
+        if ends:
+            self._screen.note(ends)
+        return found
+
     def _write_facts(self) -> states.Ports:
         found = proxy.find(os.environ)
         if found is None:
             self._screen.note("Installing the Hub's proxy with npm, once")
             found = proxy.install(os.environ)
         ports = states.ports(self._folder, self._options.port, self._options.bind)
-        known = hub_facts.build(self._options, self._folder, self._config_path, ports, found)
+        known = hub_facts.build(
+            self._options, self._folder, self._config_path, ports, found, self._certificate
+        )
         files.write_json(self._folder.facts, known)
         return ports
 
@@ -145,10 +166,11 @@ class Workstation:
 
     def _keeper(self, at: Addresses, ports: states.Ports) -> HubKeeper:
         # The Hub itself first: the proxy logs every request that it cannot pass on.
+        trusted = tls.trusting(self._certificate) if self._certificate else None
         addresses = (
-            f"http://127.0.0.1:{ports.hub}/hub/api/",
-            f"{at.hub_api}/",
-            f"{at.scheduler_api}/health",
+            AwaitedAddress(f"http://{LOOPBACK}:{ports.hub}/hub/api/"),
+            AwaitedAddress(f"{at.proxy}hub/api/", trusted, at.host),
+            AwaitedAddress(f"{at.scheduler_api}/health"),
         )
         return HubKeeper(self._hub, self._folder.path, addresses, self._screen, self._stop)
 
@@ -191,6 +213,9 @@ class Workstation:
         }
         shared = self._options.auth == "shared-password"
         extra = {"shared-password-file": str(self._folder.shared_password)} if shared else {}
+        if self._certificate is not None and self._certificate.self_signed:
+            extra["certificate-fingerprint"] = self._certificate.fingerprint
+            extra["certificate-file"] = str(self._certificate.cert)
         self._screen.ready(ready, extra)
 
     def _running(self, at: Addresses) -> states.RunningInstance:
@@ -268,9 +293,19 @@ class Workstation:
         self._screen.event("stopping", text, jobs=jobs, servers=servers)
 
 
-def _addresses(bind: str, port: int) -> Addresses:
-    host = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(bind, bind)  # noqa: S104
-    if ":" in host and not host.startswith("["):
-        host = f"[{host}]"
-    url = f"http://{host}:{port}/"
-    return Addresses(url, f"{url}hub/api", f"{url}services/benchpool")
+def _addresses(options: UpOptions, ports: states.Ports) -> Addresses:
+    bound = {"0.0.0.0": LOOPBACK, "::": "::1"}.get(options.bind, options.bind)  # noqa: S104
+    scheme = "https" if options.encrypted else "http"
+    host = f"{_in_brackets(options.public_host or bound)}:{ports.public}"
+    url = f"{scheme}://{host}/"
+    proxy_url = f"{scheme}://{_in_brackets(bound)}:{ports.public}/"
+    if options.encrypted or options.public_host:
+        # Programs of this machine need neither our certificate nor a name that others know.
+        hub, scheduler = f"http://{LOOPBACK}:{ports.hub}/", f"http://{LOOPBACK}:{ports.scheduler}/"
+    else:
+        hub = scheduler = url
+    return Addresses(url, f"{hub}hub/api", f"{scheduler}services/benchpool", proxy_url, host)
+
+
+def _in_brackets(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
