@@ -2,7 +2,7 @@
 
 {{/* Is the key of a resource a GPU's? */}}
 {{- define "benchpool.cel.prefixes" -}}
-[{{ range $i, $p := .Values.policies.gpuResourcePrefixes }}{{ if $i }}, {{ end }}'{{ $p }}'{{ end }}]
+['deviceclass.resource.kubernetes.io/'{{ range .Values.policies.gpuResourcePrefixes }}, '{{ . }}'{{ end }}]
 {{- end }}
 
 {{/* Does a pod's spec ask for devices? An argument: (list . "object.spec") */}}
@@ -60,4 +60,63 @@ kind: ValidatingAdmissionPolicy
 metadata:
   name: {{ printf "%s-%s" (include "benchpool.fullname" .root) .name }}
   labels: {{- include "benchpool.labels" .root | nindent 4 }}
+{{- end }}
+
+{{/* The control plane's own parts: controllers, kube-scheduler, nodes. Nobody can be given such a name. */}}
+{{- define "benchpool.cel.isControlPlane" -}}
+(request.userInfo.username.startsWith('system:') && !request.userInfo.username.startsWith('system:serviceaccount:') &&
+ request.userInfo.username != 'system:anonymous') ||
+'system:serviceaccounts:kube-system' in request.userInfo.groups
+{{- end }}
+
+{{/* Who runs the cluster: may delete NodePools, or is named in policies.trusted. */}}
+{{- define "benchpool.cel.isTrusted" -}}
+request.userInfo.username in {{ .Values.policies.trusted | toJson }} ||
+authorizer.group('benchpool.io').resource('nodepools').check('delete').allowed()
+{{- end }}
+
+{{/* Does the Job controller make a worker for a Job of the scheduler's? `object` is a pod. */}}
+{{- define "benchpool.cel.isWorkerOfOurs" -}}
+({{ include "benchpool.cel.isJobController" . }}) &&
+object.metadata.?labels[?'benchpool.io/role'].orValue('') == 'worker' &&
+object.metadata.?ownerReferences.orValue([]).exists(o, o.kind == 'Job' && o.?controller.orValue(false) && o.name.startsWith('bp-'))
+{{- end }}
+
+{{/* Is something of ours, by its labels and annotations? An argument: (list . "oldObject") */}}
+{{- define "benchpool.cel.bearsOurKeys" -}}
+{{- $root := index . 0 -}}{{- $it := index . 1 -}}
+({{ $it }}.metadata.?labels.orValue({}).exists(k, k.startsWith('benchpool.io/') || k.startsWith('hub.jupyter.org/')) ||
+ {{ $it }}.metadata.?annotations.orValue({}).exists(k, k.startsWith('benchpool.io/') || k == 'hub.jupyter.org/username') ||
+ ({{ $it }}.metadata.?labels[?'app.kubernetes.io/name'].orValue('') == 'benchpool' &&
+  {{ $it }}.metadata.?labels[?'app.kubernetes.io/instance'].orValue('') == '{{ $root.Release.Name }}'))
+{{- end }}
+
+{{/* Is a name one of ours, in the work namespace? (list . "request.name"), for request.resource */}}
+{{- define "benchpool.cel.isOurName" -}}
+{{- $root := index . 0 -}}{{- $name := index . 1 -}}
+({{ $name }}.startsWith('bp-') ||
+ (request.resource.resource == 'pods' && {{ $name }}.startsWith('{{ $root.Values.policies.notebookNames }}')) ||
+ (request.resource.resource == 'persistentvolumeclaims' && {{ include "benchpool.cel.homes" $root }}.exists(p, {{ $name }}.startsWith(p))))
+{{- end }}
+
+{{- define "benchpool.cel.homes" -}}
+[{{ range $i, $p := .Values.policies.homeNames }}{{ if $i }}, {{ end }}'{{ $p }}'{{ end }}]
+{{- end }}
+
+{{/* Does no pod of ours ever bear this label? (list "k" "v"). A selector with one such label selects none of ours. */}}
+{{- define "benchpool.cel.isForeignLabel" -}}
+{{- $k := index . 0 -}}{{- $v := index . 1 -}}
+!({{ $k }}.startsWith('benchpool.io/') || {{ $k }}.startsWith('hub.jupyter.org/') ||
+  ({{ $k }} in ['batch.kubernetes.io/job-name', 'job-name'] && {{ $v }}.startsWith('bp-')) ||
+  {{ $k }} in ['batch.kubernetes.io/controller-uid', 'controller-uid', 'batch.kubernetes.io/job-completion-index'] ||
+  ({{ $k }} in ['app', 'heritage', 'app.kubernetes.io/name'] && {{ $v }} == 'jupyterhub') ||
+  ({{ $k }} in ['component', 'app.kubernetes.io/component'] && {{ $v }} == 'singleuser-server') ||
+  {{ $k }} in ['release', 'chart', 'helm.sh/chart', 'app.kubernetes.io/instance', 'app.kubernetes.io/managed-by'])
+{{- end }}
+{{- define "benchpool.cel.selectsOthers" -}}
+{{- $it := . -}}
+({{ $it }}.?matchLabels.orValue({}).exists(k, {{ include "benchpool.cel.isForeignLabel" (list "k" (printf "%s.matchLabels[k]" $it)) }}) ||
+ {{ $it }}.?matchExpressions.orValue([]).exists(e, e.operator == 'In' && e.?values.orValue([]).all(v, {{ include "benchpool.cel.isForeignLabel" (list "e.key" "v") }})) ||
+ {{ $it }}.?matchExpressions.orValue([]).exists(e, e.operator == 'DoesNotExist' && e.key == 'benchpool.io/role') &&
+ {{ $it }}.?matchExpressions.orValue([]).exists(e, e.operator == 'DoesNotExist' && e.key == 'hub.jupyter.org/username'))
 {{- end }}
