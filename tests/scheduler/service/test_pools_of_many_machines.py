@@ -285,11 +285,36 @@ async def test_a_node_that_did_not_take_a_job_is_not_tried_again_for_a_while(
         waiting = await decided(pool, job.id)
         assert waiting.reason is not None
         assert waiting.reason.code == "nodes-excluded"
+        assert waiting.reason.text.endswith(
+            " h1 did not take attempt 1 and is left out for this job for 5 s from then on, longer "
+            "each time: h1 is out of GPUs."
+        )
+        assert waiting.reason.remedy.endswith(" h1 is tried again by itself.")
         assert len(runtime.launched) == 1
-        clock.pass_s(601)
+        clock.pass_s(6)
         pool.want_pass()
         again = await reached(pool, job.id, State.RUNNING)
         assert again.attempt == 2
+
+
+async def test_a_node_that_never_takes_a_job_is_tried_ever_more_seldom_and_the_job_goes_on_waiting(
+    tmp_path: Path, runtime: ScriptedRuntime
+) -> None:
+    clock = FakeClock()
+    made = make_pool(tmp_path, configuration=ROOM, runtime=runtime, clock=clock)
+    runtime.start_at_once = False
+    async with opened(made) as pool:
+        job = await pool.jobs.submit(SUSAN, sleeper(gpu_models=("H100",)))
+        for attempt, length_s in enumerate((5, 20, 80, 320, 600, 600), start=1):
+            worker = (await runtime.until_launched(attempt))[-1]
+            runtime.end(worker, None, EndedBy.NOT_TAKEN, clock.now(), "h1 is out of GPUs")
+            await until(pool, job.id, lambda now: now.state is State.QUEUED)
+            waiting = await decided(pool, job.id)
+            assert waiting.reason is not None
+            assert waiting.reason.numbers["left_out_s"] == length_s
+            clock.pass_s(length_s + 1)
+            pool.want_pass()
+        await runtime.until_launched(7)
 
 
 async def test_a_gang_goes_back_as_a_whole_when_one_node_does_not_take_it(

@@ -114,7 +114,8 @@ def _excluded(state: ClusterState, info: JobInfo) -> WaitReason:
         f"waits for {count(asked, 'GPU')}: {count(left, 'node')} of {total} may be used, because "
         "its volume is not to be had on the others or they did not take it",
         {"asked": asked, "nodes": left, "of": total},
-        "nodes that did not take it are tried again in a few minutes; a volume stays where it is",
+        "nodes that did not take it are tried again, at first after seconds; a volume stays where "
+        "it is",
     )
 
 

@@ -20,8 +20,8 @@ from benchpool_scheduler.core.model import (
     Snapshot,
     Worker,
 )
-from benchpool_scheduler.runtime import EndedBy
 from benchpool_scheduler.service.cluster_state import node_inputs
+from benchpool_scheduler.service.cluster_state.node_bars import node_bars
 from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.service.lifecycle import transitions
 from benchpool_scheduler.service.observed.inventory import node_of, place_of
@@ -29,8 +29,6 @@ from benchpool_scheduler.service.observed.observations import Observations
 from benchpool_scheduler.store.records import AttemptRecord, JobRecord, Place, WorkerRecord
 
 HOUR_S = 3600.0
-BARRED_S = 600.0
-"""A node that did not take a job's worker is not tried again within this time."""
 _LEAVING = " (leaving)"
 
 
@@ -180,12 +178,8 @@ def barred(
 
 def barred_of(ledger: Ledger, record: JobRecord) -> Iterator[tuple[str, float]]:
     """Yield places that did not take a worker of the job, each with when that is forgotten."""
-    if not record.attempt:
-        return
-    for attempt in ledger.attempts(record.id):
-        for worker in attempt.workers:
-            if worker.ended_by == EndedBy.NOT_TAKEN and worker.ended is not None:
-                yield place_of(worker.node, worker.gpus), worker.ended + BARRED_S
+    if record.attempt:
+        yield from ((bar.place, bar.until) for bar in node_bars(ledger.attempts(record.id)))
 
 
 def expiries(ledger: Ledger, record: JobRecord) -> Iterator[float]:

@@ -84,13 +84,20 @@ def requeue_note(attempt: AttemptRecord, worker: WorkerRecord | None) -> Note | 
 
 
 def lost_in_a_row(attempts: Sequence[AttemptRecord]) -> int:
-    """Count the newest attempts that were lost soon after their start, or never began."""
-    count = 0
+    """Count the newest attempts that were lost soon after their start.
+
+    Of those that never began because of their node each node counts once: one that is in trouble
+    for a while says nothing of the job, which keeps off it for longer each time.
+    """
+    count, nodes = 0, set[str]()
     for attempt in reversed(attempts):
         begun = attempt.started if attempt.started is not None else attempt.decided
         soon = attempt.ended is not None and attempt.ended - begun < SOON_S
-        not_taken = attempt.ended_by == EndedBy.NOT_TAKEN
-        if not not_taken and (attempt.ended_by != EndedBy.LOST or not soon):
+        if attempt.ended_by == EndedBy.NOT_TAKEN:
+            worker = culprit(attempt)
+            nodes.add("" if worker is None else worker.node)
+        elif attempt.ended_by == EndedBy.LOST and soon:
+            count += 1
+        else:
             break
-        count += 1
-    return count
+    return count + len(nodes)

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import Literal
 
+import msgspec
+
 from benchpool_scheduler.contract import Reason
 from benchpool_scheduler.core.lifecycle.reason_codes import ReasonCode
 from benchpool_scheduler.core.lifecycle.states import Intent
@@ -184,7 +186,10 @@ def lost_repeatedly(lost: int, limit: int, soon_s: float, worker: WorkerRecord |
     """Return why a job waits for its user; ``worker`` is the one that was lost last."""
     said = worker.text if worker is not None else None
     if worker is not None and worker.ended_by == EndedBy.NOT_TAKEN:
-        text = f"Nodes did not take it {lost} times in a row: {said or 'no word'}"
+        text = (
+            f"It did not begin {lost} times in a row, on as many nodes; the last time: "
+            f"{(said or f'{worker.node} did not take it').rstrip('.')}."
+        )
     else:
         said = said or "its supervisor was killed or the machine restarted"
         text = (
@@ -217,6 +222,24 @@ def set_aside(text: str) -> Reason:
         text=text,
         numbers={},
         remedy="Cancel it and send it again in another size; tell an administrator of it.",
+    )
+
+
+def kept_off(reason: Reason, node: str, attempt: int, said: str | None, for_s: float) -> Reason:
+    """Return a reason to wait that also tells of a node which did not take the job lately.
+
+    Args:
+        said: The words of the node. ``for_s``: how long the job keeps off it.
+    """
+    text = (
+        f"{node} did not take attempt {attempt} and is left out for this job for {for_s:g} s from "
+        f"then on, longer each time: {(said or 'it did not say why').rstrip('.')}."
+    )
+    return msgspec.structs.replace(
+        reason,
+        text=f"{reason.text} {text}",
+        numbers={**reason.numbers, "left_out_s": for_s},
+        remedy=f"{reason.remedy} {node} is tried again by itself.",
     )
 
 

@@ -12,6 +12,7 @@ from benchpool_scheduler.core.lifecycle.states import HOLDS_GPUS, JobState
 from benchpool_scheduler.core.model import JobId
 from benchpool_scheduler.service.access import rights
 from benchpool_scheduler.service.access.caller import Caller
+from benchpool_scheduler.service.cluster_state.node_bars import node_bars
 from benchpool_scheduler.service.execution import containers
 from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.service.lifecycle import job_actions, job_reasons, notices
@@ -119,6 +120,11 @@ class JobViews:
         other = None if decided is None else decided.other
         named = other is not None and self._sees(reader, other.job)
         reason = job_reasons.of_job(record, decided, named=named)
+        if reason is not None and record.state is JobState.QUEUED:
+            now = self._observed.settings.clock.now()
+            for bar in node_bars(self._ledger.attempts(record.id) if record.attempt else ()):
+                if bar.until > now:
+                    reason = notices.kept_off(reason, bar.node, bar.attempt, bar.text, bar.length_s)
         awaited = self._estimates.waits_for(record, partial(self._sees, reader))
         if reason is None or awaited is None:
             return reason
