@@ -61,7 +61,7 @@ class LeaseClient:
     """
 
     def __init__(self, credentials: Credentials, patience_s: float = 20.0) -> None:
-        self._client = AsyncClient(credentials)
+        self._client = AsyncClient(credentials, keyed_patience_s=0.0)
         self._patience_s = patience_s
         self._releasing: set[asyncio.Task[None]] = set()
 

@@ -27,7 +27,8 @@ class PoolAccess:
     def client(self) -> AsyncClient:
         """The client. Errors: Unavailable or NotAuthenticated where no pool is known."""
         if self._client is None:
-            self._client = AsyncClient(self._find())
+            # People wait before a dialog: they are told at once, and try again themselves.
+            self._client = AsyncClient(self._find(), keyed_patience_s=0.0)
         return self._client
 
     @property

@@ -36,7 +36,7 @@ class Session:
     def client(self) -> Client:
         """A client of the service."""
         self.screen.origin = self.credentials.url
-        return Client(self.credentials)
+        return Client(self.credentials, tell=self.screen.aside)
 
     def close(self) -> None:
         """Close what was opened."""

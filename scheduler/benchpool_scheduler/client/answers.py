@@ -14,6 +14,9 @@ from benchpool_scheduler.contract.operation import Call
 
 T = TypeVar("T")
 
+NOT_BENCHPOOL = "not-benchpool"
+"""Code of errors that are made of answers of something else, e.g. the Hub or its proxy."""
+
 
 def read(call: Call[T], status: int, headers: Mapping[str, str], body: bytes, url: str) -> T:
     """Return the value of a good answer.
@@ -24,6 +27,12 @@ def read(call: Call[T], status: int, headers: Mapping[str, str], body: bytes, ur
     if not 200 <= status < 300:
         raise error(status, body, url)
     returns = call.operation.answer
+    if _is_page(headers, body, returns):
+        raise errors.ServerFault(
+            f"What answers at {url} is a page and not benchpool: look at the address, "
+            "or try again when the Hub has started.",
+            code=NOT_BENCHPOOL,
+        )
     if returns is NoneType:
         return None  # type: ignore[return-value]
     if returns is bytes:
@@ -38,6 +47,14 @@ def read(call: Call[T], status: int, headers: Mapping[str, str], body: bytes, ur
             "update the older of the two.",
             code="other-version",
         ) from bad
+
+
+def _is_page(headers: Mapping[str, str], body: bytes, returns: type[object]) -> bool:
+    """Tell whether a good answer is a page of the Hub or a proxy: benchpool's API sends none."""
+    if body.lstrip()[:1] != b"<":
+        return False
+    html = headers.get("Content-Type", "").startswith("text/html")
+    return html or returns not in (bytes, LogRange)
 
 
 def _log_range(headers: Mapping[str, str], body: bytes) -> LogRange:
@@ -88,7 +105,8 @@ def _without_object(status: int, url: str) -> errors.BenchpoolError:
     if 300 <= status < 400 or status in (401, 403):
         return errors.NotAuthenticated(
             f"{url} does not accept this token (HTTP {status}): use a token of a user who may "
-            "access the benchpool service, with --token or BENCHPOOL_TOKEN."
+            "access the benchpool service, with --token or BENCHPOOL_TOKEN.",
+            code=NOT_BENCHPOOL,
         )
     if status in _MEANINGS:
         return _MEANINGS[status](f"{url} refused the request with HTTP {status}: send less.")

@@ -28,14 +28,23 @@ class Client(Operations, PlainSender):
         credentials: Address and token, see ``discover``.
         patience_s: For how long a service that is away is tried again, where a repeat is
             harmless. Streams go on at the place of the cut.
+        keyed_patience_s: The same for what carries a key, at least.
+        tell: Is told when a call waits for longer than a moment.
 
     Each operation of the table is a method. All raise the classes of
     ``benchpool_scheduler.errors``.
     """
 
-    def __init__(self, credentials: Credentials, *, patience_s: float = 0.0) -> None:
+    def __init__(
+        self,
+        credentials: Credentials,
+        *,
+        patience_s: float = 0.0,
+        keyed_patience_s: float = sending.KEYED_PATIENCE_S,
+        tell: sending.Tell | None = None,
+    ) -> None:
         self.credentials = credentials
-        self.patience_s = patience_s
+        self.patience = sending.Patience(patience_s, keyed_patience_s, tell)
         self._http = httpx.Client(**sending.client_options(credentials, sending.TIMEOUT))
 
     def __enter__(self) -> Client:
@@ -55,16 +64,13 @@ class Client(Operations, PlainSender):
 
     def send(self, call: Call[T]) -> T:
         """Send a call of the table and return its answer."""
-        deadline = time.monotonic() + self.patience_s
-        for pause in sending.pauses():
+        tries = self.patience.tries(call)
+        while True:
             try:
                 return self._once(call)
             except BenchpoolError as failed:
-                late = time.monotonic() + pause > deadline
-                if late or not sending.may_repeat(call, failed):
-                    raise
-                time.sleep(pause)
-        raise AssertionError("pauses never end")
+                pause = tries.pause_after(call, failed)
+            time.sleep(pause)
 
     def _once(self, call: Call[T]) -> T:
         options, content = sending.request_options(call), call.given.content
@@ -86,7 +92,7 @@ class Client(Operations, PlainSender):
 
     def follow(self, call: Call[T]) -> Iterator[T]:
         """Yield what an event stream tells; after a cut it is opened again where it was."""
-        stream, again = followed(call), sending.Reconnecting(self.patience_s)
+        stream, again = followed(call), sending.Reconnecting(self.patience.usual_s)
         while True:
             try:
                 yield from self._stream(stream, again)

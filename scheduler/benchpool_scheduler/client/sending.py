@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -13,6 +14,7 @@ from benchpool_scheduler.client import answers
 from benchpool_scheduler.client.credentials import Credentials
 from benchpool_scheduler.contract.operation import Call
 from benchpool_scheduler.errors import BenchpoolError, Unavailable
+from benchpool_scheduler.phrases import duration
 
 TIMEOUT = httpx.Timeout(30.0, connect=5.0)
 SILENCE_S = 45.0
@@ -20,6 +22,12 @@ SILENCE_S = 45.0
 
 STREAM_PATIENCE_S = 60.0
 """For how long a stream that stood once is opened again; a scheduler restarts in a few seconds."""
+
+KEYED_PATIENCE_S = 120.0
+"""For how long what carries a key is sent again by default: Hub and scheduler restart in less."""
+
+SAID_AFTER_S = 1.0
+"""A wait that lasts longer is told to whoever looks."""
 
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
@@ -68,8 +76,59 @@ def translated(failed: httpx.HTTPError, url: str) -> BenchpoolError:
 
 
 def may_repeat(call: Call[Any], failed: BenchpoolError) -> bool:
-    """Say whether sending again can help and cannot harm."""
-    return call.repeatable and isinstance(failed, Unavailable)
+    """Say whether sending again can help and cannot harm.
+
+    A page of the Hub or its proxy is no answer of benchpool: while these restart they send some.
+    """
+    foreign = failed.code == answers.NOT_BENCHPOOL
+    return call.repeatable and (foreign or isinstance(failed, Unavailable))
+
+
+Tell = Callable[[str], object]
+"""Is told once that a call waits."""
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """For how long a service that is away is tried again.
+
+    Attributes:
+        usual_s: For what may be repeated.
+        keyed_s: At least this long for what carries a key.
+        tell: Is told when a wait begins to be noticed.
+    """
+
+    usual_s: float = 0.0
+    keyed_s: float = KEYED_PATIENCE_S
+    tell: Tell | None = None
+
+    def tries(self, call: Call[Any]) -> Tries:
+        """Return the tries of one call; the first one is due now."""
+        return Tries(self, max(self.usual_s, self.keyed_s) if call.has_key else self.usual_s)
+
+
+class Tries:
+    """The tries of one call, until its patience is over."""
+
+    def __init__(
+        self, patience: Patience, most_s: float, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._tell = patience.tell
+        self._most_s = most_s
+        self._clock = clock
+        self._begun = clock()
+        self._pauses = pauses()
+
+    def pause_after(self, call: Call[Any], failed: BenchpoolError) -> float:
+        """Return the seconds until the next try; raise what failed when it was the last."""
+        pause, now = next(self._pauses), self._clock()
+        if now + pause > self._begun + self._most_s or not may_repeat(call, failed):
+            raise failed
+        if self._tell is not None and now - self._begun > SAID_AFTER_S:
+            cause = failed.message.split(": start it with")[0]
+            self._tell(f"{cause}; trying again for up to {duration(self._most_s)}.")
+            self._tell = None
+        return pause
 
 
 def pauses() -> Iterator[float]:

@@ -92,7 +92,7 @@ class Site:
     def client(self, user: str, patience_s: float = PATIENCE_S) -> Client:
         """The product's own client, as a user, through the proxy."""
         credentials = Credentials(f"{self.url}{SERVICE}", self.token(user))
-        return Client(credentials, patience_s=patience_s)
+        return Client(credentials, patience_s=patience_s, keyed_patience_s=patience_s)
 
     def ready(self) -> bool:
         """Say whether hub and scheduler answer through the proxy."""

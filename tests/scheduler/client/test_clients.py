@@ -19,6 +19,7 @@ from benchpool_scheduler.contract import CommandEntry, JobSubmission, LeaseReque
 from benchpool_scheduler.contract.operation import given
 from benchpool_scheduler.contract.operations import Operations
 from benchpool_scheduler.errors import (
+    BenchpoolError,
     InvalidInput,
     NotAuthenticated,
     Refused,
@@ -113,6 +114,31 @@ def test_only_what_may_be_repeated_is_sent_again() -> None:
         with pytest.raises(Unavailable):
             client.status()
         assert len(SEEN) > 2
+
+
+def test_the_patience_for_a_key_has_an_end_and_the_last_cause_is_told() -> None:
+    said: list[str] = []
+    with (
+        answering(503, b"<html>") as credentials,
+        Client(credentials, keyed_patience_s=4, tell=said.append) as client,
+        pytest.raises(Unavailable, match="HTTP 503"),
+    ):
+        client.submit(run("pass"))
+    assert len(SEEN) > 2
+    assert [text.partition("; ")[2] for text in said] == ["trying again for up to 4 s."]
+
+
+@pytest.mark.parametrize(
+    ("status", "page"), [(404, b"<html>"), (403, b"<html>"), (302, b""), (200, b"<html>")]
+)
+def test_a_page_is_no_answer_to_what_carries_a_key(status: int, page: bytes) -> None:
+    with (
+        answering(status, page) as credentials,
+        Client(credentials, keyed_patience_s=0.5) as client,
+        pytest.raises(BenchpoolError),
+    ):
+        client.submit(run("pass"))
+    assert len(SEEN) > 2
 
 
 SEEN: list[str] = []

@@ -127,7 +127,9 @@ class Replica:
     def client(self, person: str) -> Client:
         """Return a client that asks this replica."""
         if person not in self._clients:
-            self._clients[person] = Client(Credentials(self.url, person), patience_s=0.0)
+            self._clients[person] = Client(
+                Credentials(self.url, person), patience_s=0.0, keyed_patience_s=0.0
+            )
         return self._clients[person]
 
     def send(self, number: int) -> None:

@@ -94,7 +94,7 @@ class Served:
 
     def client(self, name: str, *, patience_s: float = 0.0) -> Client:
         """Return a client for a person."""
-        return Client(self.credentials(name), patience_s=patience_s)
+        return Client(self.credentials(name), patience_s=patience_s, keyed_patience_s=patience_s)
 
     def do(self, work: Coroutine[Any, Any, T]) -> T:
         """Run something in the service's own loop."""
