@@ -167,6 +167,12 @@ def _job_spec(document: dict[str, Any], where: str) -> TrainingJobSpec:
             "send the folder with `benchpool submit`.",
             field="bundle",
         )
+    if spec.environment:
+        raise InvalidInput(
+            f"{where}: spec.environment is written by the scheduler; write variables into "
+            "spec.env, or name them with `benchpool submit --env`.",
+            field="environment",
+        )
     return spec
 
 

@@ -167,6 +167,10 @@ class TrainingJobSpec(
         dict[str, Argument],
         _about("Variables of its environment.", max_length=1000, extra_json_schema=ruled(ENV)),
     ] = msgspec.field(default_factory=dict)
+    environment: Annotated[
+        Sha256 | None,
+        _about("Object with the variables of a job that came in through the API, out of sight."),
+    ] = None
     topology: Topology | None = None
     suspend: Annotated[bool, _about("It waits, or is paused, until this is false again.")] = False
     interpreter: Annotated[FilePath | None, _about("Of script, module and notebook.")] = None

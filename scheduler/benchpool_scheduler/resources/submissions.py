@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -44,12 +44,18 @@ HERE = frozenset({"entry", "files", "source", "required_level", "preferred_level
 
 
 def as_spec(
-    submission: JobSubmission, user: str, name: str, project: str, bundle: str | None = None
+    submission: JobSubmission,
+    user: str,
+    name: str,
+    project: str,
+    bundle: str | None = None,
+    environment: str | None = None,
 ) -> TrainingJobSpec:
     """Return the spec of an accepted submission.
 
     Args:
         bundle: The object that lists the files; None lists them in the spec.
+        environment: The object that holds the variables; None has them in the spec.
     """
     entry: dict[str, Any] = {}
     match submission.entry:
@@ -63,9 +69,12 @@ def as_spec(
             entry["notebook"] = Notebook(sha256, file)
     files = [FileSpec(it.path, it.sha256, it.size, it.executable) for it in submission.files]
     same = {there: getattr(submission, here) for here, there in SAME.items()}
+    if environment is not None:
+        same["env"] = {}
     return TrainingJobSpec(
         **entry,
         **same | {"name": name, "project": project},
+        environment=environment,
         user=user,
         topology=_topology(submission),
         files=[] if bundle else files,
@@ -93,13 +102,20 @@ def _origin(source: Source) -> Origin:
     return Origin(source.kind, source.path, source.cells)
 
 
-def as_submission(spec: TrainingJobSpec, files: Sequence[SnapshotFile]) -> JobSubmission:
+def as_submission(
+    spec: TrainingJobSpec,
+    files: Sequence[SnapshotFile],
+    environment: Mapping[str, str] | None = None,
+) -> JobSubmission:
     """Return what a spec asks for, as a submission.
 
     Args:
         files: Those of the bundle where it has one, else they are taken from the spec.
+        environment: The variables, where it has an object with them.
     """
     same: dict[str, Any] = {here: getattr(spec, there) for here, there in SAME.items()}
+    if environment is not None:
+        same["env"] = dict(environment)
     listed = files if spec.bundle else [_file(it) for it in spec.files]
     topology = spec.topology or Topology()
     return JobSubmission(
@@ -136,3 +152,28 @@ def bundle_of(files: Sequence[SnapshotFile]) -> bytes:
 def files_of(bundle: bytes) -> list[SnapshotFile]:
     """Read what ``bundle_of`` wrote. Errors: msgspec's."""
     return msgspec.json.decode(bundle, type=list[SnapshotFile])
+
+
+def environment_of(job: str, variables: Mapping[str, str], salt: str) -> bytes:
+    """Return the content of the object that holds a job's variables.
+
+    Its hash stands where many may read it: the salt keeps them from trying out what is in it.
+    """
+    return msgspec.json.encode({"job": job, "variables": variables, "salt": salt})
+
+
+def environment_in(content: bytes, job: str) -> dict[str, str]:
+    """Read what ``environment_of`` wrote. Errors: msgspec's; ValueError for another job's.
+
+    >>> environment_in(environment_of("a", {"KEY": "secret"}, "salt"), "a")
+    {'KEY': 'secret'}
+    """
+    held = msgspec.json.decode(content, type=_Environment)
+    if held.job != job:
+        raise ValueError(f"the variables are those of job {held.job}, not of {job}")
+    return held.variables
+
+
+class _Environment(msgspec.Struct, frozen=True):
+    job: str
+    variables: dict[str, str]

@@ -48,6 +48,13 @@ NO_BUNDLE = Note(
 )
 
 
+NOT_BY_HAND = Note(
+    "invalid-input",
+    "spec.environment is written by the scheduler, for jobs that come in through its API.",
+    "Write variables into spec.env, which whoever may read jobs reads, or use `benchpool submit`.",
+)
+
+
 class JobObject(Struct, frozen=True):
     """A ``TrainingJob`` as it is read: the spec stays as it came until it is needed."""
 

@@ -14,7 +14,12 @@ from benchpool_scheduler.resources.jobs import TrainingJobSpec
 from benchpool_scheduler.store.inbound import JobWritten, Written
 from benchpool_scheduler.store.kubernetes import inbound_jobs
 from benchpool_scheduler.store.kubernetes.encoding import refusal
-from benchpool_scheduler.store.kubernetes.inbound_jobs import NO_BUNDLE, NO_USER, OfferedJob
+from benchpool_scheduler.store.kubernetes.inbound_jobs import (
+    NO_BUNDLE,
+    NO_USER,
+    NOT_BY_HAND,
+    OfferedJob,
+)
 from benchpool_scheduler.store.kubernetes.patient_calls import PatientCalls
 from benchpool_scheduler.store.kubernetes.resource_writer import JOBS
 from benchpool_scheduler.store.kubernetes.uploads import Uploads
@@ -70,6 +75,9 @@ class Inbox:
         spec = msgspec.json.decode(offer.spec, type=TrainingJobSpec)
         if not spec.user:
             await self.refuse(offer.id, NO_USER)
+            return None
+        if spec.environment:
+            await self.refuse(offer.id, NOT_BY_HAND)
             return None
         if not spec.bundle:
             return inbound_jobs.written(offer)

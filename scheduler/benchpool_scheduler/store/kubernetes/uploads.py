@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import secrets
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import msgspec
 
 from benchpool_scheduler.contract import SnapshotFile
 from benchpool_scheduler.errors import BenchpoolError
 from benchpool_scheduler.resources.jobs import TrainingJobSpec
-from benchpool_scheduler.resources.submissions import bundle_of, files_of
+from benchpool_scheduler.resources.submissions import (
+    bundle_of,
+    environment_in,
+    environment_of,
+    files_of,
+)
 from benchpool_scheduler.store.kubernetes.fsspec_objects import FsspecObjects
 from benchpool_scheduler.store.records import AddObject
 
@@ -25,6 +31,7 @@ class Uploads:
         self._owners: dict[str, dict[str, float]] = {}
         self._named: Counter[str] = Counter()
         self._unread: list[str] | None = []
+        self._environments: dict[tuple[str, str], dict[str, str]] = {}
 
     async def load(self) -> None:
         """Learn who has what. Errors: Unavailable."""
@@ -89,6 +96,33 @@ class Uploads:
     def files_now(self, bundle: str) -> list[SnapshotFile]:
         """Read a list of many files at once. Errors: as ``files``."""
         return files_of(self._objects.read(bundle))
+
+    # ------------------------------------------------------------------ variables of jobs
+
+    async def keep_environment(self, job: str, variables: Mapping[str, str]) -> str:
+        """Keep a job's variables where only the scheduler reads; return the hash of the object.
+
+        Errors: Unavailable.
+        """
+        content = environment_of(job, variables, secrets.token_hex(16))
+        sha256 = await asyncio.to_thread(self._objects.put_listed, content)
+        self._environments[job, sha256] = dict(variables)
+        return sha256
+
+    def environment_now(self, job: str, sha256: str) -> dict[str, str]:
+        """Return a job's variables. Errors: as ``files``; ValueError for those of another job."""
+        found = self._environments.get((job, sha256))
+        if found is None:
+            found = environment_in(self._objects.read(sha256), job)
+            self._environments[job, sha256] = found
+        return found
+
+    async def drop_environment(self, job: str, spec: TrainingJobSpec) -> None:
+        """Forget the variables of a job that is gone. Errors: Unavailable."""
+        if spec.environment:
+            self._environments.pop((job, spec.environment), None)
+            with contextlib.suppress(FileNotFoundError):
+                await asyncio.to_thread(self._objects.delete, spec.environment)
 
 
 def named_by(spec: TrainingJobSpec) -> tuple[str, ...]:

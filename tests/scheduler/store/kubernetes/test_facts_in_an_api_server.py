@@ -11,7 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from benchpool_cluster.access import Access
-from benchpool_scheduler.contract import JobSubmission, ScriptEntry, SnapshotFile
+from benchpool_scheduler.contract import CommandEntry, JobSubmission, ScriptEntry, SnapshotFile
 from benchpool_scheduler.core.lifecycle.states import Intent, JobState
 from benchpool_scheduler.errors import InvalidInput, Unavailable
 from benchpool_scheduler.kube import Connection, connect
@@ -228,8 +228,8 @@ async def test_a_job_that_the_api_server_refuses_was_never_there(
 ) -> None:
     store = make_store()
     await store.open()
-    bad = JobSubmission(entry=ScriptEntry("a.py"), env={"BENCHPOOL_JOB_ID": "1"})
-    with pytest.raises(InvalidInput, match="set by benchpool"):
+    bad = JobSubmission(entry=ScriptEntry("a.py"), min_workers=2)
+    with pytest.raises(InvalidInput, match="minWorkers is more than workers"):
         await store.commit(AddJob(job(key="k"), msgspec.json.encode(bad)))
     await store.commit(add(job(key="k")))
 
@@ -283,6 +283,32 @@ async def test_a_job_with_very_many_files_is_listed_beside_its_object(
     stored = again.submission(record.id)
     assert stored is not None
     assert msgspec.json.decode(stored, type=JobSubmission).files == files
+
+
+async def test_the_variables_of_a_job_stand_where_only_the_scheduler_reads(
+    make_store: MakeStore, connection: Connection, namespace: str
+) -> None:
+    store = make_store()
+    await store.open()
+    record, other = job(), job()
+    for one, variables in ((record, {"API_KEY": "s3cret"}), (other, {"API_KEY": "s3cret"})):
+        submission = JobSubmission(entry=CommandEntry(["env"]), env=variables)
+        await store.commit(AddJob(one, msgspec.json.encode(submission)))
+    found = await connection.get(JOBS, record.id, namespace=namespace)
+    beside = await connection.get(JOBS, other.id, namespace=namespace)
+    assert "s3cret" not in str(found)
+    assert not found["spec"].get("env")
+    # Who reads the hash cannot try out what is in it.
+    assert found["spec"]["environment"] != beside["spec"]["environment"]
+    await store.close()
+    again = make_store()
+    await again.open()
+    stored = again.submission(record.id)
+    assert stored is not None
+    assert msgspec.json.decode(stored, type=JobSubmission).env == {"API_KEY": "s3cret"}
+    await again.commit(DropJob(record.id))
+    assert again.submission(record.id) is None
+    assert again.submission(other.id) is not None
 
 
 async def test_a_lease_that_an_earlier_try_has_made_is_as_good(

@@ -220,6 +220,30 @@ async def test_a_job_without_a_user_is_refused_by_the_store_itself(
     assert found["status"]["reason"]["code"] == "no-user"
 
 
+async def test_nobody_names_the_variables_of_anothers_job(
+    make_store: MakeStore, connection: Connection, namespace: str
+) -> None:
+    store = make_store()
+    await store.open()
+    news = store.written()
+    await connection.create(
+        JOBS,
+        {
+            "apiVersion": JOBS.api_version,
+            "kind": JOBS.kind,
+            "metadata": {"name": "reads"},
+            "spec": {"command": ["env"], "user": "joe", "environment": "0" * 64},
+        },
+        namespace=namespace,
+    )
+    await apply(connection, namespace, "other")
+    told = await following(news)
+    assert isinstance(told, JobWritten)
+    assert told.user != "joe"
+    found = await connection.get(JOBS, "reads", namespace=namespace)
+    assert "spec.environment is written by the scheduler" in found["status"]["reason"]["text"]
+
+
 async def test_a_job_that_was_scaled_is_told_once_and_also_when_nobody_listened(
     make_store: MakeStore, connection: Connection, namespace: str
 ) -> None:

@@ -214,6 +214,7 @@ FILES = st.lists(
     st.dictionaries(WORD, TEXT, max_size=2),
     maybe(st.builds(Source, st.just("cells"), maybe(WORD), st.lists(WORD, max_size=2))),
     st.booleans(),
+    st.booleans(),
 )
 def test_what_is_to_run_is_found_again(
     entry: Any,
@@ -221,15 +222,18 @@ def test_what_is_to_run_is_found_again(
     env: dict[str, str],
     source: Source | None,
     bundled: bool,
+    held: bool,
 ) -> None:
     submission = JobSubmission(
         entry=entry, name="n", project="p", env=env, files=files, source=source,
         working_dir="/w", output_dir="/o", image="registry/image@sha256:1", interpreter="python3",
     )  # fmt: skip
-    spec = as_spec(submission, "susan", "n", "p", "2" * 64 if bundled else None)
+    apart = ("2" * 64 if bundled else None, "3" * 64 if held else None)
+    spec = as_spec(submission, "susan", "n", "p", *apart)
     spec = msgspec.json.decode(msgspec.json.encode(spec), type=TrainingJobSpec)
     listed = files_of(bundle_of(files)) if bundled else []
-    assert as_submission(spec, listed) == submission
+    assert not (held and spec.env)
+    assert as_submission(spec, listed, env if held else None) == submission
 
 
 @given(st.lists(st.integers(0, 1500), min_size=1, max_size=150))
