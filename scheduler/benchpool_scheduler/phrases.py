@@ -62,6 +62,7 @@ ENDS: Mapping[str, str] = MappingProxyType(
         "out-of-memory": "ran out of memory",
         "could-not-start": "could not start",
         "not-taken": "not taken by its node; nothing ran",
+        "machine-fault": "not started for a fault of the machine; nothing ran",
         "lost": "lost with its machine; not counted as a failure",
     }
 )

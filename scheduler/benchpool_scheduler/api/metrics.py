@@ -87,6 +87,12 @@ class PoolFigures(Collector):
             ("project",),
             _single(now.past_use_gpu_s),
         )
+        yield _gauge(
+            "nodes_drained",
+            "Machines that take no starts for a fault of their own.",
+            (),
+            _one(now.drained),
+        )
         yield _gauge("problems", "Problems that health names.", (), _one(len(now.problems)))
 
 

@@ -83,6 +83,7 @@ class EndedBy(StrEnum):
     OUT_OF_MEMORY = "out-of-memory"
     COULD_NOT_START = "could-not-start"
     NOT_TAKEN = "not-taken"  # its node did not take it; nothing ran, and other nodes may do
+    MACHINE_FAULT = "machine-fault"  # the machine ran out of something or failed; nothing ran
     LOST = "lost"  # its machine was restarted, or its supervisor was killed
 
 
@@ -99,7 +100,8 @@ class WorkerEnded:
     """The worker and everything it started is gone, and its GPUs are free.
 
     ``exit_code`` follows the shell: 128 + n after signal n; None when it is not known.
-    ``text`` is a sentence for the user where the end needs one.
+    ``text`` is a sentence for the user where the end needs one; ``fault`` the number of the
+    machine's fault (``errno``) where that is known.
     """
 
     worker: WorkerId
@@ -107,6 +109,7 @@ class WorkerEnded:
     exit_code: int | None
     by: EndedBy
     text: str | None = None
+    fault: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,6 +284,22 @@ class Hearing(Protocol):
 
     async def machines_changed(self) -> None:
         """Wait until ``devices`` or ``nodes`` may tell something new; one consumer."""
+
+
+@dataclass(frozen=True, slots=True)
+class StartFault:
+    """Why a machine could not start a worker: the number (``errno``), if known, and in words."""
+
+    number: int | None
+    text: str
+
+
+@runtime_checkable
+class Trials(Protocol):
+    """The side of a runtime whose machines can be tried with a start that is no job's."""
+
+    async def try_start(self, node: str) -> StartFault | None:
+        """Start a worker of our own that ends at once; return why it could not, None if it did."""
 
 
 @runtime_checkable

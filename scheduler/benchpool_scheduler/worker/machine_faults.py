@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 
 FAULTS = frozenset(
     {
@@ -18,6 +19,15 @@ FAULTS = frozenset(
 """What passes by itself, or when somebody looks after the machine; then the same works again."""
 
 
+def sentence(number: int) -> str:
+    """Return a fault in words that can stand in a sentence.
+
+    >>> sentence(errno.ENOSPC)
+    'the machine could not start a worker (No space left on device)'
+    """
+    return f"the machine could not start a worker ({os.strerror(number)})"
+
+
 def number_of(error: BaseException) -> int | None:
     """Return the number of a fault of the machine, None for every other error.
 
@@ -29,6 +39,8 @@ def number_of(error: BaseException) -> int | None:
     """
     if isinstance(error, MemoryError):
         return errno.ENOMEM
+    if isinstance(error, RuntimeError) and "start new thread" in str(error):
+        return errno.EAGAIN
     if isinstance(error, OSError) and error.errno in FAULTS:
         return error.errno
     return None

@@ -72,20 +72,28 @@ class Reserve:
         self._file = os.open(self._kept, flags, 0o600, dir_fd=self._where)
         _write_all(self._file, b" " * self.SIZE)
 
-    def write(self, value: dict[str, object]) -> None:
-        """Write the record into the room, on the disk when it returns. Errors: OSError."""
+    def write(self, value: dict[str, object], *, durable: bool) -> None:
+        """Write the record into the room; ``durable`` waits for the disk. Errors: OSError."""
         data = json.dumps(value).encode()
         if len(data) > self.SIZE:
             raise OSError(errno.EFBIG, os.strerror(errno.EFBIG))
         os.pwrite(self._file, data.ljust(self.SIZE), 0)
-        os.fsync(self._file)
+        if durable:
+            os.fsync(self._file)
         os.rename(self._kept, self._name, src_dir_fd=self._where, dst_dir_fd=self._where)
-        os.fsync(self._where)
+        if durable:
+            os.fsync(self._where)
+        self._close()
 
     def give_back(self) -> None:
         """Remove it when it was not used."""
         with contextlib.suppress(OSError):
             os.unlink(self._kept, dir_fd=self._where)
+        self._close()
+
+    def _close(self) -> None:
+        os.close(self._file)
+        os.close(self._where)
 
 
 def _write_all(file: int, data: bytes) -> None:

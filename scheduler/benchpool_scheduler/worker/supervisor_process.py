@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import json
 import os
@@ -10,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from . import records
+from . import machine_faults, records
 
 BOOT = """
 import sys
@@ -48,17 +49,25 @@ def take_lock(folder: Path) -> int | None:
     lock = os.open(folder / records.LOCK, flags, 0o600)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
+    except OSError as error:
         os.close(lock)
-        return None
+        if isinstance(error, BlockingIOError):
+            return None
+        raise
     return lock
 
 
 def is_locked(folder: Path) -> bool:
-    """Return whether a supervisor lives there."""
+    """Return whether a supervisor lives there.
+
+    Raises:
+        OSError: The machine cannot tell now (``machine_faults``).
+    """
     try:
         lock = take_lock(folder)
-    except OSError:
+    except OSError as error:
+        if machine_faults.number_of(error) is not None:
+            raise
         return False
     if lock is None:
         return True
@@ -77,22 +86,26 @@ def spawn(
         folder: The worker's. ``told``: what its ``SupervisorConfig`` reads.
         lock: Descriptor that the supervisor keeps open; ``errors``: its standard error.
     """
-    ready, ready_writer = os.pipe2(os.O_CLOEXEC)
-    config_file = os.memfd_create("config", os.MFD_CLOEXEC)
-    os.write(config_file, json.dumps(told).encode())
-    os.lseek(config_file, 0, os.SEEK_SET)
-    null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
-    sources = [config_file, null, errors, lock, ready_writer]
-    high = [fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, 20) for descriptor in sources]
-    actions = [(os.POSIX_SPAWN_DUP2, source, target) for target, source in enumerate(high)]
-    own = (program.root, program.module, str(folder))
-    arguments = [sys.executable, "-I", "-S", "-X", "utf8", "-c", BOOT, *own]
-    try:
-        pid = os.posix_spawn(sys.executable, arguments, {}, file_actions=actions, setsid=True)
-    except OSError:
-        os.close(ready)
-        raise
-    finally:
-        for descriptor in (*high, config_file, null, ready_writer):
-            os.close(descriptor)
+    with contextlib.ExitStack() as opened:
+
+        def kept(descriptor: int) -> int:
+            opened.callback(os.close, descriptor)
+            return descriptor
+
+        ready, writer = os.pipe2(os.O_CLOEXEC)
+        kept(writer)
+        try:
+            config_file = kept(os.memfd_create("config", os.MFD_CLOEXEC))
+            os.write(config_file, json.dumps(told).encode())
+            os.lseek(config_file, 0, os.SEEK_SET)
+            null = kept(os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC))
+            sources = [config_file, null, errors, lock, writer]
+            high = [kept(fcntl.fcntl(one, fcntl.F_DUPFD_CLOEXEC, 20)) for one in sources]
+            actions = [(os.POSIX_SPAWN_DUP2, source, target) for target, source in enumerate(high)]
+            own = (program.root, program.module, str(folder))
+            arguments = [sys.executable, "-I", "-S", "-X", "utf8", "-c", BOOT, *own]
+            pid = os.posix_spawn(sys.executable, arguments, {}, file_actions=actions, setsid=True)
+        except OSError:
+            os.close(ready)
+            raise
     return pid, ready

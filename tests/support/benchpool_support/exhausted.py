@@ -32,6 +32,12 @@ class SmallDisk:
         numbers = itertools.count()
         _until_full(lambda: (self.folder / f"filling-{next(numbers)}").touch())
 
+    def leave(self, inodes: int) -> None:
+        """Give back so many inodes, and as many pages."""
+        os.truncate(self._filling, max(0, self._filling.stat().st_size - inodes * 8192))
+        for number in range(inodes):
+            (self.folder / f"filling-{number}").unlink(missing_ok=True)
+
     def make_room(self) -> None:
         """Give back what filling took."""
         for file in self.folder.glob("filling*"):

@@ -136,6 +136,9 @@ def _ended(pod: PodView, ended: ContainerTerminated, *, asked: bool, taken: bool
     words = termination_message(ended.message)
     if words is not None:
         by = EndedBy(words.by) if words.by in set(EndedBy) else EndedBy.LOST
+        if by is EndedBy.MACHINE_FAULT:
+            # Its node keeps the job off for a while; one machine has its own way (``Drain``).
+            return WorkerEnd(None, EndedBy.NOT_TAKEN, f"{pod.node}: {words.text}", at)
         if asked and by is EndedBy.LOST:
             # Its agent did not hear our notice, only that its pod must go, which we wanted.
             return WorkerEnd(words.exit_code, EndedBy.NOTICE, None, words.ended or at)

@@ -11,26 +11,26 @@ import asyncio
 import contextlib
 import os
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Coroutine, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from benchpool_scheduler.errors import Refused
 from benchpool_scheduler.runtime import (
     Device,
-    EndedBy,
     Launch,
     LogChunk,
     NodeFacts,
     Notice,
-    WorkerEnded,
+    StartFault,
     WorkerEvent,
     WorkerId,
     WorkerProgress,
     WorkerStarted,
 )
 from benchpool_scheduler.runtime.worker_logs import WorkerLogs
-from benchpool_scheduler.worker import process_identity, records
+from benchpool_scheduler.worker import records
 from benchpool_scheduler.worker.folders import Folders
 from benchpool_scheduler.worker.log_files import BOUND
 from benchpool_scheduler.worker.progress import (
@@ -39,21 +39,18 @@ from benchpool_scheduler.worker.progress import (
     read_progress,
     signature,
 )
-from benchpool_scheduler.worker.supervisor import containment
 from benchpool_scheduler.worker.supervisor_process import is_locked, take_lock
 
-from . import supervisors
+from . import ends, supervisors, trial
 from .gpus import DeviceSource
 from .observed_machine import ObservedMachine
 
 PROGRESS_S = 1.0
 LOG_S = 0.05
-SWEEP_S = 0.02
 INTRODUCTION_S = 10.0
-"""Seconds between looks at progress, at logs, for processes; for a supervisor to say who it is."""
+"""Seconds between looks at progress, at logs; for a supervisor to say who it is."""
 
 UNEXPECTED = Notice("cancel", 5.0, "", "the service does not know this job any more")
-LOST_TEXT = "its machine was restarted, or the process that watched over it was killed"
 
 
 @dataclass(slots=True)
@@ -66,6 +63,7 @@ class RunningWorker:
     ready: int | None
     expected: bool
     introduced: bool = False
+    let_go: bool = False
     told_started: bool = False
     seen: tuple[int, int, int] | None = None
     progress: ReportedProgress = field(default_factory=ReportedProgress)
@@ -170,8 +168,7 @@ class LocalRuntime:
         try:
             started = self._spawn(launch)
         except OSError as error:
-            text = f"the machine could not start the worker: {error.strerror}"
-            self._record_end(worker, EndedBy.COULD_NOT_START, text)
+            self._record_end(worker, ends.could_not_start(error))
             return
         if started is None:
             await self._find(worker, expected=True)
@@ -195,6 +192,10 @@ class LocalRuntime:
         finally:
             os.close(lock)
 
+    async def try_start(self, node: str) -> StartFault | None:
+        """Start a worker of our own that ends at once; return why it could not."""
+        return await trial.try_start(self._folders)
+
     async def stop(self, worker: WorkerId, notice: Notice) -> None:
         """Give notice, then SIGTERM, after the grace SIGKILL to all it started.
 
@@ -202,7 +203,7 @@ class LocalRuntime:
         the grace is that of the worker's start; to be repeated until the worker has ended.
         """
         run = self._running.get(worker)
-        if run is None:
+        if run is None or run.let_go:
             return
         request: dict[str, object] = {
             "kind": notice.kind,
@@ -250,20 +251,23 @@ class LocalRuntime:
         """Connect to a worker by what its folder says: it runs, it ended, or it is lost."""
         folder = self._folders.worker(worker)
         handle = await self._living(folder)
+        end = None
+        if handle is None:
+            end = await ends.patiently(partial(records.read, str(folder), records.EXIT))
         if handle is not None:
             self._watch(RunningWorker(worker, folder, handle, None, expected, introduced=True))
             self._tell_started(self._running[worker])
-        elif (end := records.read(str(folder), records.EXIT)) is not None:
-            self._events.put_nowait(_ended(worker, end))
+        elif end is not None:
+            self._events.put_nowait(ends.event(worker, end))
         else:
-            await self._lose(worker)
+            await self._lose(worker, None)
 
     async def _living(self, folder: Path) -> supervisors.SupervisorHandle | None:
         deadline = time.monotonic() + INTRODUCTION_S
-        while is_locked(folder):
-            process = records.read(str(folder), records.PROCESS)
+        while await ends.patiently(partial(is_locked, folder)):
+            process = await ends.patiently(partial(records.read, str(folder), records.PROCESS))
             if process is not None:
-                return supervisors.find(process)
+                return await ends.patiently(partial(supervisors.find, process))
             if time.monotonic() > deadline:
                 break
             await asyncio.sleep(LOG_S)
@@ -271,15 +275,34 @@ class LocalRuntime:
 
     def _watch(self, run: RunningWorker) -> None:
         self._running[run.worker] = run
-        loop = asyncio.get_running_loop()
-        loop.add_reader(run.handle.pidfd, self._supervisor_ended, run)
-        if run.ready is not None:
-            loop.add_reader(run.ready, self._command_started, run)
+        self._follow(run)
 
-    def _let_go(self, run: RunningWorker) -> None:
+    def _follow(self, run: RunningWorker) -> None:
+        """Hear of its start and end; where the machine cannot arrange that now, soon."""
+        loop = asyncio.get_running_loop()
+        try:
+            loop.add_reader(run.handle.pidfd, self._supervisor_ended, run)
+            if run.ready is not None:
+                loop.add_reader(run.ready, self._command_started, run)
+        except OSError:
+            self._begin(self._follow_soon(run))
+
+    async def _follow_soon(self, run: RunningWorker) -> None:
+        await asyncio.sleep(ends.AGAIN_S[0])
+        self._follow(run)
+
+    def _begin(self, work: Coroutine[None, None, None]) -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def _let_go(self, run: RunningWorker) -> int | None:
+        if run.let_go:
+            return None
+        run.let_go = True
         self._close_ready(run)
         asyncio.get_running_loop().remove_reader(run.handle.pidfd)
-        run.handle.reap()
+        return run.handle.reap()
 
     def _close_ready(self, run: RunningWorker) -> None:
         if run.ready is not None:
@@ -289,7 +312,9 @@ class LocalRuntime:
 
     def _command_started(self, run: RunningWorker) -> None:
         self._close_ready(run)
-        self._tell_started(run)
+        # A record that cannot be read now is looked at again with its progress.
+        with contextlib.suppress(OSError):
+            self._tell_started(run)
 
     def _tell_started(self, run: RunningWorker) -> None:
         process = records.read(str(run.folder), records.PROCESS)
@@ -299,47 +324,37 @@ class LocalRuntime:
             self._events.put_nowait(WorkerStarted(run.worker, float(at)))
 
     def _supervisor_ended(self, run: RunningWorker) -> None:
-        self._let_go(run)
-        self._tell_started(run)
-        end = records.read(str(run.folder), records.EXIT)
-        if end is None:
-            task = asyncio.create_task(self._lose(run.worker))
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+        self._begin(self._conclude(run, self._let_go(run)))
+
+    async def _conclude(self, run: RunningWorker, status: int | None) -> None:
+        """Tell how a worker ended, whose supervisor has."""
+        await ends.patiently(partial(self._tell_started, run))
+        read = partial(records.read, str(run.folder), records.EXIT)
+        if (end := await ends.patiently(read)) is None:
+            await self._lose(run.worker, status)
             return
-        self._report_progress(run)
+        with contextlib.suppress(OSError):
+            self._report_progress(run)
         del self._running[run.worker]
         run.over.set()
         if run.expected:
-            self._events.put_nowait(_ended(run.worker, end))
+            self._events.put_nowait(ends.event(run.worker, end))
 
-    async def _lose(self, worker: WorkerId) -> None:
-        """Kill what a dead supervisor left, then tell that the worker is lost."""
-        process = records.read(str(self._folders.worker(worker)), records.PROCESS)
-        if process is not None and process.get("boot_id") == process_identity.boot_id():
-            group = process.get("group")
-            await asyncio.to_thread(
-                _sweep, str(process.get("tag")), group if isinstance(group, str) else None
-            )
+    async def _lose(self, worker: WorkerId, status: int | None) -> None:
+        """Kill what a dead supervisor left, then tell that the worker is lost, or never began."""
+        look = partial(ends.without_record, self._folders.worker(worker), status)
+        end = await ends.patiently(look, in_thread=True)
         run = self._running.pop(worker, None)
         if run is not None:
             run.over.set()
-        self._record_end(worker, EndedBy.LOST, LOST_TEXT)
+        self._record_end(worker, end)
 
-    def _record_end(self, worker: WorkerId, by: EndedBy, text: str) -> None:
-        end: dict[str, object] = {
-            "version": 1,
-            "exit_code": None,
-            "by": by.value,
-            "text": text,
-            "started": None,
-            "ended": time.time(),
-        }
+    def _record_end(self, worker: WorkerId, end: dict[str, object]) -> None:
         # A disk that takes no record must not keep the service from hearing of the end.
         with contextlib.suppress(OSError):
             folder = self._folders.make(worker, passable=False)
             records.write(str(folder), records.EXIT, end, durable=True)
-        self._events.put_nowait(_ended(worker, end))
+        self._events.put_nowait(ends.event(worker, end))
 
     # --------------------------------------------------------------------------- progress
 
@@ -352,8 +367,8 @@ class LocalRuntime:
         while True:
             await asyncio.sleep(PROGRESS_S)
             for run in list(self._running.values()):
-                self._tell_started(run)
                 with contextlib.suppress(OSError):
+                    self._tell_started(run)
                     self._report_progress(run)
 
     def _report_progress(self, run: RunningWorker) -> None:
@@ -382,21 +397,3 @@ class LocalRuntime:
 async def _pause(_: WorkerId, most_s: float) -> None:
     """Supervisors write logs without telling: look again soon."""
     await asyncio.sleep(min(LOG_S, most_s))
-
-
-def _sweep(tag: str, group: str | None) -> None:
-    containment.sweep_until_clean(tag, group, SWEEP_S)
-    if group is not None:
-        containment.remove_group(group)
-
-
-def _ended(worker: WorkerId, end: dict[str, object]) -> WorkerEnded:
-    code, at, text = end.get("exit_code"), end.get("ended"), end.get("text")
-    by = end.get("by")
-    return WorkerEnded(
-        worker,
-        float(at) if isinstance(at, int | float) else time.time(),
-        code if isinstance(code, int) else None,
-        EndedBy(by) if by in {str(word) for word in EndedBy} else EndedBy.LOST,
-        text if isinstance(text, str) else None,
-    )

@@ -40,11 +40,17 @@ class SupervisorHandle:
         with contextlib.suppress(ProcessLookupError):
             signal.pidfd_send_signal(self.pidfd, number)
 
-    def reap(self) -> None:
-        """Let go of an ended one; one that an earlier service started is not our child."""
+    def reap(self) -> int | None:
+        """Let go of an ended one, and return its exit status.
+
+        None for one that a signal ended, that lives, or that an earlier service started: that one
+        is not our child.
+        """
+        pid, status = 0, 0
         with contextlib.suppress(ChildProcessError):
-            os.waitpid(self.pid, os.WNOHANG)
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
         os.close(self.pidfd)
+        return os.WEXITSTATUS(status) if pid and os.WIFEXITED(status) else None
 
 
 def supervisor_config(launch: Launch, folders: Folders, log_bytes: int) -> dict[str, object]:
@@ -76,8 +82,15 @@ def start(folder: Path, told: Mapping[str, object], lock: int) -> tuple[Supervis
     try:
         pid, ready = supervisor_process.spawn(program, folder, told, lock=lock, errors=errors)
     finally:
-        os.close(errors)
-    return SupervisorHandle(pid, os.pidfd_open(pid)), ready
+        os.close(errors)  # its number is free for the descriptor of the process
+    try:
+        return SupervisorHandle(pid, os.pidfd_open(pid)), ready
+    except OSError:
+        # One that we cannot watch must not run. It has not begun; until we reap it, it has its pid.
+        os.close(ready)
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+        raise
 
 
 def find(process: Mapping[str, object]) -> SupervisorHandle | None:

@@ -23,6 +23,7 @@ class NodeInputs:
         kept: GPUs that nodes keep for benches (R3); ``called`` those of them that were lent and
             have an owner who waits. ``lends``: the others may be used by what can be paused.
         leased: GPUs that benches hold. ``clung``: GPUs that are not usable, but held by workers.
+        drained: Machines that take no starts for a fault of their own.
         blocked: GPUs of jobs that the core does not know of.
     """
 
@@ -31,6 +32,7 @@ class NodeInputs:
     leased: frozenset[str]
     clung: frozenset[str]
     blocked: frozenset[str] = frozenset()
+    drained: frozenset[str] = frozenset()
     called: Mapping[str, int] = field(default_factory=dict)
     lends: bool = False
 
@@ -47,6 +49,7 @@ def node_inputs(
         leased=frozenset(ledger.leased),
         clung=frozenset(d.uuid for d in seen.inventory.unusable if d.uuid in holders),
         blocked=blocked,
+        drained=seen.drained,
         called=reserve.called,
         lends=seen.configuration.build.lend_idle,
     )
@@ -88,7 +91,7 @@ def node(of: NodeInputs, place: str) -> Node:
         cpus=facts.cpus,
         memory_gib=facts.memory_gib,
         labels={"gpu.model": model, **{level.name: value for level, value in known if value}},
-        ready=facts.ready,
+        ready=facts.ready and node_of(place) not in of.drained,
         links=links,
         sockets=sockets,
     )

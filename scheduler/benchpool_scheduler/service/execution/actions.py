@@ -19,6 +19,7 @@ from benchpool_scheduler.service.execution.stops import Stops
 from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.service.ledger.unit_of_work import UnitOfWork
 from benchpool_scheduler.service.observed.observed import Observed
+from benchpool_scheduler.worker import machine_faults
 
 log = logging.getLogger(__name__)
 
@@ -139,12 +140,24 @@ class Actions:
         except (NoAccount, BenchpoolError) as error:
             self._could_not_start(worker, str(error))
         except Exception as error:
-            log.exception("worker %s could not be started", worker)
-            self._could_not_start(worker, f"It could not be started: {error}.")
+            fault = machine_faults.number_of(error)
+            if fault is None:
+                log.exception("worker %s could not be started", worker)
+                self._could_not_start(worker, f"It could not be started: {error}.")
+            else:
+                log.warning("worker %s could not be started: %s", worker, error)
+                text = machine_faults.sentence(fault)
+                self._could_not_start(worker, text, EndedBy.MACHINE_FAULT, fault)
 
-    def _could_not_start(self, worker: WorkerId, text: str) -> None:
+    def _could_not_start(
+        self,
+        worker: WorkerId,
+        text: str,
+        by: EndedBy = EndedBy.COULD_NOT_START,
+        fault: int | None = None,
+    ) -> None:
         now = self._observed.settings.clock.now()
-        self._told(WorkerEnded(worker, now, None, EndedBy.COULD_NOT_START, text))
+        self._told(WorkerEnded(worker, now, None, by, text, fault))
 
     async def _stop(self, worker: WorkerId, notice: Notice) -> None:
         await self.stops.tell(worker, notice)

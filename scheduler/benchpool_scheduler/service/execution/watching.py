@@ -15,6 +15,7 @@ from benchpool_scheduler.runtime import (
     WorkerStarted,
 )
 from benchpool_scheduler.service.execution.actions import Actions
+from benchpool_scheduler.service.execution.drain import Drain
 from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.service.ledger.unit_of_work import UnitOfWork
 from benchpool_scheduler.service.lifecycle import transitions
@@ -44,6 +45,7 @@ class Watcher:
         self._want_pass = want_pass
         self._inbox: asyncio.Queue[WorkerEvent] = asyncio.Queue()
         self.actions: Actions | None = None
+        self.drain: Drain | None = None
 
     def tell(self, event: WorkerEvent) -> None:
         """Take an event that did not come from the runtime."""
@@ -91,6 +93,8 @@ class Watcher:
         async with self._ledger.lock:
             work = UnitOfWork(self._ledger)
             for event in batch:
+                if self.drain is not None:
+                    self.drain.see(event)
                 self._put(work, event)
             await self._ledger.commit(*work.changes())
             if self.actions is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import takewhile
 
 from benchpool_scheduler.core.lifecycle import machine
 from benchpool_scheduler.core.lifecycle.states import Intent, JobState, Outcome
@@ -15,6 +16,9 @@ SOON_S = 60.0
 """An attempt that is lost within this time of its start may be the job's own doing."""
 MOST_LOST = 5
 """After this many of those in a row a job waits for its user."""
+
+MOST_FAULTS = 20
+"""The same for starts that the machine failed, although trials worked there meanwhile."""
 
 
 def outcome_of_worker(worker: WorkerRecord) -> Outcome:
@@ -87,10 +91,13 @@ def lost_in_a_row(attempts: Sequence[AttemptRecord]) -> int:
     """Count the newest attempts that were lost soon after their start.
 
     Of those that never began because of their node each node counts once: one that is in trouble
-    for a while says nothing of the job, which keeps off it for longer each time.
+    for a while says nothing of the job, which keeps off it for longer each time. Faults of a
+    machine (``faults_in_a_row``) are passed over.
     """
     count, nodes = 0, set[str]()
     for attempt in reversed(attempts):
+        if attempt.ended_by == EndedBy.MACHINE_FAULT:
+            continue
         begun = attempt.started if attempt.started is not None else attempt.decided
         soon = attempt.ended is not None and attempt.ended - begun < SOON_S
         if attempt.ended_by == EndedBy.NOT_TAKEN:
@@ -101,3 +108,9 @@ def lost_in_a_row(attempts: Sequence[AttemptRecord]) -> int:
         else:
             break
     return count + len(nodes)
+
+
+def faults_in_a_row(attempts: Sequence[AttemptRecord]) -> int:
+    """Count the newest attempts that did not begin for a fault of the machine."""
+    faults = (attempt.ended_by == EndedBy.MACHINE_FAULT for attempt in reversed(attempts))
+    return sum(1 for _ in takewhile(bool, faults))

@@ -23,7 +23,7 @@ _MOST_REASON = 500
 
 NoticeKind = Literal["pause", "cancel"]
 
-LOST = frozenset({str(EndedBy.LOST), str(EndedBy.NOT_TAKEN)})
+LOST = frozenset({str(EndedBy.LOST), str(EndedBy.NOT_TAKEN), str(EndedBy.MACHINE_FAULT)})
 """Ends that are nobody's fault: the job queues again, and no retry of its user's is used up."""
 
 # --------------------------------------------------------------------------- told to stop
@@ -107,6 +107,8 @@ def sibling_ended(worker: WorkerRecord, grace_s: float, now: float) -> StopInten
     how = "was lost" if lost else failed_with(worker.exit_code or 0)
     if worker.ended_by == EndedBy.NOT_TAKEN:
         how = f"was not taken by {worker.node}"
+    if worker.ended_by == EndedBy.MACHINE_FAULT:
+        how = f"could not start on {worker.node}"
     return StopIntent(
         kind=Intent.PREEMPT if lost else Intent.CANCEL,
         at=now,
@@ -178,6 +180,9 @@ def queued_again(attempt: int, worker: WorkerRecord) -> Note:
     if worker.ended_by == EndedBy.NOT_TAKEN:
         text = worker.text or f"{worker.node} did not take it."
         return Note(ReasonCode.LOST, f"Attempt {attempt} did not begin: {text}")
+    if worker.ended_by == EndedBy.MACHINE_FAULT:
+        text = worker.text or f"{worker.node} could not start it"
+        return Note(ReasonCode.LOST, f"Attempt {attempt} did not begin: {text}.")
     text = worker.text or "Its machine was restarted or its supervisor was killed."
     return Note(ReasonCode.LOST, f"Attempt {attempt} was lost: {text}")
 
@@ -190,6 +195,8 @@ def lost_repeatedly(lost: int, limit: int, soon_s: float, worker: WorkerRecord |
             f"It did not begin {lost} times in a row, on as many nodes; the last time: "
             f"{(said or f'{worker.node} did not take it').rstrip('.')}."
         )
+    elif worker is not None and worker.ended_by == EndedBy.MACHINE_FAULT:
+        text = f"It could not start {lost} times in a row: {said or 'no word'}."
     else:
         said = said or "its supervisor was killed or the machine restarted"
         text = (

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from benchpool_scheduler.core.lifecycle import machine, states
 from benchpool_scheduler.core.lifecycle.states import JobState
 from benchpool_scheduler.errors import Refused
-from benchpool_scheduler.runtime import WorkerEnded, WorkerId, WorkerStarted
+from benchpool_scheduler.runtime import EndedBy, WorkerEnded, WorkerId, WorkerStarted
 from benchpool_scheduler.service.ledger.unit_of_work import UnitOfWork
 from benchpool_scheduler.service.lifecycle import endings, notices
 from benchpool_scheduler.service.lifecycle.job_actions import workers_are_fixed
@@ -295,14 +295,17 @@ def _give_up_when_always_lost(work: UnitOfWork, job: JobRecord) -> JobRecord:
     newest = work.attempt(job)
     if newest is not None:
         attempts.append(newest)
-    lost = endings.lost_in_a_row(attempts)
-    if lost < endings.MOST_LOST:
+    by = None if newest is None else newest.ended_by
+    lost, limit = endings.lost_in_a_row(attempts), endings.MOST_LOST
+    if by == EndedBy.MACHINE_FAULT:
+        lost, limit = endings.faults_in_a_row(attempts), endings.MOST_FAULTS
+    if lost < limit:
         return job
     worker = None if newest is None else endings.culprit(newest)
     return replace(
         job,
         state=machine.apply(job.state, states.PauseAsked()),
-        note=notices.lost_repeatedly(lost, endings.MOST_LOST, endings.SOON_S, worker),
+        note=notices.lost_repeatedly(lost, limit, endings.SOON_S, worker),
     )
 
 

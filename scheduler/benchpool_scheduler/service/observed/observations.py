@@ -24,6 +24,7 @@ class Observations:
         users: The Hub's users and their build quotas, by that configuration.
         called: How many GPUs servers in line for benches wait for, by node.
         usage: What the core is told of past use above quota (R7).
+        drained: Names of machines that take no starts for a fault of their own.
         latest_pass: What the newest pass said.
         problems: Sentences of health by their topic, in the order in which they came up.
     """
@@ -33,6 +34,7 @@ class Observations:
     users: Users
     called: Mapping[str, int] = field(default_factory=dict)
     usage: ToldUsage = field(default_factory=ToldUsage)
+    drained: frozenset[str] = frozenset()
     latest_pass: LatestPass = field(default_factory=LatestPass)
     problems: Mapping[str, str] = field(default_factory=dict)
 

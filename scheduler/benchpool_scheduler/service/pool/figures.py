@@ -30,6 +30,7 @@ class Metrics:
         store_bytes: Size of the database and of its write-ahead log.
         breaches: Breaches of invariants found by the auditor, by invariant (I1 to I6).
         problems: Sentences of health.
+        drained: Machines that take no starts for a fault of their own.
         past_use_gpu_s: Decayed GPU seconds above quota, by project (R7).
     """
 
@@ -47,6 +48,7 @@ class Metrics:
     store_bytes: int = 0
     breaches: Mapping[str, int] = field(default_factory=dict)
     problems: tuple[str, ...] = ()
+    drained: int = 0
     past_use_gpu_s: Mapping[str, float] = field(default_factory=dict)
 
 
@@ -80,5 +82,6 @@ class MetricsReader:
             store_bytes=self.ledger.store.size(),
             breaches=self.auditor.breaches,
             problems=tuple(seen.problems.values()),
+            drained=len(seen.drained),
             past_use_gpu_s=self.usage.by_project(),
         )

@@ -27,6 +27,7 @@ from benchpool_scheduler.service.benches.reservations import Leases
 from benchpool_scheduler.service.cluster_state.state_cache import StateCache
 from benchpool_scheduler.service.execution import recovery
 from benchpool_scheduler.service.execution.actions import Actions
+from benchpool_scheduler.service.execution.drain import Drain
 from benchpool_scheduler.service.execution.passes import Passes
 from benchpool_scheduler.service.execution.watching import Watcher
 from benchpool_scheduler.service.housekeeping.auditor import Auditor
@@ -151,6 +152,7 @@ class Pool:
         self.watcher = Watcher(ledger, observed, runtime, want_pass)
         self.actions = Actions(ledger, observed, runtime, self.watcher.tell)
         self.watcher.actions = self.actions
+        self.watcher.drain = self.drain = Drain(ledger, observed, runtime, want_pass)
         self.state_cache = StateCache(ledger, observed)
         self.gates = BenchGates(ledger, runtime)
         self.reservations = Leases(ledger, observed, runtime.nodes_for_claim, want_pass)
@@ -280,6 +282,7 @@ class Pool:
             async with asyncio.timeout(CLOSE_S):
                 await self.actions.finish()
         await self.actions.stops.close()
+        await self.drain.close()
         async with self.ledger.lock:
             for task in self._tasks:
                 task.cancel()

@@ -8,6 +8,7 @@ import os
 import resource
 import signal
 
+from .. import machine_faults
 from . import containment
 
 
@@ -108,6 +109,8 @@ def spawn(
     if failure:
         os.waitpid(pid, 0)
         where, reason = failure.split()
+        if int(reason) in machine_faults.FAULTS:
+            raise OSError(int(reason), os.strerror(int(reason)))
         raise _explain(where, int(reason), argv[0], reach if where == "state" else cwd)
     return pid
 

@@ -12,16 +12,18 @@ A held lock on the inherited descriptor says that we live. ``stop_signals`` are 
 
 from __future__ import annotations
 
+import contextlib
 import os
 import select
 import signal
+import sys
 import time
 
-from .. import process_identity, records, stop_signals
+from .. import machine_faults, process_identity, records, stop_signals
 from ..log_writer import BURST, RATE, LogWriter, TokenBucket
 from . import child, containment, results, schedule, snapshot
 from .config import StopRequest, SupervisorConfig
-from .last_words import DISK_S, LastWords
+from .kept_records import DISK_S, KeptRecord, end
 from .stop_inbox import StopInbox
 
 LOCK_FD = 3
@@ -45,7 +47,14 @@ def main(arguments: list[str]) -> None:
         os.set_inheritable(descriptor, False)
     os.umask(0o077)
     os.chdir("/")
-    Supervisor(arguments[0], config).run()
+    try:
+        Supervisor(arguments[0], config).run()
+    except BaseException as error:
+        # Where not even a record can be written, the exit status says which fault it was.
+        number = machine_faults.number_of(error)
+        if number is None:
+            raise
+        sys.exit(number)
 
 
 class Supervisor:
@@ -65,7 +74,8 @@ class Supervisor:
         self._stop: schedule.Stop | None = None
         self._limit_at: float | None = None
         self._termed = self._killed = False
-        self._last_words = LastWords(folder)
+        self._last_words = KeptRecord(folder, records.EXIT)
+        self._introduction = KeptRecord(folder, records.PROCESS)
         self._inbox = StopInbox(folder, config.grace_s)
         self._kill_pause = KILL_PAUSE_S[0]
         self._oom_before = 0
@@ -95,12 +105,27 @@ class Supervisor:
         except (child.StartFailed, snapshot.BadSnapshot) as error:
             self._finish(getattr(error, "code", 126), "could-not-start", f"{error}")
         except BaseException as error:
+            number = machine_faults.number_of(error)
+            if number is not None and self._started is None:
+                self._could_not_begin(number)
+                return
             self._kill_all()
             self._log.say(f"the supervisor of this worker failed: {error!r}")
             self._finish(None, "lost", f"the supervisor of the worker failed: {error!r}")
             raise
 
     # --------------------------------------------------------------------------- start
+
+    def _could_not_begin(self, number: int) -> None:
+        """Say that the machine failed the start; nothing has run, and nothing is waited for."""
+        if self._group is not None:
+            containment.remove_group(self._group)
+        with contextlib.suppress(OSError):
+            results.remove_tree(self._files)
+        text = machine_faults.sentence(number)
+        self._log.say(text)
+        record = {**end(None, "machine-fault", text, None), "fault": number}
+        self._last_words.write(record, durable=True)
 
     def _catch_signals(self) -> int:
         wakeup, sender = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
@@ -124,12 +149,13 @@ class Supervisor:
             "tag": self._config.tag,
             "heeds": stop_signals.HEEDS,
         }
-        records.write(self._folder, records.PROCESS, record, durable=False)
+        self._introduction.write(record, durable=False)
 
     def _prepare(self) -> None:
         """Make the folders that the worker may write to, and lay out its files."""
         self._account = child.find_account(self._config.account)
         self._last_words.reserve()
+        self._introduction.reserve()
         owner = None if self._account is None else (self._account.uid, self._account.gid)
         for folder in [*self._config.folders, self._exchange]:
             os.makedirs(folder, mode=0o700, exist_ok=True)
@@ -350,15 +376,9 @@ class Supervisor:
     def _finish(self, code: int | None, by: str, text: str | None) -> None:
         if by == "could-not-start":
             self._log.say(str(text))
-        record: dict[str, object] = {
-            "version": 1,
-            "exit_code": code,
-            "by": by,
-            "text": text,
-            "started": self._started,
-            "ended": time.time(),
-        }
-        self._last_words.write(record, DISK_S)
+        record = end(code, by, text, self._started)
+        self._last_words.write(record, durable=True, patience_s=DISK_S)
+        self._introduction.give_back()
         if self._group is not None:
             containment.remove_group(self._group)
         if self._started is not None:

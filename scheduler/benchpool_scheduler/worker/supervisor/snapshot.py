@@ -9,6 +9,8 @@ from __future__ import annotations
 import os
 import re
 
+from .. import machine_faults
+
 COMPONENT_LIMIT = 255
 PATH_LIMIT = 4096
 _SHA256 = re.compile(r"[0-9a-f]{64}")
@@ -82,6 +84,8 @@ def _make_folder(folder: str, path: str, owner: tuple[int, int] | None) -> None:
     try:
         os.mkdir(folder, 0o700)
     except OSError as error:
+        if machine_faults.number_of(error) is not None:
+            raise
         raise BadSnapshot(f"the snapshot has a file where {path!r} needs a folder") from error
     if owner is not None:
         os.chown(folder, *owner)

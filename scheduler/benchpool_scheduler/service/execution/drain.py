@@ -1,0 +1,169 @@
+"""A machine with a fault of its own takes no starts until a trial works there.
+
+The table is ``core.lifecycle.draining``; here are its signs, its pauses and what people are told.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import logging
+import os
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+
+from benchpool_scheduler.core.lifecycle import draining
+from benchpool_scheduler.core.lifecycle.draining import Intake, Sign
+from benchpool_scheduler.runtime import (
+    EndedBy,
+    Runtime,
+    StartFault,
+    Trials,
+    WorkerEnded,
+    WorkerEvent,
+    WorkerStarted,
+)
+from benchpool_scheduler.service.ledger.ledger import Ledger
+from benchpool_scheduler.service.observed.observed import Observed
+
+log = logging.getLogger(__name__)
+
+REMEDIES: Mapping[int | None, str] = MappingProxyType(
+    {
+        errno.EMFILE: "Raise the limit on open files of the scheduler's process "
+        "(`prlimit --nofile=65536 --pid {pid}`, or LimitNOFILE= of its unit)",
+        errno.ENFILE: "Close what holds files open on the machine, or raise `sysctl fs.file-max`",
+        errno.ENOSPC: "Make room on the disk of the state folder ({state}), in bytes and in "
+        "inodes (`df -h`, `df -i`)",
+        errno.EDQUOT: "Make room below the state folder ({state}), or raise the disk quota of its "
+        "account",
+        errno.EAGAIN: "Let the account have more processes (`ulimit -u`, pids.max of its cgroup), "
+        "or end some",
+        errno.ENOMEM: "Free memory on the machine",
+        errno.EIO: "Look at the disk of the state folder ({state}) and at `dmesg`",
+        None: "Look at `benchpool doctor` and at the log of the scheduler",
+    }
+)
+"""What to do about each fault, by its number."""
+
+
+@dataclass(frozen=True, slots=True)
+class DrainedNode:
+    """A machine that is not open: what it takes, since when, and how often it was closed."""
+
+    intake: Intake
+    since: float
+    closings: int
+    fault: StartFault
+
+
+class Drain:
+    """Which machines take no starts.
+
+    Args:
+        want_pass: Called when a machine takes jobs again.
+
+    Attributes:
+        sleep: Waits for seconds before a trial.
+    """
+
+    def __init__(
+        self, ledger: Ledger, observed: Observed, runtime: Runtime, want_pass: Callable[[], None]
+    ) -> None:
+        self._ledger = ledger
+        self._observed = observed
+        self._runtime = runtime
+        self._want_pass = want_pass
+        self._nodes: dict[str, DrainedNode] = {}
+        self._trials: dict[str, asyncio.Task[None]] = {}
+        self.sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+
+    def see(self, event: WorkerEvent) -> None:
+        """Learn from what happens to workers, before it makes a pass."""
+        if not isinstance(self._runtime, Trials):
+            return
+        if isinstance(event, WorkerEnded) and event.by is EndedBy.MACHINE_FAULT:
+            what = event.text or "a worker could not start"
+            self._put(self._node_of(event), Sign.FAULT, StartFault(event.fault, what))
+        elif isinstance(event, WorkerStarted):
+            self._put(self._node_of(event), Sign.STARTED)
+
+    async def close(self) -> None:
+        """End the trials under way."""
+        tasks = list(self._trials.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _node_of(self, event: WorkerStarted | WorkerEnded) -> str | None:
+        attempt = self._ledger.attempt(event.worker.job, event.worker.attempt)
+        workers = () if attempt is None else attempt.workers
+        return next((w.node for w in workers if w.index == event.worker.worker), None)
+
+    def _put(self, node: str | None, sign: Sign, fault: StartFault | None = None) -> None:
+        if node is None:
+            return
+        now = self._observed.settings.clock.now()
+        known = self._nodes.get(node)
+        if known is None:
+            if fault is None:
+                return
+            known = DrainedNode(Intake.OPEN, now, 0, fault)
+        intake = draining.after(known.intake, sign)
+        if intake is known.intake:
+            return
+        if intake is Intake.OPEN:
+            self._nodes.pop(node, None)
+        else:
+            closed = intake is Intake.CLOSED
+            self._nodes[node] = replace(
+                known,
+                intake=intake,
+                closings=known.closings + closed,
+                fault=fault or known.fault,
+            )
+            if closed and node not in self._trials:
+                task = asyncio.create_task(self._try_until_it_works(node))
+                self._trials[node] = task
+        self._tell()
+
+    async def _try_until_it_works(self, node: str) -> None:
+        try:
+            while (known := self._nodes.get(node)) and known.intake is Intake.CLOSED:
+                await self.sleep(draining.pause_s(known.closings))
+                self._put(node, Sign.DUE)
+                fault = await self._try(node)
+                self._put(node, Sign.WORKED if fault is None else Sign.FAILED, fault)
+        finally:
+            del self._trials[node]
+        self._want_pass()
+
+    async def _try(self, node: str) -> StartFault | None:
+        if not isinstance(self._runtime, Trials):
+            return None
+        try:
+            return await self._runtime.try_start(node)
+        except Exception as error:
+            log.exception("a trial on %s failed", node)
+            return StartFault(None, str(error))
+
+    def _tell(self) -> None:
+        """Let passes leave out these machines, and say it to whoever looks after them."""
+        closed = {
+            name: node for name, node in self._nodes.items() if not draining.takes(node.intake)
+        }
+        names = frozenset(closed)
+        if names != self._observed.now.drained:
+            self._observed.put(replace(self._observed.now, drained=names))
+        sentences = [self._sentence(name, node) for name, node in closed.items()]
+        self._observed.report("starts", " ".join(sentences) or None)
+
+    def _sentence(self, name: str, node: DrainedNode) -> str:
+        remedy = REMEDIES.get(node.fault.number, REMEDIES[None])
+        remedy = remedy.format(state=self._observed.settings.state, pid=os.getpid())
+        return (
+            f"No job is started on {name}: {node.fault.text}. {remedy}. Jobs wait and none has "
+            f"failed by it; a start is tried again at least every {draining.PAUSE_S[1]:.0f} s, "
+            "and they go on when one works."
+        )

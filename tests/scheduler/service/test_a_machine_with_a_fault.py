@@ -1,0 +1,209 @@
+"""A fault of the machine is not the job's: a whole queue survives it and then runs, no restart."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from pathlib import Path
+
+import pytest
+
+from benchpool_scheduler.contract import Job, State
+from benchpool_scheduler.core.lifecycle import draining
+from benchpool_scheduler.core.lifecycle.draining import Intake, Sign
+from benchpool_scheduler.runtime import EndedBy, Launch, StartFault
+from benchpool_scheduler.runtime.simulated import SimulatedRuntime, simulated_devices
+from benchpool_scheduler.service import Pool
+from benchpool_support.exhausted import needs_root, no_descriptor_left, small_disk
+from benchpool_support.pools import (
+    ADMIN,
+    SUSAN,
+    make_pool,
+    opened,
+    python_job,
+    reached,
+    story,
+    until,
+)
+
+POOL = story(
+    """
+version: 1
+projects: [{name: susan, quota: 2, members: [susan]}]
+policy: {grace_s: 3}
+"""
+)
+
+
+def says(pool: Pool) -> str:
+    """Return what people who look after the pool are told."""
+    return " ".join(pool.views.status(ADMIN).health.problems)
+
+
+async def told(pool: Pool, words: str) -> str:
+    """Wait until a problem says these words; return all problems."""
+    async with asyncio.timeout(20):
+        while words not in says(pool):
+            await asyncio.sleep(0.02)
+    return says(pool)
+
+
+async def well_again(pool: Pool) -> None:
+    """Wait until no problem is told."""
+    async with asyncio.timeout(30):
+        while says(pool):
+            await asyncio.sleep(0.05)
+
+
+async def submitted(pool: Pool, count: int) -> list[Job]:
+    """Send jobs that print and end."""
+    return [
+        await pool.jobs.submit(SUSAN, python_job("print('done')", name=f"job-{number}"))
+        for number in range(count)
+    ]
+
+
+async def all_succeed(pool: Pool, jobs: list[Job]) -> None:
+    """Wait until each has succeeded; none may end otherwise."""
+    for job in jobs:
+        ended = await reached(pool, job.id, State.SUCCEEDED, State.FAILED, State.PAUSED)
+        assert ended.state is State.SUCCEEDED, ended
+
+
+# --------------------------------------------------------------------------- real faults
+
+
+@needs_root
+async def test_a_queue_survives_a_full_disk(tmp_path: Path) -> None:
+    with small_disk(tmp_path / "jobs", size="8m") as disk:
+        async with opened(make_pool(tmp_path, configuration=POOL, gpus=2)) as pool:
+            disk.fill()
+            jobs = await submitted(pool, 6)
+            said = await told(pool, "No job is started on ")
+            assert "No space left on device" in said
+            assert f"Make room on the disk of the state folder ({tmp_path})" in said
+            await asyncio.sleep(1.5)  # a trial fails meanwhile
+            assert {pool.jobs.detail(ADMIN, job.id).job.state for job in jobs} == {State.QUEUED}
+            assert max(pool.jobs.detail(ADMIN, job.id).job.attempt for job in jobs) <= 2
+            disk.make_room()
+            await all_succeed(pool, jobs)
+            await well_again(pool)
+
+
+async def test_a_queue_survives_a_scheduler_without_descriptors(tmp_path: Path) -> None:
+    async with opened(make_pool(tmp_path, configuration=POOL, gpus=2)) as pool:
+        with no_descriptor_left():
+            jobs = await submitted(pool, 6)
+            said = await told(pool, "No job is started on ")
+            assert "Too many open files" in said
+            assert "prlimit" in said
+        await all_succeed(pool, jobs)
+        await well_again(pool)
+
+
+@pytest.mark.slow
+@needs_root
+async def test_wherever_in_a_start_the_disk_fills_up_the_job_runs_later(tmp_path: Path) -> None:
+    with small_disk(tmp_path / "jobs", size="8m", inodes=2000) as disk:
+        async with opened(make_pool(tmp_path, configuration=POOL, gpus=2)) as pool:
+            for inodes in range(1, 16):
+                disk.fill()
+                disk.leave(inodes)
+                (job,) = await submitted(pool, 1)
+                async with asyncio.timeout(20):
+                    while not says(pool) and pool.jobs.detail(ADMIN, job.id).job.ended is None:
+                        await asyncio.sleep(0.02)
+                disk.make_room()
+                await all_succeed(pool, [job])
+            await well_again(pool)
+
+
+# --------------------------------------------------------------------------- the table, the pauses
+
+
+def test_no_start_is_taken_between_a_fault_and_a_trial_that_works() -> None:
+    for signs in itertools.product(Sign, repeat=5):
+        intake, tried = Intake.OPEN, True
+        for sign in signs:
+            before, intake = intake, draining.after(intake, sign)
+            if sign is Sign.FAULT and draining.takes(before):
+                tried = False
+            if before is Intake.TRYING and sign is Sign.WORKED:
+                tried = True
+            assert draining.takes(intake) is tried
+
+
+class Faulty(SimulatedRuntime):
+    """A machine on which the next starts fail, of jobs and of trials."""
+
+    def __init__(self, starts: int, trials: int) -> None:
+        super().__init__(simulated_devices(2))
+        self.starts, self.trials = starts, trials
+        self.made: list[str] = []
+
+    async def run_worker(self, launch: Launch) -> None:
+        """Fail, or begin and end well."""
+        self.made.append("start")
+        if self.starts:
+            self.starts -= 1
+            self.end(launch.worker, None, EndedBy.MACHINE_FAULT, text="its disk is full")
+            return
+        self.begin(launch.worker)
+        self.end(launch.worker, 0)
+
+    async def try_start(self, node: str) -> StartFault | None:
+        """Fail, or work."""
+        self.made.append("trial")
+        if self.trials:
+            self.trials -= 1
+            return StartFault(28, "its disk is full")
+        return None
+
+
+async def test_trials_come_one_at_a_time_with_growing_pauses(tmp_path: Path) -> None:
+    runtime = Faulty(starts=1, trials=8)
+    async with opened(make_pool(tmp_path, configuration=POOL, runtime=runtime)) as pool:
+        pauses: list[float] = []
+
+        async def sleep(seconds: float) -> None:
+            pauses.append(seconds)
+            await asyncio.sleep(0)
+
+        pool.drain.sleep = sleep
+        jobs = await submitted(pool, 1)
+        await all_succeed(pool, jobs)
+        await well_again(pool)
+        assert runtime.made == ["start", *["trial"] * 9, "start"]
+        assert pauses == [1, 2, 4, 8, 16, 32, 60, 60, 60]
+
+
+async def test_a_fault_after_a_trial_that_worked_goes_on_with_the_pauses(tmp_path: Path) -> None:
+    runtime = Faulty(starts=4, trials=0)
+    async with opened(make_pool(tmp_path, configuration=POOL, runtime=runtime)) as pool:
+        pauses: list[float] = []
+
+        async def sleep(seconds: float) -> None:
+            pauses.append(seconds)
+            await asyncio.sleep(0)
+
+        pool.drain.sleep = sleep
+        await all_succeed(pool, await submitted(pool, 1))
+        assert pauses == [1, 2, 4, 8]
+
+
+async def test_retries_are_not_used_up_and_the_job_says_why_it_waits_again(tmp_path: Path) -> None:
+    runtime = Faulty(starts=1, trials=1_000_000)
+    async with opened(make_pool(tmp_path, configuration=POOL, runtime=runtime)) as pool:
+        (job,) = await submitted(pool, 1)
+        await told(pool, "No job is started on localhost: its disk is full.")
+        await until(pool, job.id, lambda it: it.state is State.QUEUED)
+        detail = pool.jobs.detail(ADMIN, job.id)
+        assert [attempt.ended_by for attempt in detail.attempts] == ["machine-fault"]
+        assert detail.job.state is State.QUEUED
+        assert pool.figures.read().drained == 1
+        waits = await until(pool, job.id, _waits_for_a_node)
+        assert "1 node of the pool is not ready" in str(waits.reason)
+
+
+def _waits_for_a_node(job: Job) -> bool:
+    return job.reason is not None and job.reason.code == "no-node-ready"
