@@ -124,6 +124,20 @@ def duration(seconds: float) -> str:
     return f"{days} d {hours} h" if hours else f"{days} d"
 
 
+def data_size(count: int) -> str:
+    """Return bytes as people read them.
+
+    >>> data_size(5), data_size(3 * 1024 * 1024)
+    ('5 bytes', '3.0 MiB')
+    """
+    amount = float(count)
+    for unit in ("bytes", "KiB", "MiB"):
+        if amount < 1024:
+            return f"{count} bytes" if unit == "bytes" else f"{amount:.1f} {unit}"
+        amount /= 1024
+    return f"{amount:.1f} GiB"
+
+
 def gpu_time(gpu_seconds: float) -> str:
     """Return an amount of work in GPU seconds, e.g. what a pause lost.
 

@@ -75,6 +75,12 @@ class PoolFigures(Collector):
         yield _counter("pass_seconds", "Time in the decision core.", (), _one(now.pass_s))
         yield _gauge("last_pass_seconds", "Time of the last pass.", (), _one(now.last_pass_s))
         yield _gauge("store_bytes", "Size of the database.", (), _one(now.store_bytes))
+        if now.disk is not None:
+            free, size = now.disk.free, now.disk.size
+            yield _gauge("disk_free_bytes", "Room on the state folder's disk.", (), _one(free))
+            yield _gauge("disk_size_bytes", "Size of the state folder's disk.", (), _one(size))
+        stops = now.stops_waiting
+        yield _gauge("stops_waiting", "Stops that are not written down yet.", (), _one(stops))
         yield _counter(
             "invariant_breaches",
             "Breaches that the auditor found.",

@@ -20,6 +20,7 @@ from benchpool_scheduler.client.exclusions import Exclusions
 from benchpool_scheduler.client.plain import Client
 from benchpool_scheduler.contract import SnapshotFile
 from benchpool_scheduler.errors import InvalidInput, TooLarge
+from benchpool_scheduler.phrases import data_size
 
 MIB = 1024 * 1024
 
@@ -189,8 +190,8 @@ class _Walk:
         why = self.rules.why(inside, folder=folder)
         if why is None and not folder and path.stat().st_size > self.limits.file_bytes:
             return (
-                f"{_size(path.stat().st_size)}, the limit for one file is "
-                f"{_size(self.limits.file_bytes)}"
+                f"{data_size(path.stat().st_size)}, the limit for one file is "
+                f"{data_size(self.limits.file_bytes)}"
             )
         return why
 
@@ -246,10 +247,10 @@ def _check_sizes(root: Path, found: Mapping[str, Path], limits: SnapshotLimits) 
     if total <= limits.total_bytes:
         return
     largest = sorted(sizes, key=lambda name: -sizes[name])[:_NAMED]
-    named = ", ".join(f"{name} {_size(sizes[name])}" for name in largest)
+    named = ", ".join(f"{name} {data_size(sizes[name])}" for name in largest)
     raise TooLarge(
-        f"The folder {root.name or '/'} has {_size(total)} in {len(sizes)} files, the limit is "
-        f"{_size(limits.total_bytes)}: list what the job does not need in "
+        f"The folder {root.name or '/'} has {data_size(total)} in {len(sizes)} files, the limit is "
+        f"{data_size(limits.total_bytes)}: list what the job does not need in "
         f"{exclusions.IGNORE_FILE}. Largest: {named}.",
         code="snapshot-bytes",
         field="files",
@@ -282,17 +283,3 @@ def _digest(path: Path) -> tuple[str, int, bytes]:
             digest.update(piece)
             size += len(piece)
     return digest.hexdigest(), size, first
-
-
-def _size(count: int) -> str:
-    """Return bytes as people read them.
-
-    >>> _size(3 * 1024 * 1024)
-    '3.0 MiB'
-    """
-    amount = float(count)
-    for unit in ("bytes", "KiB", "MiB"):
-        if amount < 1024:
-            return f"{count} bytes" if unit == "bytes" else f"{amount:.1f} {unit}"
-        amount /= 1024
-    return f"{amount:.1f} GiB"

@@ -48,6 +48,11 @@ class Stops:
         self._trying: dict[WorkerId, asyncio.Task[None]] = {}
         self._due: dict[WorkerId, tuple[float, float]] = {}
 
+    @property
+    def waiting(self) -> int:
+        """How many stops are not written down yet."""
+        return len(self._kept)
+
     async def tell(self, worker: WorkerId, notice: Notice) -> None:
         """Tell a worker to stop; what fails is tried again beside other work. Never raises."""
         kept = self._kept.get(worker)

@@ -13,6 +13,7 @@ from benchpool_scheduler.runtime import DeviceState, Hearing, Runtime
 from benchpool_scheduler.service.benches import bench_reserve
 from benchpool_scheduler.service.benches.reservations import Leases
 from benchpool_scheduler.service.execution.stops import Stops
+from benchpool_scheduler.service.housekeeping import disk
 from benchpool_scheduler.service.jobs.uploads import UploadedContents
 from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.service.ledger.usage_decay import HOUR_S, UsageDecay, rates
@@ -88,6 +89,8 @@ class Housekeeping:
         broken = [d for d in unusable if d.state is DeviceState.BROKEN]
         notes = "; ".join(f"GPU {d.index} of {d.node}: {d.note or 'broken'}" for d in broken)
         self._observed.report("devices", f"{notes}." if notes else None)
+        state = self._observed.settings.state
+        self._observed.report("disk", disk.problem_of(disk.room_of(state), state))
         await self._stops.repeat()
         self.count_use()
         changed |= self._tell_use()

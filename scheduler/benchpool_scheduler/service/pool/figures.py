@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from benchpool_scheduler.service.execution.stops import Stops
 from benchpool_scheduler.service.housekeeping.auditor import Auditor
+from benchpool_scheduler.service.housekeeping.disk import DiskRoom, room_of
 from benchpool_scheduler.service.jobs.admission import Admission
 from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.service.ledger.usage_decay import UsageDecay
@@ -28,6 +30,8 @@ class Metrics:
         lost_gpu_s: GPU seconds that preemptions cost, by project of the victim.
         passes: Passes since the start; ``pass_s`` their total time; ``last_pass_s`` the last's.
         store_bytes: Size of the database and of its write-ahead log.
+        disk: Room on the disk of the state folder, None where it is not known.
+        stops_waiting: Stops that could not be written down yet.
         breaches: Breaches of invariants found by the auditor, by invariant (I1 to I6).
         problems: Sentences of health.
         drained: Machines that take no starts for a fault of their own.
@@ -46,6 +50,8 @@ class Metrics:
     pass_s: float = 0.0
     last_pass_s: float = 0.0
     store_bytes: int = 0
+    disk: DiskRoom | None = None
+    stops_waiting: int = 0
     breaches: Mapping[str, int] = field(default_factory=dict)
     problems: tuple[str, ...] = ()
     drained: int = 0
@@ -63,6 +69,7 @@ class MetricsReader:
     admission: Admission
     counters: PrometheusCounters
     auditor: Auditor
+    stops: Stops
 
     def read(self) -> Metrics:
         """Return the figures as they are now."""
@@ -80,6 +87,8 @@ class MetricsReader:
             pass_s=seen.latest_pass.pass_s,
             last_pass_s=seen.latest_pass.last_pass_s,
             store_bytes=self.ledger.store.size(),
+            disk=room_of(self.observed.settings.state),
+            stops_waiting=self.stops.waiting,
             breaches=self.auditor.breaches,
             problems=tuple(seen.problems.values()),
             drained=len(seen.drained),

@@ -211,6 +211,7 @@ class Pool:
             admission,
             self.counters,
             self.auditor,
+            self.actions.stops,
         )
 
     def _subscribe(self) -> None:

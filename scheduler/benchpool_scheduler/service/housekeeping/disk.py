@@ -1,0 +1,73 @@
+"""How much room the disk of the state folder has, and when that is too little.
+
+A full disk is said before it is full: then nothing can be accepted any more, and running jobs lose
+what they write.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchpool_scheduler.phrases import data_size
+
+MARK_BYTES = 2 * 2**30
+MARK_PART = 20
+"""Too little is less than ``MARK_BYTES``, or than one part in ``MARK_PART`` of a small disk."""
+
+
+@dataclass(frozen=True, slots=True)
+class DiskRoom:
+    """The room on a disk, in bytes and in files (inodes); no ``files``: it does not count them."""
+
+    free: int
+    size: int
+    free_files: int = 0
+    files: int = 0
+
+    @property
+    def mark(self) -> int:
+        """Fewer free bytes are too few."""
+        return min(MARK_BYTES, self.size // MARK_PART)
+
+
+def room_of(folder: Path) -> DiskRoom | None:
+    """Return the room on the disk of a folder; None where that cannot be told."""
+    try:
+        found = os.statvfs(folder)
+    except OSError:
+        return None
+    unit = found.f_frsize
+    return DiskRoom(
+        found.f_bavail * unit, found.f_blocks * unit, found.f_favail, max(0, found.f_files)
+    )
+
+
+def problem_of(room: DiskRoom | None, folder: Path) -> str | None:
+    """Return what is to be said of a disk; None where there is room.
+
+    >>> folder = Path("/srv/pool")
+    >>> problem_of(DiskRoom(3 * 2**30, 2**40), folder)
+    >>> said = problem_of(DiskRoom(2**30, 2**40), folder) or ""
+    >>> said.split(". ")[0]
+    'The disk of /srv/pool is nearly full: 1.0 GiB of 1024.0 GiB are free, 2.0 GiB is the mark'
+    >>> said.split(": ")[-1]
+    '`du -sh /srv/pool/*` says what takes it.'
+    """
+    if room is None:
+        return None
+    if room.free < room.mark:
+        left = f"{data_size(room.free)} of {data_size(room.size)} are free"
+        mark, command = data_size(room.mark), "du -sh"
+    elif room.files and room.free_files < room.files // MARK_PART:
+        left = f"{room.free_files} of its {room.files} files (inodes) are free"
+        mark, command = str(room.files // MARK_PART), "du --inodes -s"
+    else:
+        return None
+    return (
+        f"The disk of {folder} is nearly full: {left}, {mark} is the mark. When it is full, "
+        "nothing is accepted and running jobs lose what they write. Make room: "
+        f"`{command} {shlex.quote(str(folder))}/*` says what takes it."
+    )
