@@ -1,135 +1,165 @@
-"""The authorisation matrix: every operation of the table, every kind of caller.
+"""The authorisation matrix: every operation of the table, every kind of caller, by a real Hub.
 
-A row says what each caller gets. A new route without a row fails, so nobody forgets it.
+What each caller must get is worked out from what the table says of an operation: who may call it,
+and whether it is about one job. A new operation is in it at once; one that takes a body, or has a
+part in its address that is not known here, fails until an example of it is given.
 """
 
 from __future__ import annotations
 
+import json
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
+from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
 
-from benchpool_scheduler.contract import CommandEntry, JobSubmission, LeaseRequest
-from benchpool_support.serving import CONFIGURATION, Served, served
+from benchpool_scheduler.contract.operation import Media, Operation, Who
+from benchpool_scheduler.contract.operations import OPERATIONS
+from benchpool_support.workstation import RunningWorkstation, start
 
 pytestmark = pytest.mark.slow
 
-CALLERS = ("nobody", "susan", "joe", "jemma", "root", "hub")
-"""Nobody; the owner; another user; a lead of her project; an administrator; the Hub's service."""
+PEOPLE = ("owner", "bench", "other", "lead", "administrator", "service")
+CALLERS = ("anonymous", "revoked", *PEOPLE)
+"""Nobody; the owner's token after its end; susan; her notebook server; joe; jemma, who leads her
+project; an administrator; the Hub's own service."""
 
-ALL = dict.fromkeys(CALLERS[1:], 200) | {"nobody": 401}
-OBJECT = {"nobody": 401, "susan": 200, "joe": 404, "jemma": 200, "root": 200, "hub": 200}
-OPERATORS = {"nobody": 401, "susan": 403, "joe": 403, "jemma": 403, "root": 200, "hub": 200}
-
-
-def all_with(status: int) -> dict[str, int]:
-    return {who: status if known == 200 else known for who, known in ALL.items()}
-
-
-EXPECTED: Mapping[tuple[str, str], Mapping[str, int]] = {
-    ("POST", "jobs"): ALL | {"susan": 201, "joe": 201, "jemma": 403, "root": 201, "hub": 201},
-    ("POST", "preview"): ALL | {"jemma": 403},
-    ("GET", "jobs"): ALL,
-    ("GET", "jobs/{job}"): OBJECT,
-    ("GET", "jobs/{job}/why"): OBJECT,
-    ("GET", "jobs/{job}/submission"): OBJECT,
-    ("POST", "jobs/{job}/pause"): OBJECT,
-    ("POST", "jobs/{job}/resume"): OBJECT,
-    ("POST", "jobs/{job}/cancel"): OBJECT,
-    ("POST", "jobs/{job}/change"): OBJECT,
-    ("POST", "jobs/{job}/rename"): OBJECT,
-    ("GET", "jobs/{job}/logs"): OBJECT,
-    ("GET", "jobs/{job}/logs/stream"): OBJECT,
-    ("GET", "jobs/{job}/results"): OBJECT,
-    ("GET", "events"): ALL,
-    ("GET", "quota"): ALL,
-    ("GET", "status"): ALL,
-    ("POST", "leases"): OPERATORS | {"root": 201, "hub": 201},
-    ("POST", "leases/line"): OPERATORS | {"root": 201, "hub": 201},
-    ("GET", "leases/line"): ALL,
-    ("GET", "leases"): OPERATORS,
-    ("DELETE", "leases/{lease}"): OPERATORS | {"root": 204, "hub": 204},
-    ("POST", "objects/missing"): ALL,
-    ("PUT", "objects/{sha256}"): all_with(204),
-    ("POST", "config/check"): OPERATORS,
-    ("POST", "config/apply"): OPERATORS,
-    ("POST", "whatif"): OPERATORS,
-    ("GET", "history"): OPERATORS,
-    ("GET", "health"): dict.fromkeys(CALLERS, 200),
-    ("GET", "openapi.json"): ALL,
-    ("GET", "metrics"): OPERATORS,
+MAY: Mapping[Who, Collection[str]] = {
+    Who.ANYBODY: CALLERS,
+    Who.CALLER: PEOPLE,
+    Who.OPERATOR: ("administrator", "service"),
+    Who.ADMIN: ("administrator", "service"),
 }
+SEES_THE_JOB = ("owner", "bench", "lead", "administrator", "service")
 
 CONTENT = b"data"
-TEXT = CONFIGURATION
+CONFIGURATION = """\
+version: 1
+build: {default: 0, users: {susan: 1}, reserve: 1}
+projects:
+  - {name: vision, quota: 2, members: [susan, "group:staff"], leads: [jemma]}
+  - {name: speech, quota: 2, members: [joe]}
+policy: {grace_s: 1}
+"""
+SLEEPER = {"kind": "command", "argv": [sys.executable, "-c", "import time; time.sleep(600)"]}
+LEASE = {"user": "susan", "server": "", "spawn": "s1", "gpus": 1}
+
+BODIES: Mapping[str, Any] = {
+    "submit": lambda who: {"entry": SLEEPER, "project": project_of(who)},
+    "preview": lambda who: {"entry": SLEEPER, "project": project_of(who)},
+    "pause": {},
+    "resume": {},
+    "cancel": {},
+    "change": {"priority": 60},
+    "rename": {"name": "other"},
+    "reserve": LEASE,
+    "wait_in_line": {"lease": LEASE},
+    "missing_objects": {"sha256": []},
+    "put_object": CONTENT,
+    "check_config": CONFIGURATION.encode(),
+    "apply_config": CONFIGURATION.encode(),
+    "whatif": {"more_gpus": 1},
+}
+"""An example for each operation with a body, by its name."""
+
+
+def project_of(who: str) -> str:
+    return "speech" if who == "other" else "vision"
 
 
 @dataclass(frozen=True)
 class Site:
-    """A service with two jobs of susan's, one of them to be cancelled, and a lease."""
+    """A pool with two jobs of susan's, one of them to be cancelled, and everybody's token."""
 
-    service: Served
+    url: str
+    tokens: Mapping[str, str]
     job: str
     victim: str
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    with served(tmp_path_factory.mktemp("state")) as service, service.client("susan") as susan:
-        entry = CommandEntry([sys.executable, "-c", "import time; time.sleep(600)"])
-        job, victim = (susan.submit(JobSubmission(entry=entry, project="vision")) for _ in range(2))
-        with service.client("hub") as hub:
-            hub.reserve(LeaseRequest(user="susan", server="", spawn="s1", gpus=1))
-        yield Site(service, job.id, victim.id)
+    folder = tmp_path_factory.mktemp("matrix")
+    config = folder / "pool.yaml"
+    config.write_text(CONFIGURATION)
+    with start(folder / "state", config=config, gpus=5) as up:
+        for user in ("susan", "joe", "jemma"):
+            up.add_user(user)
+        up.start_server("susan")
+        tokens = {
+            "revoked": revoked_token(up, "susan"),
+            "owner": up.token_of("susan"),
+            "bench": token_of_bench(up, "susan"),
+            "other": up.token_of("joe"),
+            "lead": up.token_of("jemma"),
+            "administrator": up.ready["admin_token"],
+            "service": token_of_hub(up),
+        }
+        with up.scheduler_as(tokens["owner"]) as susan:
+            made = [
+                susan.post("jobs", json={"entry": SLEEPER, "project": "vision"}) for _ in range(2)
+            ]
+        job, victim = (answer.json()["id"] for answer in made)
+        yield Site(up.ready["scheduler_api"], tokens, job, victim)
+        up.clear()
 
 
-def route_ids() -> list[tuple[str, str]]:
-    return sorted(EXPECTED)
+def revoked_token(up: RunningWorkstation, user: str) -> str:
+    made = up.hub.post(f"/users/{user}/tokens", json={}).json()
+    assert up.hub.delete(f"/users/{user}/tokens/{made['id']}").status_code == 204
+    return str(made["token"])
 
 
-def test_every_route_has_a_row(site: Site) -> None:
-    routes = site.service.api.routes
-    assert {(one.operation.method, one.operation.path) for one in routes} == set(EXPECTED)
+def token_of_bench(up: RunningWorkstation, user: str) -> str:
+    environment = Path(f"/proc/{up.server_pid(user)}/environ").read_bytes().split(b"\0")
+    (found,) = (one for one in environment if one.startswith(b"JUPYTERHUB_API_TOKEN="))
+    return found.decode().partition("=")[2]
+
+
+def token_of_hub(up: RunningWorkstation) -> str:
+    facts = json.loads((up.state / "hub" / "facts.json").read_text())
+    return str(facts["secrets"]["hub_token"])
+
+
+def expected(one: Operation[Any], who: str) -> Collection[int]:
+    """Return what the table says that this caller gets."""
+    if who in MAY[one.who]:
+        hidden = "job" in one.parts and who not in SEES_THE_JOB
+        return {404} if hidden else one.statuses
+    return {403} if who in PEOPLE else {401}
+
+
+def test_every_operation_with_a_body_has_an_example() -> None:
+    assert {one.name for one in OPERATIONS if one.takes is not None} == set(BODIES)
 
 
 @pytest.mark.parametrize("who", CALLERS)
-@pytest.mark.parametrize(("method", "path"), route_ids())
-def test_a_caller_gets_what_the_matrix_says(site: Site, method: str, path: str, who: str) -> None:
-    status = ask(site, method, path, who)
-    assert status == EXPECTED[method, path][who]
+@pytest.mark.parametrize("one", OPERATIONS, ids=lambda one: str(one.name))
+def test_a_caller_gets_what_the_table_says(site: Site, one: Operation[Any], who: str) -> None:
+    assert ask(site, one, who) in expected(one, who)
 
 
-def ask(site: Site, method: str, path: str, who: str) -> int:
-    job = site.victim if path.endswith("cancel") else site.job
-    names = {"job": job, "lease": "a" * 26, "sha256": sha256(CONTENT).hexdigest()}
-    address = f"{site.service.url}/api/v1/{path.format(**names)}"
-    headers = {} if who == "nobody" else {"Authorization": f"token {who}"}
-    kind, content = body(path, who) if method in ("POST", "PUT") else (None, b"")
-    if kind is not None:
-        headers["Content-Type"] = kind
-    with httpx.stream(method, address, headers=headers, content=content, timeout=10) as answer:
+def ask(site: Site, one: Operation[Any], who: str) -> int:
+    job = site.victim if one.name == "cancel" else site.job
+    parts = {"job": job, "lease": "a" * 26, "sha256": sha256(CONTENT).hexdigest()}
+    path = one.path.format(**{part: parts[part] for part in one.parts})
+    headers = {"Authorization": f"token {site.tokens[who]}"} if who in site.tokens else {}
+    content = None
+    if one.takes is not None:
+        headers["Content-Type"] = one.takes.value
+        content = encoded(one, who)
+    with httpx.stream(
+        one.method, f"{site.url}/{path}", headers=headers, content=content, timeout=30
+    ) as answer:
         return answer.status_code  # a stream's first bytes are enough
 
 
-def body(path: str, who: str) -> tuple[str, bytes]:
-    submission = b'{"entry": {"kind": "command", "argv": ["true"]}, "project": "%s"}'
-    project = b"speech" if who in ("joe", "jemma") else b"vision"
-    bodies = {
-        "jobs": submission % project,
-        "preview": submission % project,
-        "leases": b'{"user": "susan", "server": "", "spawn": "s1", "gpus": 1}',
-        "leases/line": b'{"lease": {"user": "susan", "server": "", "spawn": "s1", "gpus": 1}}',
-        "jobs/{job}/change": b'{"priority": 60}',
-        "jobs/{job}/rename": b'{"name": "other"}',
-        "whatif": b'{"more_gpus": 1}',
-        "objects/missing": b'{"sha256": []}',
-    }
-    if path.startswith("config"):
-        return "text/yaml", TEXT.encode()
-    if path.startswith("objects/{"):
-        return "application/octet-stream", CONTENT
-    return "application/json", bodies.get(path, b"{}")
+def encoded(one: Operation[Any], who: str) -> bytes:
+    example = BODIES[one.name]
+    body = example(who) if callable(example) else example
+    return json.dumps(body).encode() if one.takes is Media.JSON else body
