@@ -21,7 +21,7 @@ from traitlets.config import LoggingConfigurable
 from benchpool_scheduler.client import Credentials
 from benchpool_scheduler.contract import Lease, LeaseRequest, LinePlace
 from benchpool_scheduler.errors import BenchpoolError, TooMany, Unavailable
-from benchpool_spawner import form, line, options, refusal
+from benchpool_spawner import form, line, options, refusal, server_names
 from benchpool_spawner.lease_client import LeaseClient
 from benchpool_spawner.steps import Steps
 
@@ -90,6 +90,8 @@ class QuotaMixin(LoggingConfigurable):
     # What the spawner class below provides.
     user: Any
     orm_spawner: Any
+    api_token: str
+    server: Any
     name: str
     user_options: dict[str, Any]
 
@@ -142,6 +144,32 @@ class QuotaMixin(LoggingConfigurable):
         hook: Any = super().run_pre_spawn_hook()  # type: ignore[misc]
         if hook is not None:
             await hook
+
+    async def _get_oauth_client_allowed_scopes(self) -> Any:
+        """Refuse a name that another's server has; then what the Hub asks for.
+
+        The Hub asks just before it writes down by whom people log in to this server. After that
+        it would be too late, and a failed start would take the other's logins away.
+        """
+        other = server_names.taken_by(self.user.db, self.user.name, self.name)
+        if other is not None:
+            self._drop_start()
+            self.log.warning(
+                "refused: server %r of %s has the same name in the Hub as server %r of %s",
+                self.name, self.user.name, other[1], other[0],
+            )  # fmt: skip
+            raise self._refused(refusal.name_taken(self.user.name, self.name))
+        return await super()._get_oauth_client_allowed_scopes()  # type: ignore[misc]
+
+    def _drop_start(self) -> None:
+        """Take back what the Hub has written of a start that does not come to pass."""
+        from jupyterhub.orm import APIToken
+
+        token = APIToken.find(self.user.db, self.api_token)
+        if token is not None:
+            self.user.db.delete(token)
+        self.server = None
+        self.user.db.commit()
 
     def _begin(self) -> Steps:
         """Forget the start before this one."""

@@ -18,6 +18,7 @@ Reason = Literal[
     "gpu-policy",
     "gpu-scheduler",
     "home-folder",
+    "server-name",
     "cluster-quota",
     "cluster-policy",
     "pod-start",
@@ -109,3 +110,20 @@ def neutralise_failure_count(spawner: Any) -> None:
     spawner after the failure. JupyterHub 6 does not count refusals; there this changes nothing.
     """
     spawner.consecutive_failure_limit = 0
+
+
+def name_taken(user: str, server: str) -> StartRefused:
+    """Return the refusal of a server that the Hub would take for another user's."""
+    if server:
+        return StartRefused(
+            f"The Hub would take server {server} of {user} for the one of another user, whose name "
+            f"is {user}-{server}: choose another name for it.",
+            reason="server-name",
+            status_code=409,
+        )
+    return StartRefused(
+        f"The Hub would take the server of {user} for a named server of another user, which "
+        "runs now: ask an administrator to stop that one; the Hub's log names it.",
+        reason="server-name",
+        status_code=409,
+    )

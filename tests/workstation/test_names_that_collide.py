@@ -1,0 +1,66 @@
+"""Server ``y`` of joe and the server of joe-y are one to the Hub: whoever comes last is refused."""
+
+from __future__ import annotations
+
+import httpx
+import pytest
+
+from benchpool_support.workstation import RunningWorkstation
+
+pytestmark = pytest.mark.slow
+
+
+def opened_by(up: RunningWorkstation, user: str) -> int:
+    """Log in with the shared password, open the user's server, and return the status."""
+    with httpx.Client(base_url=up.ready["url"], follow_redirects=True, timeout=60) as session:
+        session.get("/hub/login")
+        token = next(c.value for c in session.cookies.jar if c.name == "_xsrf" and c.value)
+        session.post(
+            f"/hub/login?_xsrf={token}", data={"username": user, "password": up.shared_password}
+        )
+        answer = session.get(f"/user/{user}/lab", headers={"Sec-Fetch-Mode": "navigate"})
+        assert answer.url.path.startswith(f"/user/{user}/")
+        return answer.status_code
+
+
+def test_a_named_server_that_would_lock_out_another_user_is_refused(
+    up: RunningWorkstation,
+) -> None:
+    up.add_user("joe-y")
+    up.start_server("joe-y")
+    answer = up.ask_server("joe", "y")
+    assert (answer.status_code, answer.json()["message"]) == (
+        409,
+        "The Hub would take server y of joe for the one of another user, whose name is joe-y: "
+        "choose another name for it.",
+    )
+    assert "y" not in up.servers("joe")
+    assert opened_by(up, "joe-y") == 200  # as before
+    up.stop_server("joe-y")
+    assert up.ask_server("joe", "y").status_code == 409  # whether it runs or not
+
+
+def test_a_user_who_came_after_such_a_server_is_told_what_is_in_the_way(
+    up: RunningWorkstation,
+) -> None:
+    up.start_server("joe", "late")
+    up.add_user("joe-late")
+    answer = up.ask_server("joe-late")
+    assert answer.status_code == 409
+    assert "a named server of another user, which runs now" in answer.json()["message"]
+    assert up.servers("joe-late") == {}
+    assert up.servers("joe")["late"]["ready"]
+    up.stop_server("joe", "late")
+    up.start_server("joe-late")
+    assert opened_by(up, "joe-late") == 200
+    up.stop_server("joe-late")
+
+
+def test_two_named_servers_of_two_users_are_not_taken_for_one(up: RunningWorkstation) -> None:
+    up.add_user("ada-b")
+    up.start_server("ada-b", "c")
+    assert up.ask_server("ada", "b-c").status_code == 409
+    up.stop_server("ada-b", "c")
+    up.start_server("ada", "b-c")
+    assert up.ask_server("ada-b", "c").status_code == 409
+    up.stop_server("ada", "b-c")
