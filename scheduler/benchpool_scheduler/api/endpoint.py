@@ -228,6 +228,7 @@ class Endpoint(Transport):
             query=decoding.query(pairs, route.operation.query),
             body=None,
             transport=self,
+            open_streams=service.open_streams,
         )
         if route.receive is not None:
             self._sink = route.receive(request, size)

@@ -21,7 +21,7 @@ from tornado.web import HTTPError, RequestHandler
 from benchpool_scheduler.errors import Forbidden, Unavailable
 from benchpool_scheduler.service import Caller
 
-CACHE_S = 30
+CACHE_S = 4
 """A token that was revoked, or an administrator who no longer is one, is known so much later."""
 
 

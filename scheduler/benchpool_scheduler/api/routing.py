@@ -6,7 +6,7 @@ An operation exists only in the table of the contract; here each of them gets it
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sized
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -32,6 +32,7 @@ class Request:
         path: The variable parts of the address.
         query: An object of the route's query type; ``body`` of its body type.
         transport: The connection, for routes that stream.
+        open_streams: All connections that stream now.
     """
 
     caller: Caller
@@ -41,6 +42,12 @@ class Request:
     query: Any
     body: Any
     transport: Transport
+    open_streams: Sized = ()
+
+    @property
+    def streams(self) -> int:
+        """How many event streams are open."""
+        return len(self.open_streams)
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,7 @@ from benchpool_scheduler.cli.words import clean, short
 from benchpool_scheduler.client import Client
 from benchpool_scheduler.configuration import declared
 from benchpool_scheduler.configuration.declared import Declared
+from benchpool_scheduler.configuration.nodes import BoundedLoader
 from benchpool_scheduler.contract import ENDED, ConfigurationChange, Job, JobSubmission, State
 from benchpool_scheduler.contract.kubernetes import API_VERSION
 from benchpool_scheduler.errors import Forbidden, InvalidInput, Refused
@@ -99,7 +100,7 @@ def read(text: str, source: str) -> File:
     'version: 1'
     """
     try:
-        documents = [it for it in yaml.safe_load_all(text) if it is not None]
+        documents = [it for it in yaml.load_all(text, BoundedLoader) if it is not None]
     except yaml.YAMLError as error:
         raise InvalidInput(f"{source} is not YAML: {error}", code="invalid-file") from None
     if len(documents) == 1 and _is_plain(documents[0]):

@@ -17,6 +17,27 @@ import yaml
 from benchpool_scheduler.errors import InvalidInput, Number
 
 MOST_BYTES = 1 << 20
+MOST_LEVELS = 20
+
+
+class BoundedLoader(yaml.SafeLoader):
+    """A safe loader that goes at most ``MOST_LEVELS`` deep; what is deeper is an error of YAML."""
+
+    def __init__(self, stream: str) -> None:
+        super().__init__(stream)
+        self._level = 0
+
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        """Return the next value, with what is in it."""
+        self._level += 1
+        if self._level > MOST_LEVELS + 1:  # the innermost values themselves count as one
+            raise yaml.composer.ComposerError(
+                None, None, f"it is nested more than {MOST_LEVELS} levels deep",
+                self.peek_event().start_mark,  # type: ignore[no-untyped-call]
+            )  # fmt: skip
+        node = super().compose_node(parent, index)
+        self._level -= 1
+        return node
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +178,7 @@ def compose(text: str, source: str) -> Item | None:
             numbers={"limit": MOST_BYTES},
         )
     try:
-        node = yaml.compose(text, Loader=yaml.SafeLoader)
+        node = yaml.compose(text, Loader=BoundedLoader)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = int(mark.line) + 1 if mark else 1

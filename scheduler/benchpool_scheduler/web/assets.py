@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tornado.web import StaticFileHandler
+from tornado.web import HTTPError, StaticFileHandler
 
 
 class AssetHandler(StaticFileHandler):
@@ -15,3 +15,9 @@ class AssetHandler(StaticFileHandler):
     def set_extra_headers(self, path: str) -> None:
         """Ask for revalidation; the answer is 304 while nothing changed."""
         self.set_header("Cache-Control", "no-cache")
+
+    def parse_url_path(self, url_path: str) -> str:
+        """Return where a file would lie; what can be no file's name is none."""
+        if "\0" in url_path:
+            raise HTTPError(404)
+        return super().parse_url_path(url_path)

@@ -183,3 +183,19 @@ def wait_for_text(log: Path, text: str) -> None:
         while text not in file.read():
             time.sleep(0.05)  # a file tells nobody that it grew
             file.seek(0)
+
+
+def test_a_revoked_token_ends_its_requests_and_its_streams_within_five_seconds(
+    up: RunningWorkstation,
+) -> None:
+    made = up.hub.post("/users/susan/tokens", json={}).json()
+    with up.scheduler_as(made["token"]) as client, client.stream("GET", "events") as stream:
+        assert (stream.status_code, client.get("status").status_code) == (200, 200)
+        assert up.hub.delete(f"/users/susan/tokens/{made['id']}").status_code == 204
+        revoked = time.monotonic()
+        for _ in stream.iter_raw():
+            pass
+        assert time.monotonic() - revoked < 5
+        while client.get("status").status_code != 401:
+            assert time.monotonic() - revoked < 5
+            time.sleep(0.1)

@@ -143,3 +143,13 @@ def test_a_comparison_says_who_gets_what() -> None:
         "Project joe (joe, group:staff): guaranteed quota 2 → 3.",
         "Policy for everybody: grace_s 20 → 30.",
     ]
+
+
+@pytest.mark.parametrize("levels", [25, 1_000, 100_000])
+@pytest.mark.parametrize("sign", ["[", "{a: "])
+def test_what_is_nested_too_deeply_is_refused_with_line_and_limit(levels: int, sign: str) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        load(f"version: 1\nprojects: {sign * levels}")
+    assert refused.value.message == (
+        "benchpool.yaml, line 2: this is not YAML: it is nested more than 20 levels deep."
+    )

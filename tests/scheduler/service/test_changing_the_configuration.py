@@ -121,3 +121,17 @@ async def test_jobs_of_a_project_that_went_away_run_on_and_do_not_start_anew(
         found = await decided(pool, waiting.id)
         assert found.reason is not None
         assert found.reason.code == "project-limit"
+
+
+@pytest.mark.parametrize(("before", "after"), [(0o600, 0o600), (0o640, 0o640), (None, 0o600)])
+async def test_who_may_read_the_file_stays_as_it_was(
+    tmp_path: Path, before: int | None, after: int
+) -> None:
+    file = tmp_path / "benchpool.yaml"
+    if before is not None:
+        file.write_text(STORY)
+        file.chmod(before)
+    pool = make_pool(tmp_path, runtime=ScriptedRuntime(devices(9)), configuration_file=file)
+    async with opened(pool):
+        await pool.configuration.apply(ADMIN, STORY)
+    assert (file.read_text(), file.stat().st_mode & 0o777) == (STORY, after)

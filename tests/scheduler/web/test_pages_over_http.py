@@ -336,6 +336,8 @@ async def test_style_and_scripts_are_asked_for_again_and_never_guessed(
     again = await http.get("static/page.js", headers={"If-None-Match": first.headers["Etag"]})
     assert again.status_code == 304
     assert (await http.get("static/../pages.py")).status_code in (302, 403, 404)
+    assert (await http.get("static/%00")).status_code == 404
+    assert (await http.get("static/page.js%00.css")).status_code == 404
 
 
 async def test_scripts_never_turn_text_into_markup_and_name_no_other_host() -> None:

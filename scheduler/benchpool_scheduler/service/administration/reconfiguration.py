@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import stat
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
@@ -160,9 +161,14 @@ class Reconfiguration:
 
 
 def _write_whole(file: Path, text: str) -> None:
+    """Write a file whole; who may read it stays as it was, and a new one is its owner's alone."""
     temporary = file.with_name(f".{file.name}.new")
     try:
-        with temporary.open("w", encoding="utf-8") as stream:
+        mode = stat.S_IMODE(file.stat().st_mode) if file.exists() else 0o600
+        temporary.unlink(missing_ok=True)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+        with os.fdopen(os.open(temporary, flags, 0o600), "w", encoding="utf-8") as stream:
+            os.fchmod(stream.fileno(), mode)
             stream.write(text)
             stream.flush()
             os.fsync(stream.fileno())
