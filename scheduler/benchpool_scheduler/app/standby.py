@@ -1,8 +1,9 @@
 """What a replica answers while another one leads: its own health, and else what the leader says.
 
 Requests are handed on as they are, bodies and event streams piece by piece; who asks does not
-notice which replica it has reached. While nobody leads, or the leader does not answer, everything
-but ``health`` is 503 with ``Retry-After``.
+notice which replica it has reached. While nobody leads, or the leader is not alive, everything but
+``health`` is 503 with ``Retry-After``, within seconds: a leader may take its time for an answer as
+long as it says that it is alive.
 """
 
 from __future__ import annotations
@@ -29,6 +30,13 @@ log = logging.getLogger(__name__)
 RETRY_S = 2
 HANDED_ON = "X-Benchpool-Handed-On"
 QUIET_S = 120.0
+LOOK_S = 2.0
+"""While an answer is waited for, it is looked this often whether the leader is alive; ...
+"""
+ALIVE_S = 3.0
+"""... which it must say within this time. One that was stopped says nothing, and would keep whoever
+asks waiting for minutes."""
+REST_S = 2.0
 HOP = frozenset(
     {
         *("connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "te"),
@@ -48,7 +56,16 @@ def rules(prefix: str, leader: Leader, http: httpx.AsyncClient) -> list[Any]:
     bodies = Bodies(replace(bounds, user_requests=bounds.all_requests))
     return [
         (rf"{prefix}api/{API_VERSION}/health", _Health),
-        (r".*", _Elsewhere, {"leader": leader, "http": http, "bodies": bodies}),
+        (
+            r".*",
+            _Elsewhere,
+            {
+                "leader": leader,
+                "http": http,
+                "bodies": bodies,
+                "health": f"{prefix}api/{API_VERSION}/health",
+            },
+        ),
     ]
 
 
@@ -70,12 +87,16 @@ class _Health(RequestHandler):
 
 @stream_request_body
 class _Elsewhere(RequestHandler):
-    def initialize(self, leader: Leader, http: httpx.AsyncClient, bodies: Bodies) -> None:
+    def initialize(
+        self, leader: Leader, http: httpx.AsyncClient, bodies: Bodies, health: str
+    ) -> None:
         self._leader = leader
         self._bodies = bodies
         self._counted: Body | None = None
         self._http = http
+        self._health = health
         self._body: asyncio.Queue[bytes | None] = asyncio.Queue(maxsize=16)
+        self._taken = False
         self._asking: asyncio.Task[None] | None = None
 
     def set_default_headers(self) -> None:
@@ -100,17 +121,23 @@ class _Elsewhere(RequestHandler):
         self._asking = asyncio.create_task(self._ask(*found))
 
     async def data_received(self, chunk: bytes) -> None:
+        await self._pass_on(chunk)
+
+    async def _pass_on(self, chunk: bytes | None) -> None:
+        """Give a piece of the body, or its end, to the request of ours; none takes it any more."""
         if self._asking is None or self._asking.done():
             return
-        if self._counted is not None:
+        if self._counted is not None and chunk is not None:
             self._counted.passed(len(chunk))
-        await self._body.put(chunk)
+        putting = asyncio.ensure_future(self._body.put(chunk))
+        await asyncio.wait([putting, self._asking], return_when=asyncio.FIRST_COMPLETED)
+        putting.cancel()
 
     async def _serve(self) -> None:
         if self._counted is not None:
             self._counted.whole()
         if self._asking is not None:
-            await self._body.put(None)
+            await self._pass_on(None)
             await asyncio.wait([self._asking])
             if not self._asking.cancelled():  # as it is when who asked went away
                 with suppress(StreamClosedError):  # the same, found out in another place
@@ -159,9 +186,11 @@ class _Elsewhere(RequestHandler):
             request.method or "GET", url + (request.uri or "/"), headers=headers, content=content
         )
         try:
-            answer = await self._http.send(asked, stream=True)
-        except httpx.HTTPError as failed:
+            answer = await self._answered(asked, name, url)
+        except (httpx.HTTPError, TimeoutError) as failed:
             log.warning("%s at %s does not answer: %r", name, url, failed)
+            if content is not None:
+                await self._read_the_rest()
             self._refuse(name)
             return
         try:
@@ -172,6 +201,34 @@ class _Elsewhere(RequestHandler):
             request.connection.stream.close()  # type: ignore[union-attr]
         finally:
             await answer.aclose()
+
+    async def _answered(self, asked: httpx.Request, name: str, url: str) -> httpx.Response:
+        """Return the beginning of the leader's answer, for which it may take its time.
+
+        Errors: httpx.HTTPError; TimeoutError as soon as it is not alive, or another one leads.
+        """
+        sending = asyncio.ensure_future(self._http.send(asked, stream=True))
+        try:
+            while True:
+                done, _ = await asyncio.wait([sending], timeout=LOOK_S)
+                if done:
+                    return sending.result()
+                now = self._leader()
+                if now is not None and now != (name, url):
+                    raise TimeoutError(f"{now[0]} leads now")
+                if not await self._alive(url):
+                    raise TimeoutError(f"it has not said in {ALIVE_S:g} s that it is alive")
+        finally:
+            sending.cancel()
+
+    async def _alive(self, url: str) -> bool:
+        """Tell whether the leader says anything at all."""
+        try:
+            async with asyncio.timeout(ALIVE_S):
+                await self._http.get(url + self._health)
+        except (httpx.HTTPError, TimeoutError):
+            return False
+        return True
 
     async def _hand_back(self, answer: httpx.Response) -> None:
         self.set_status(answer.status_code)
@@ -189,6 +246,14 @@ class _Elsewhere(RequestHandler):
     async def _pieces(self) -> AsyncIterator[bytes]:
         while (piece := await self._body.get()) is not None:
             yield piece
+        self._taken = True
+
+    async def _read_the_rest(self) -> None:
+        """Read what is still coming, for a moment: who is still sending hears no answer."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(REST_S):
+                while not self._taken:
+                    self._taken = await self._body.get() is None
 
     def _refuse(self, name: str | None) -> None:
         who = f"{name} leads and does not answer" if name else "no replica leads at the moment"

@@ -189,3 +189,66 @@ async def test_who_goes_away_before_the_answer_has_come_is_no_fault(
                 await anext(answer.aiter_raw())
         assert (await http.get(f"{url}{PREFIX}api/v1/health")).is_success
     assert [it.message for it in caplog.records if it.levelname == "ERROR"] == []
+
+
+async def test_a_leader_that_was_stopped_is_not_waited_for(
+    http: httpx.AsyncClient, between: httpx.AsyncClient
+) -> None:
+    async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await over.wait()
+        writer.close()
+
+    over = asyncio.Event()
+    stopped = await asyncio.start_server(silent, "127.0.0.1", 0)
+    at = f"http://127.0.0.1:{stopped.sockets[0].getsockname()[1]}"
+    stands = serving.http_server(front(lambda: ("first", at), between))
+    try:
+        async with listening(stands) as (url,), asyncio.timeout(10):
+            asked = [http.post(f"{url}{PREFIX}x", content=body) for body in (b"", BODY * 16)]
+            for answer in await asyncio.gather(*asked):
+                assert (answer.status_code, answer.headers["retry-after"]) == (503, "2")
+    finally:
+        over.set()
+        stopped.close()
+
+
+class TakesItsTime(RequestHandler):
+    looked = 0
+    enough: asyncio.Event
+
+    async def get(self, what: str) -> None:
+        if what == "health":
+            TakesItsTime.looked += 1
+            if TakesItsTime.looked == 2:
+                self.enough.set()
+        else:
+            await self.enough.wait()
+        self.finish("{}")
+
+
+async def test_a_leader_that_is_alive_may_take_its_time(
+    http: httpx.AsyncClient, between: httpx.AsyncClient
+) -> None:
+    TakesItsTime.enough = asyncio.Event()
+    leading = HTTPServer(Application([(r"/.*/(\w+)", TakesItsTime)]))
+    known: list[str] = []
+    stands = serving.http_server(front(lambda: ("first", known[0]), between))
+    async with listening(leading, stands) as (leader, url):
+        known.append(leader)
+        assert (await http.get(f"{url}{PREFIX}api/v1/whatif")).status_code == 200
+    assert TakesItsTime.looked == 2
+
+
+async def test_who_asks_a_leader_that_another_one_follows_is_told_so(
+    http: httpx.AsyncClient, between: httpx.AsyncClient
+) -> None:
+    TakesItsTime.enough = asyncio.Event()
+    leading = HTTPServer(Application([(r"/.*/(\w+)", TakesItsTime)]))
+    known: list[str] = []
+    names = iter(("first", "second"))
+    stands = serving.http_server(front(lambda: (next(names), known[0]), between))
+    async with listening(leading, stands) as (leader, url):
+        known.append(leader)
+        answer = await http.get(f"{url}{PREFIX}api/v1/whatif")
+        TakesItsTime.enough.set()
+    assert answer.status_code == 503

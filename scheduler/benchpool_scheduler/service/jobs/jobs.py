@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
 from collections.abc import Sequence
 from itertools import islice
 from typing import Any
@@ -12,6 +14,7 @@ from msgspec import Struct
 from benchpool_scheduler import contract
 from benchpool_scheduler.contract.actions import JobActions
 from benchpool_scheduler.core.lifecycle.states import JobState
+from benchpool_scheduler.errors import BenchpoolError, Unavailable
 from benchpool_scheduler.service.access import rights
 from benchpool_scheduler.service.access.caller import Caller
 from benchpool_scheduler.service.jobs.admission import Admission
@@ -24,6 +27,12 @@ from benchpool_scheduler.service.observed.observed import Observed
 from benchpool_scheduler.service.process.shielded import shielded
 from benchpool_scheduler.service.views.job_views import JobViews
 from benchpool_scheduler.store.records import JobRecord
+
+log = logging.getLogger(__name__)
+
+ANSWER_S = 8.0
+"""A submission that is not stored within this time is answered with 503; clients and proxies give
+up later."""
 
 
 class Jobs:
@@ -57,8 +66,16 @@ class Jobs:
     async def submit_once(
         self, caller: Caller, submission: contract.JobSubmission
     ) -> tuple[contract.Job, bool]:
-        """Do as ``submit`` and tell whether the job is new (HTTP 201) or a repeat (200)."""
-        record, new = await shielded(self._admission.submit(caller, submission))
+        """Do as ``submit`` and tell whether the job is new (HTTP 201) or a repeat (200).
+
+        Whoever asks is answered within ``ANSWER_S``, also while nothing can be stored.
+        """
+        storing = asyncio.ensure_future(self._admission.submit(caller, submission))
+        done, _ = await asyncio.wait([storing], timeout=ANSWER_S)
+        if not done:
+            storing.add_done_callback(_late)
+            raise _not_stored_yet(submission.key)
+        record, new = storing.result()
         return self._views.job(self._now(record), caller), new
 
     async def preview(self, caller: Caller, submission: contract.JobSubmission) -> contract.Preview:
@@ -153,3 +170,31 @@ class Jobs:
 
     def _now(self, record: JobRecord) -> JobRecord:
         return self._ledger.job(record.id) or record
+
+
+def _not_stored_yet(key: str | None) -> Unavailable:
+    """Return what is said of a submission that may still be stored: a key makes it safe to repeat.
+
+    Without one, whoever asked must look: it may come to be after this answer.
+    """
+    repeat = (
+        "send it again with the same key, which accepts it once however often it is sent"
+        if key is not None
+        else "look at your jobs before you send it again, since it has no key"
+    )
+    return Unavailable(
+        f"The job could not be stored within {ANSWER_S:g} s, and may still be: {repeat}.",
+        code="not-stored-yet",
+        numbers={"seconds": ANSWER_S},
+    )
+
+
+def _late(storing: asyncio.Task[tuple[JobRecord, bool]]) -> None:
+    """Say what became of a submission whose answer nobody waited for."""
+    failed = None if storing.cancelled() else storing.exception()
+    if storing.cancelled() or isinstance(failed, BenchpoolError):
+        log.warning("a submission that was told to wait was not stored: %s", failed)
+    elif failed is not None:
+        log.error("a submission that was told to wait failed", exc_info=failed)
+    else:
+        log.info("job %s was stored late; its submission was told to wait", storing.result()[0].id)

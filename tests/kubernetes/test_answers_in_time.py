@@ -1,0 +1,183 @@
+"""Submissions are answered within ten seconds, whatever part of the pool is silent.
+
+A leader that was stopped by a signal, a change of leader, an API server that does not answer: who
+submits is told to try again, in time, and each key becomes one job in the end.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import httpx
+import msgspec
+import pytest
+
+from benchpool_cluster.access import Access
+from benchpool_cluster.control_plane import ControlPlane
+from benchpool_scheduler.contract import CommandEntry, JobSubmission
+from benchpool_support.replicas import Replica, Site, until
+
+pytestmark = [pytest.mark.kubernetes, pytest.mark.timeout(400)]
+
+MOST_S = 10.0
+"""Clients and proxies give up later than that."""
+SENDERS = 4
+LEASE_S = "15"
+"""As the chart has it: a leader goes on for 10 s without an API server."""
+
+
+@dataclass
+class Answers:
+    """What people were answered who submit all the time, each with the same key until accepted.
+
+    Attributes:
+        seconds: How long each answer took. ``jobs``: by key, the job that was accepted.
+        wrong: Answers that are neither an acceptance nor a refusal with ``Retry-After``.
+    """
+
+    seconds: list[float] = field(default_factory=list)
+    told: Counter[str] = field(default_factory=Counter)
+    jobs: dict[str, str] = field(default_factory=dict)
+    wrong: list[str] = field(default_factory=list)
+    enough: threading.Event = field(default_factory=threading.Event)
+
+    def send(self, url: str, number: int) -> None:
+        """Submit again and again; the last submission is brought to its end."""
+        with httpx.Client(trust_env=False, timeout=180) as client:
+            turn = 0
+            while not self.enough.is_set():
+                turn += 1
+                self._until_accepted(client, url, f"{number}-{turn}")
+
+    def _until_accepted(self, client: httpx.Client, url: str, key: str) -> None:
+        body = msgspec.json.encode(JobSubmission(entry=CommandEntry(["train"]), key=key))
+        headers = {"Authorization": "token susan", "Content-Type": "application/json"}
+        while key not in self.jobs:
+            began = time.monotonic()
+            answer = client.post(f"{url}/api/v1/jobs", content=body, headers=headers)
+            self.seconds.append(time.monotonic() - began)
+            if answer.is_success:
+                self.told["accepted"] += 1
+                self.jobs[key] = answer.json()["id"]
+            elif answer.status_code == 503 and "Retry-After" in answer.headers:
+                self.told[answer.json()["error"]["code"]] += 1
+                time.sleep(0.5)  # as the answer asks for, and a little sooner
+            else:
+                self.wrong.append(f"{answer.status_code} {answer.text}")
+                return
+
+    def hold(self) -> None:
+        """Fail unless all was answered in time, with what it should be."""
+        print(f"{len(self.seconds)} answers, {dict(self.told)}, longest {max(self.seconds):.1f} s")
+        assert self.wrong == []
+        assert max(self.seconds) < MOST_S
+
+
+@contextmanager
+def sending(*urls: str) -> Iterator[Answers]:
+    """Let people submit at these addresses all the time."""
+    answers = Answers()
+    threads = [
+        threading.Thread(target=answers.send, args=(urls[number % len(urls)], number), daemon=True)
+        for number in range(SENDERS)
+    ]
+    for thread in threads:
+        thread.start()
+    try:
+        yield answers
+    finally:
+        answers.enough.set()
+        for thread in threads:
+            thread.join(200)
+    assert not any(thread.is_alive() for thread in threads)
+
+
+def made(access: Access, site: Site) -> dict[str, str]:
+    """Return the jobs of the API server, by key. No key has two."""
+    path = f"/apis/benchpool.io/v1/namespaces/{site.namespace}/trainingjobs"
+    found = [(one["spec"]["key"], one["metadata"]["name"]) for one in access.get(path)["items"]]
+    assert len(dict(found)) == len(found)
+    return dict(found)
+
+
+@pytest.fixture
+def both(site: Site) -> tuple[Replica, Replica]:
+    """The leader and a replica that stands by, with the lease of the chart."""
+    site.more = {"BENCHPOOL_LEADER_LEASE_S": LEASE_S}
+    leader = site.started("first")
+    standby = site.start("second")
+    until(standby.serves)
+    return leader, standby
+
+
+def test_a_leader_that_is_stopped_keeps_nobody_waiting(
+    access: Access, site: Site, both: tuple[Replica, Replica]
+) -> None:
+    leader, standby = both
+    with sending(standby.url) as answers:
+        until(lambda: len(answers.jobs) > SENDERS)
+        leader.send(signal.SIGSTOP)
+        before = len(answers.jobs)
+        until(standby.leads, seconds=60)
+        until(lambda: len(answers.jobs) > before + SENDERS)
+        leader.send(signal.SIGCONT)
+        leader.ended()
+    answers.hold()
+    assert made(access, site) == answers.jobs
+
+
+def test_a_leader_that_is_killed_keeps_nobody_waiting(
+    access: Access, site: Site, both: tuple[Replica, Replica]
+) -> None:
+    leader, standby = both
+    with sending(standby.url) as answers:
+        until(lambda: len(answers.jobs) > SENDERS)
+        leader.kill()
+        before = len(answers.jobs)
+        until(standby.leads, seconds=60)
+        until(lambda: len(answers.jobs) > before + SENDERS)
+    answers.hold()
+    assert made(access, site) == answers.jobs
+
+
+def test_an_api_server_that_is_stopped_keeps_nobody_waiting(
+    plane: ControlPlane, access: Access, site: Site, both: tuple[Replica, Replica]
+) -> None:
+    leader, standby = both
+    with sending(standby.url) as answers:
+        until(lambda: len(answers.jobs) > SENDERS)
+        plane.processes.freeze("kube-apiserver")
+        try:
+            leader.ended()  # it could not renew its lease
+            time.sleep(12)  # nobody leads, for longer than anybody may wait
+        finally:
+            plane.processes.thaw("kube-apiserver")
+        before = len(answers.jobs)
+        until(lambda: len(answers.jobs) > before + SENDERS)
+    answers.hold()
+    assert answers.told["not-stored-yet"] > 0
+    assert made(access, site) == answers.jobs
+
+
+def test_an_api_server_that_is_stopped_for_seconds_costs_no_job(
+    plane: ControlPlane, access: Access, site: Site, both: tuple[Replica, Replica]
+) -> None:
+    leader, standby = both
+    with sending(leader.url, standby.url) as answers:
+        until(lambda: len(answers.jobs) > SENDERS)
+        plane.processes.freeze("kube-apiserver")
+        try:
+            time.sleep(4)
+        finally:
+            plane.processes.thaw("kube-apiserver")
+        before = len(answers.jobs)
+        until(lambda: len(answers.jobs) > before + SENDERS)
+        assert leader.leads()
+    answers.hold()
+    assert made(access, site) == answers.jobs
