@@ -1,4 +1,4 @@
-"""A service with a large pool behind it, for ``responsiveness.py``: the real store, core and API.
+"""A service with a large pool behind it, for other benchmarks: the real store, core and API.
 
 N nodes of 8 GPUs, all held by 4N running jobs of twenty teams that each hold their quota; 10N jobs
 wait. Running jobs end one after the other, so that passes follow each other and others start. Only
@@ -12,7 +12,7 @@ import json
 import sys
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import checkout  # noqa: F401
@@ -29,18 +29,8 @@ from benchpool_scheduler.contract.spec import JobSpec
 from benchpool_scheduler.core.lifecycle.states import JobState
 from benchpool_scheduler.core.model import Project, ProjectName
 from benchpool_scheduler.hub import StaticDirectory
-from benchpool_scheduler.runtime import (
-    Device,
-    EndedBy,
-    Launch,
-    LogChunk,
-    NodeFacts,
-    Notice,
-    WorkerEnded,
-    WorkerEvent,
-    WorkerId,
-    WorkerStarted,
-)
+from benchpool_scheduler.runtime import Device, EndedBy, Launch, Notice, WorkerId
+from benchpool_scheduler.runtime.simulated import SimulatedRuntime
 from benchpool_scheduler.service import Caller, Pool
 from benchpool_scheduler.store.records import (
     AddJob,
@@ -55,6 +45,7 @@ from benchpool_support.serving import TokenIdentity
 
 TEAMS = tuple(f"team{number}" for number in range(20))
 PEOPLE = tuple(f"{team}-{number}" for team in TEAMS for number in range(5))
+ADMINISTRATORS = ("root", *(f"root{number}" for number in range(9)))
 PREFIX = "/services/benchpool/"
 CHUNK = 2000
 SUBMISSION = msgspec.json.encode(JobSubmission(entry=CommandEntry(["train"])))
@@ -123,71 +114,34 @@ def _job(
     )
 
 
-class Workers:
+class Workers(SimulatedRuntime):
     """Workers that run until they are told that it is their turn to end, the oldest first."""
 
     def __init__(self, gpus: Sequence[Device]) -> None:
-        self._gpus = tuple(gpus)
-        self._alive: deque[WorkerId] = deque()
-        self._inbox: asyncio.Queue[WorkerEvent | None] = asyncio.Queue()
+        super().__init__(gpus)
+        self._oldest: deque[WorkerId] = deque()
         self.ended = self.started = 0
 
     def end_one(self) -> None:
         """Let one end."""
         self.ended += 1
-        worker = self._alive.popleft()
-        self._inbox.put_nowait(WorkerEnded(worker, time.time(), 0, EndedBy.ITSELF))
+        self.end(self._oldest.popleft(), at=time.time())
 
     async def open(self, expected: Sequence[WorkerId]) -> None:
         """Take all that should run as running."""
-        self._alive.extend(expected)
+        self.alive.update(expected)
+        self._oldest.extend(expected)
 
-    async def close(self) -> None:
-        """End the stream of events."""
-        self._inbox.put_nowait(None)
-
-    async def devices(self) -> tuple[Device, ...]:
-        """Return the GPUs."""
-        return self._gpus
-
-    async def nodes(self) -> tuple[NodeFacts, ...]:
-        """Return nothing: of these machines only the GPUs are known."""
-        return ()
-
-    def nodes_for_claim(self, claim: str) -> frozenset[str] | None:
-        """Return that any node will do."""
-        return None
-
-    async def start(self, launch: Launch) -> None:
+    async def run_worker(self, launch: Launch) -> None:
         """Run."""
         self.started += 1
-        self._alive.append(launch.worker)
-        self._inbox.put_nowait(WorkerStarted(launch.worker, time.time()))
+        self._oldest.append(launch.worker)
+        self.begin(launch.worker, time.time())
 
     async def stop(self, worker: WorkerId, notice: Notice) -> None:
         """End at once."""
-        self._alive.remove(worker)
-        self._inbox.put_nowait(WorkerEnded(worker, time.time(), 143, EndedBy.NOTICE))
-
-    async def events(self) -> AsyncIterator[WorkerEvent]:
-        """Yield what happens."""
-        while (event := await self._inbox.get()) is not None:
-            yield event
-
-    async def read_log(self, worker: WorkerId, offset: int, limit: int) -> LogChunk:
-        """Return an empty log."""
-        return LogChunk(offset, b"", ended=False)
-
-    async def find_log_offset(self, worker: WorkerId, since: float | None) -> int:
-        """Return the beginning."""
-        return 0
-
-    async def wait_log(self, worker: WorkerId, offset: int, timeout_s: float) -> bool:
-        """Return at once."""
-        return False
-
-    async def forget(self, job: str) -> None:
-        """Do nothing."""
+        self._oldest.remove(worker)
+        self.end(worker, 143, EndedBy.NOTICE, time.time())
 
 
 async def serve(state: Path, nodes: int, every_s: float) -> None:
@@ -206,7 +160,8 @@ async def serve(state: Path, nodes: int, every_s: float) -> None:
         base_url=PREFIX.rstrip("/"),
     )
     await pool.open()
-    people = {name: Caller(name) for name in PEOPLE} | {"root": Caller("root", admin=True)}
+    people = {name: Caller(name) for name in PEOPLE}
+    people |= {name: Caller(name, admin=True) for name in ADMINISTRATORS}
     api = Api(pool, TokenIdentity(people))
     server, sockets = HTTPServer(Application(api.rules(PREFIX))), bind_sockets(0, "127.0.0.1")
     server.add_sockets(sockets)

@@ -75,14 +75,14 @@ def resume_from(request: Request, given: int | None) -> int | None:
     return int(last)
 
 
-async def relay(request: Request, frames: AsyncIterator[Frame], timing: Timing) -> None:
-    """Send frames until they end or either side leaves.
+async def relay(request: Request, pieces: AsyncIterator[list[Frame]], timing: Timing) -> None:
+    """Send frames, those of a piece at once, until they end or either side leaves.
 
     The source is asked for its first frame before the answer begins, so that whoever sees the
     stream open misses nothing that happens from then on.
     """
     transport, checked = request.transport, time.monotonic()
-    upcoming = asyncio.ensure_future(anext(frames, None))
+    upcoming = asyncio.ensure_future(anext(pieces, None))
     gone = asyncio.ensure_future(transport.gone.wait())
     try:
         await asyncio.sleep(0)
@@ -108,11 +108,11 @@ async def relay(request: Request, frames: AsyncIterator[Frame], timing: Timing) 
                     written = now
                 continue
             written = now
-            frame = upcoming.result()
-            if frame is None:
+            frames = upcoming.result()
+            if frames is None:
                 return
-            await _write(request, frame.encoded(), timing)
-            upcoming = asyncio.ensure_future(anext(frames, None))
+            await _write(request, b"".join([frame.encoded() for frame in frames]), timing)
+            upcoming = asyncio.ensure_future(anext(pieces, None))
     except (StreamClosedError, TimeoutError):
         return
     finally:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -16,7 +16,7 @@ from benchpool_scheduler.service import FeedEvent
 async def events(request: Request, timing: Timing) -> Answer:
     """Stream what happens, as far as the caller may see it."""
     after = resume_from(request, request.query.after)
-    await relay(request, _frames(request.pool.events.follow(request.caller, after)), timing)
+    await relay(request, _frames(request.pool.events.pieces(request.caller, after)), timing)
     return Answer()
 
 
@@ -30,9 +30,9 @@ async def status(request: Request) -> Answer:
     return Answer(request.pool.views.status(request.caller, gpus=request.query.gpus))
 
 
-async def _frames(events: AsyncIterator[FeedEvent]) -> AsyncIterator[Frame]:
-    async for event in events:
-        yield Frame(event.seq, event.kind, event.data)
+async def _frames(pieces: AsyncIterator[Sequence[FeedEvent]]) -> AsyncIterator[list[Frame]]:
+    async for piece in pieces:
+        yield [Frame(event.seq, event.kind, event.data) for event in piece]
 
 
 def handlers(timing: Timing) -> Mapping[Operation[Any], Handle]:

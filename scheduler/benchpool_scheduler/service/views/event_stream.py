@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from functools import partial
 
 import msgspec
 
 from benchpool_scheduler import contract
-from benchpool_scheduler.service.access import rights
 from benchpool_scheduler.service.access.caller import Caller
 from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.service.observed.observed import Observed
-from benchpool_scheduler.service.views.events import Feed, FeedEntry, FeedEvent
-from benchpool_scheduler.service.views.job_views import JobViews
+from benchpool_scheduler.service.views.events import Feed, FeedEntry, FeedEvent, event_of
+from benchpool_scheduler.service.views.job_views import GOOD_S, JobViews
 from benchpool_scheduler.service.views.pool_views import PoolViews
+from benchpool_scheduler.service.views.sight import Sight
 
 
 class EventStream:
@@ -28,6 +28,9 @@ class EventStream:
         self._observed = observed
         self._jobs = jobs
         self._pool = pool
+        self._told_pool: tuple[FeedEntry, bytes] | None = None
+        self._made: dict[tuple[object, ...], tuple[FeedEvent, ...]] = {}
+        self._made_at = 0.0
 
     def follow(self, caller: Caller, after: int | None = None) -> AsyncGenerator[FeedEvent, None]:
         """Yield what the caller may see of what happens, from after ``after``; None from now.
@@ -35,15 +38,39 @@ class EventStream:
         Starts with an event ``reset`` when the events after ``after`` are no longer known: the
         reader then asks for everything again.
         """
-        return self._feed.follow(after, partial(self._render, caller))
+        return self._feed.follow(after, partial(self._render, Sight(caller, self._observed)))
 
-    def _render(self, caller: Caller, entry: FeedEntry) -> bytes | None:
+    def pieces(
+        self, caller: Caller, after: int | None = None
+    ) -> AsyncGenerator[Sequence[FeedEvent], None]:
+        """Yield the same, all that there is at once."""
+        return self._feed.pieces(after, partial(self._piece, Sight(caller, self._observed)))
+
+    def _piece(self, sight: Sight, entries: Sequence[FeedEntry]) -> Sequence[FeedEvent]:
+        """Return what a reader is told, made once for all who are told it and may see the same."""
+        now = self._observed.settings.clock.now()
+        if not 0 <= now - self._made_at < GOOD_S:
+            self._made, self._made_at = {}, now
+        # Entries only leave the feed and join its end, so these three say which ones they are.
+        key = (sight.audience, entries[0].seq, entries[-1].seq, len(entries))
+        known = self._made.get(key)
+        if known is None:
+            events = (event_of(entry, partial(self._render, sight)) for entry in entries)
+            known = self._made[key] = tuple(event for event in events if event is not None)
+        return known
+
+    def _render(self, sight: Sight, entry: FeedEntry) -> bytes | None:
         if entry.kind == "pool":
-            return self._pool.event()
-        configuration = self._observed.now.configuration
+            return self._pool_event(entry)
         record = self._ledger.job(entry.job)
         if record is not None:
-            visible = rights.may_use(caller, record, configuration)
-            return msgspec.json.encode(self._jobs.job(record, caller)) if visible else None
-        owned = rights.may_use_of(caller, entry.user, entry.project, configuration)
+            visible = sight.covers(record.user, record.project)
+            return self._jobs.encoded(record, sight.caller) if visible else None
+        owned = sight.covers(entry.user, entry.project)
         return msgspec.json.encode(contract.JobDeleted(entry.job)) if owned else None
+
+    def _pool_event(self, entry: FeedEntry) -> bytes:
+        """Return what all readers are told of the pool; when it changes there is a new entry."""
+        if self._told_pool is None or self._told_pool[0] is not entry:
+            self._told_pool = entry, self._pool.event()
+        return self._told_pool[1]

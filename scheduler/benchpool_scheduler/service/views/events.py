@@ -8,16 +8,25 @@ microseconds, so they grow over restarts; a reader with a number from before get
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import math
 from collections import OrderedDict
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 Kind = Literal["job", "pool", "deleted", "reset"]
 MOST = 20_000
 """Entries that are kept."""
-TURN = 50
-"""At most this many entries are rendered for a reader before other tasks of the loop run."""
+FEW = 20
+"""So many readers are told at once. When more read, what happens is told to each in pieces, so that
+it is woken, asked about and written to seldom enough to leave the service free for others."""
+EACH_S = 0.002
+"""Each reader beyond ``FEW`` makes a piece this many seconds longer, up to a second."""
+SLOTS = 10
+"""Readers are told in so many groups, one after the other; those of a group get the same piece."""
+TURN = 250
+"""At most this many entries are a piece; other tasks of the loop run before the next one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +56,8 @@ class FeedEntry:
 
 Render = Callable[[FeedEntry], bytes | None]
 """Returns the JSON of an entry for one reader, None when the reader may not see it."""
+RenderPiece = Callable[[Sequence[FeedEntry]], Sequence[FeedEvent]]
+"""Returns what one reader is told of the entries of a piece."""
 
 
 class Feed:
@@ -63,7 +74,8 @@ class Feed:
         self._entries: OrderedDict[tuple[str, str], FeedEntry] = OrderedDict()
         self._news = asyncio.Event()
         self._closed = False
-        self._readers = 0
+        self._end = asyncio.Event()
+        self._readers = self._came = 0
 
     @property
     def followed(self) -> bool:
@@ -95,6 +107,7 @@ class Feed:
     def close(self) -> None:
         """End all readers."""
         self._closed = True
+        self._end.set()
         self._news.set()
 
     def knows(self, after: int) -> bool:
@@ -112,28 +125,61 @@ class Feed:
 
     async def follow(self, after: int | None, render: Render) -> AsyncGenerator[FeedEvent, None]:
         """Yield what a reader may see, for ever or until the feed is closed."""
+        async with contextlib.aclosing(self._pieces(after)) as pieces:
+            async for piece in pieces:
+                for entry in piece:
+                    event = event_of(entry, render)
+                    if event is not None:
+                        yield event
+
+    async def pieces(
+        self, after: int | None, render: RenderPiece
+    ) -> AsyncGenerator[Sequence[FeedEvent], None]:
+        """Yield the same, all that there is at once."""
+        async with contextlib.aclosing(self._pieces(after)) as pieces:
+            async for piece in pieces:
+                events = render(piece)
+                if events:
+                    yield events
+
+    async def _pieces(self, after: int | None) -> AsyncGenerator[list[FeedEntry], None]:
         self._readers += 1
+        self._came += 1
+        slot = self._came % SLOTS
+        cursor = self._seq if after is None else after
         try:
-            async for event in self._follow(after, render):
-                yield event
+            while not self._closed:
+                if not self.knows(cursor):
+                    cursor = self._seq
+                    yield [FeedEntry(cursor, "reset")]
+                if self._news.is_set():
+                    self._news = asyncio.Event()
+                news, entries = self._news, self.since(cursor)
+                for first in range(0, len(entries), TURN):
+                    if first:
+                        await asyncio.sleep(0)
+                    piece = entries[first : first + TURN]
+                    cursor = piece[-1].seq
+                    yield piece
+                if self._seq == cursor and not self._closed:
+                    await news.wait()
+                    await self._gather(slot)
         finally:
             self._readers -= 1
 
-    async def _follow(self, after: int | None, render: Render) -> AsyncGenerator[FeedEvent, None]:
-        cursor = self._seq if after is None else after
-        while not self._closed:
-            if not self.knows(cursor):
-                cursor = self._seq
-                yield FeedEvent(cursor, "reset", b"{}")
-            if self._news.is_set():
-                self._news = asyncio.Event()
-            news = self._news
-            for number, entry in enumerate(self.since(cursor), 1):
-                if number % TURN == 0:
-                    await asyncio.sleep(0)
-                data = render(entry)
-                cursor = entry.seq
-                if data is not None:
-                    yield FeedEvent(entry.seq, entry.kind, data)
-            if self._seq == cursor and not self._closed:
-                await news.wait()
+    async def _gather(self, slot: int) -> None:
+        """Let more happen before the readers of a slot are told, all at the same instant."""
+        if self._readers <= FEW:
+            return
+        period_s = min(1.0, EACH_S * (self._readers - FEW))
+        loop = asyncio.get_running_loop()
+        turns = loop.time() / period_s - slot / SLOTS
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout_at((math.floor(turns) + 1 + slot / SLOTS) * period_s):
+                await self._end.wait()
+
+
+def event_of(entry: FeedEntry, render: Render) -> FeedEvent | None:
+    """Return what a reader is told of an entry, None when it may not see it."""
+    data = b"{}" if entry.kind == "reset" else render(entry)
+    return None if data is None else FeedEvent(entry.seq, entry.kind, data)

@@ -19,6 +19,7 @@ from benchpool_scheduler.service.lifecycle import job_actions, job_reasons, noti
 from benchpool_scheduler.service.observed.observed import Observed
 from benchpool_scheduler.service.process.clock import moment
 from benchpool_scheduler.service.views.estimates import Estimates
+from benchpool_scheduler.service.views.renderings import Renderings, Sees
 from benchpool_scheduler.store.records import (
     AttemptRecord,
     JobRecord,
@@ -37,6 +38,9 @@ TOLD = tuple(
 )
 """What a job asks for that everybody who sees it is told, as it was asked for."""
 
+GOOD_S = 1.0
+"""Renderings are used for at most this many seconds: estimates are told by the clock."""
+
 
 class JobViews:
     """Jobs as callers see them."""
@@ -45,9 +49,33 @@ class JobViews:
         self._ledger = ledger
         self._observed = observed
         self._estimates = estimates
+        self._renderings = Renderings()
+        self._rendered_at = 0.0
 
     def job(self, record: JobRecord, reader: Caller | None) -> contract.Job:
         """Return a job as its reader may see it; None is anybody who may see the job itself."""
+        return self._job(record, partial(self._sees, reader))
+
+    def encoded(self, record: JobRecord, reader: Caller) -> bytes:
+        """Return the same as JSON, made once for all readers to whom it is the same."""
+        now = self._observed.settings.clock.now()
+        if not 0 <= now - self._rendered_at < GOOD_S:
+            self._renderings, self._rendered_at = Renderings(), now
+        facts = (
+            record,
+            self._observed.now.latest_pass,
+            self._estimates.newest,
+            *self._ledger.preemptions(record.id),
+            *self._ledger.attempts(record.id),
+        )
+        return self._renderings.of(
+            record.id,
+            facts,
+            partial(self._sees, reader),
+            lambda sees: msgspec.json.encode(self._job(record, sees)),
+        )
+
+    def _job(self, record: JobRecord, sees: Sees) -> contract.Job:
         latest_pass = self._observed.now.latest_pass
         over = JobId(record.id) in latest_pass.over_quota and record.state in HOLDS_GPUS
         return contract.Job(
@@ -56,7 +84,7 @@ class JobViews:
             project=record.project,
             user=record.user,
             state=contract.State(record.state.value),
-            reason=self._reason(record, reader),
+            reason=self._reason(record, sees),
             min_workers=record.spec.least_workers,
             over_quota=over,
             attempt=record.attempt,
@@ -95,7 +123,7 @@ class JobViews:
 
     def why(self, record: JobRecord, reader: Caller) -> contract.Why:
         """Return why a job waits and what would make it start (R22)."""
-        reason = self._reason(record, reader)
+        reason = self._reason(record, partial(self._sees, reader))
         waits = record.state is JobState.QUEUED
         return contract.Why(
             job=record.id,
@@ -111,21 +139,21 @@ class JobViews:
             return False
         return rights.may_use(reader, other, self._observed.now.configuration)
 
-    def _reason(self, record: JobRecord, reader: Caller | None) -> contract.Reason | None:
+    def _reason(self, record: JobRecord, sees: Sees) -> contract.Reason | None:
         latest_pass = self._observed.now.latest_pass
         quarantined = latest_pass.quarantined.get(record.id)
         if quarantined is not None and record.state is JobState.QUEUED:
             return notices.set_aside(quarantined)
         decided = latest_pass.reasons.get(JobId(record.id))
         other = None if decided is None else decided.other
-        named = other is not None and self._sees(reader, other.job)
+        named = other is not None and sees(other.job)
         reason = job_reasons.of_job(record, decided, named=named)
         if reason is not None and record.state is JobState.QUEUED:
             now = self._observed.settings.clock.now()
             for bar in node_bars(self._ledger.attempts(record.id) if record.attempt else ()):
                 if bar.until > now:
                     reason = notices.kept_off(reason, bar.node, bar.attempt, bar.text, bar.length_s)
-        awaited = self._estimates.waits_for(record, partial(self._sees, reader))
+        awaited = self._estimates.waits_for(record, sees)
         if reason is None or awaited is None:
             return reason
         remedy = f"{reason.remedy} {job_reasons.sentence(awaited)}"

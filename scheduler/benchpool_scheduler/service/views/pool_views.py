@@ -9,7 +9,6 @@ from typing import NamedTuple
 import msgspec
 
 from benchpool_scheduler import contract
-from benchpool_scheduler.configuration import Configuration
 from benchpool_scheduler.contract import GpuState
 from benchpool_scheduler.core.lifecycle.states import JobState
 from benchpool_scheduler.core.model import Project
@@ -22,6 +21,7 @@ from benchpool_scheduler.service.benches import bench_reserve
 from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.service.observed.observed import Observed
 from benchpool_scheduler.service.views.gpu_states import GpuStates
+from benchpool_scheduler.service.views.sight import Sight
 
 
 class PoolViews:
@@ -122,7 +122,7 @@ class PoolViews:
         rows = (row for name in nodes for row in self._rows[name])
         if rights.rules_all(caller):
             return [row.gpu for row in rows]
-        sees = _Sight(caller, self._observed.now.configuration).of
+        sees = Sight(caller, self._observed).covers
         return [
             row.gpu if row.user is None or sees(row.user, row.project) else row.bare for row in rows
         ]
@@ -232,23 +232,6 @@ class _Row(NamedTuple):
     bare: contract.Gpu
     user: str | None
     project: str
-
-
-class _Sight:
-    """What one caller may see, each project asked about once."""
-
-    def __init__(self, caller: Caller, configuration: Configuration) -> None:
-        self._caller = caller
-        self._configuration = configuration
-        self._known: dict[tuple[str, str], bool] = {}
-
-    def of(self, user: str, project: str) -> bool:
-        """Tell whether the caller may see a user's job in a project; that of a bench is empty."""
-        known = self._known.get((user, project))
-        if known is None:
-            known = rights.may_use_of(self._caller, user, project, self._configuration)
-            self._known[user, project] = known
-        return known
 
 
 def sentence(counts: Mapping[GpuState, int], waiting: int) -> str:
