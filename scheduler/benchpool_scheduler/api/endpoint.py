@@ -157,7 +157,8 @@ class Endpoint(Transport):
         if route.operation.gives is not Media.EVENTS:
             return await route.handle(request)
         streams = self._service.open_streams
-        with self._service.limits.stream(request.caller):
+        most = self._service.pool.observed.now.configuration.budgets.streams
+        with self._service.limits.stream(request.caller, most):
             streams.add(self.gone)
             try:
                 return await route.handle(request)

@@ -17,7 +17,6 @@ class Rate:
 
     per_s: float = 200.0
     burst: float = 1000.0
-    streams: int = 64
 
 
 class Limits:
@@ -57,16 +56,16 @@ class Limits:
         self._buckets[caller.name] = (left - 1, now)
 
     @contextmanager
-    def stream(self, caller: Caller) -> Iterator[None]:
-        """Hold one of the caller's open streams. Raises TooMany."""
+    def stream(self, caller: Caller, most: int) -> Iterator[None]:
+        """Hold one of the caller's open streams, of which a user has ``most``. Raises TooMany."""
         key = (caller.kind, caller.name)
         count = self._streams.get(key, 0)
-        if count >= self._rate.streams and caller.kind == "user":
+        if count >= most and caller.kind == "user":
             raise TooMany(
                 f"{caller.name} has {count} open event streams, the limit is "
-                f"{self._rate.streams}: close some pages.",
+                f"{most}: close some pages.",
                 code="too-many-streams",
-                numbers={"limit": self._rate.streams},
+                numbers={"limit": most},
             )
         self._streams[key] = count + 1
         try:

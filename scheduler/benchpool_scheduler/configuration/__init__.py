@@ -4,6 +4,7 @@ from benchpool_scheduler.configuration.comparison import compare
 from benchpool_scheduler.configuration.first import default_configuration
 from benchpool_scheduler.configuration.loader import load
 from benchpool_scheduler.configuration.settings import (
+    Budgets,
     Build,
     Configuration,
     Level,
@@ -12,6 +13,7 @@ from benchpool_scheduler.configuration.settings import (
 )
 
 __all__ = [
+    "Budgets",
     "Build",
     "Configuration",
     "Level",

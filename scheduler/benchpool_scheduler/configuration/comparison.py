@@ -35,6 +35,7 @@ def compare(old: Configuration, new: Configuration) -> list[str]:
         *_pools(old, new),
         *_topology(old, new),
         *_policy(old, new),
+        *_budgets(old, new),
     ]
 
 
@@ -113,6 +114,13 @@ def _policy(old: Configuration, new: Configuration) -> Iterable[str]:
         before, after = getattr(old.policy, field.name), getattr(new.policy, field.name)
         if before != after:
             yield f"Policy for everybody: {field.name} {before:g} → {after:g}."
+
+
+def _budgets(old: Configuration, new: Configuration) -> Iterable[str]:
+    for field in fields(new.budgets):
+        before, after = getattr(old.budgets, field.name), getattr(new.budgets, field.name)
+        if before != after:
+            yield f"Budget of each user: {field.name} {before} → {after}."
 
 
 def _people(settings: ProjectSettings) -> str:

@@ -24,6 +24,7 @@ from benchpool_scheduler.resources.pools import (
     NODE_POOLS,
     POOL_SETTINGS,
     PROJECTS,
+    BudgetsSpec,
     BuildSpec,
     NodePoolSpec,
     PolicySpec,
@@ -108,7 +109,7 @@ def objects(text: str, source: str = "benchpool.yaml") -> list[Declared]:
     """Return the objects that say the same as a ``benchpool.yaml``. Errors: InvalidInput."""
     load(text, source)  # says what is wrong, with its line
     top: dict[str, Any] = yaml.safe_load(text)
-    settings = {key: top[key] for key in ("build", "policy", "topology") if top.get(key)}
+    settings = {key: top[key] for key in ("build", "policy", "topology", "budgets") if top.get(key)}
     found = [Declared(POOL_SETTINGS, SETTINGS_NAME, _read_settings(settings, source))]
     for order, project in enumerate(top.get("projects") or ()):
         body = {key: value for key, value in project.items() if key != "used_gpu_s"}
@@ -148,6 +149,8 @@ def _settings(spec: PoolSettingsSpec) -> dict[str, Any]:
         found["build"] = _plain(spec.build)
     if spec.policy is not None:
         found["policy"] = _plain(spec.policy)
+    if spec.budgets is not None:
+        found["budgets"] = _plain(spec.budgets)
     if spec.topology:
         found["topology"] = list(spec.topology)
     return found
@@ -186,10 +189,11 @@ def _flow(value: object) -> str:
 
 
 def _read_settings(settings: Mapping[str, Any], source: str) -> PoolSettingsSpec:
-    build, policy = settings.get("build"), settings.get("policy")
+    build, policy, budgets = (settings.get(key) for key in ("build", "policy", "budgets"))
     return PoolSettingsSpec(
         build=None if build is None else _convert(build, BuildSpec, source),
         policy=None if policy is None else _convert(policy, PolicySpec, source),
+        budgets=None if budgets is None else _convert(budgets, BudgetsSpec, source),
         topology=list(settings.get("topology") or ()),
     )
 

@@ -8,6 +8,7 @@ from typing import Literal, cast
 
 from benchpool_scheduler.configuration.nodes import Item, compose, nearest
 from benchpool_scheduler.configuration.settings import (
+    Budgets,
     Build,
     Configuration,
     Level,
@@ -20,14 +21,15 @@ from benchpool_scheduler.core.model import Bound, Policy, Project, ProjectName
 from benchpool_scheduler.errors import InvalidInput
 
 VERSION = 1
-SECTIONS = ("version", "build", "projects", "pools", "topology", "policy")
+SECTIONS = ("version", "build", "projects", "pools", "topology", "policy", "budgets")
 BUILD = ("default", "groups", "users", "reserve", "oversubscribe", "lend_idle")
 PROJECT = (
     *("name", "parent", "quota", "limit", "weight", "priority", "cpus", "memory_gib"),
     *("min_runtime_s", "used_gpu_s", "members", "leads"),
 )
 POLICY = tuple(field.name for field in fields(Policy))
-KEYS = frozenset((*SECTIONS, *BUILD, *PROJECT, *POLICY))
+BUDGETS = tuple(field.name for field in fields(Budgets))
+KEYS = frozenset((*SECTIONS, *BUILD, *PROJECT, *POLICY, *BUDGETS))
 """Every key that a configuration may have, but those of lists below them."""
 MOST_GPUS = 1_000_000
 MOST_LEVELS = 8
@@ -65,6 +67,7 @@ key; did you mean `default`?
         pools=_pools(top["pools"]) if _given(top, "pools") else (NodePool("default"),),
         policy=_policy(top["policy"]) if _given(top, "policy") else Policy(),
         topology=_topology(top["topology"]) if _given(top, "topology") else (),
+        budgets=_budgets(top["budgets"]) if _given(top, "budgets") else Budgets(),
         warnings=tree_warnings(projects),
     )
 
@@ -244,3 +247,9 @@ def _policy(item: Item) -> Policy:
         long_run_s=number("long_run_s", usual.long_run_s),
         claim_delay_s=number("claim_delay_s", usual.claim_delay_s),
     )
+
+
+def _budgets(item: Item) -> Budgets:
+    keys = item.entries(BUDGETS)
+    given = {key: keys[key].whole(least=1) for key in BUDGETS if _given(keys, key)}
+    return replace(Budgets(), **given)

@@ -77,6 +77,23 @@ class NodePool:
 
 
 @dataclass(frozen=True, slots=True)
+class Budgets:
+    """What one user may have at once; services have no bound.
+
+    Attributes:
+        jobs: Jobs that have not ended. ``submissions_mib``: what these were submitted with.
+        uploads_gib: Uploads that are on their way. ``stored_gib``: contents that are kept.
+        streams: Open event streams and followed logs.
+    """
+
+    jobs: int = 10_000
+    submissions_mib: int = 256
+    uploads_gib: int = 20
+    stored_gib: int = 200
+    streams: int = 64
+
+
+@dataclass(frozen=True, slots=True)
 class Configuration:
     """Everything that ``benchpool.yaml`` says; the order of ``projects`` is their age.
 
@@ -89,6 +106,7 @@ class Configuration:
     pools: tuple[NodePool, ...] = (NodePool("default"),)
     policy: Policy = field(default_factory=Policy)
     topology: tuple[Level, ...] = ()
+    budgets: Budgets = field(default_factory=Budgets)
     warnings: tuple[str, ...] = field(default=(), compare=False)
     _by_name: Mapping[str, ProjectSettings] = field(init=False, repr=False, compare=False)
     _parents: frozenset[str] = field(init=False, repr=False, compare=False)

@@ -230,11 +230,27 @@ class PolicySpec(
     claim_delay_s: Seconds | None = None
 
 
+Budget = Annotated[int, Meta(ge=1, le=1_000_000)]
+
+
+class BudgetsSpec(
+    Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, rename="camel"
+):
+    """What one user may have at once; what is left out has benchpool's default."""
+
+    jobs: Budget | None = None
+    submissions_mib: Budget | None = None
+    uploads_gib: Budget | None = None
+    stored_gib: Budget | None = None
+    streams: Budget | None = None
+
+
 class PoolSettingsSpec(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """What ``benchpool.yaml`` says beside projects and pools."""
 
     build: BuildSpec | None = None
     policy: PolicySpec | None = None
+    budgets: BudgetsSpec | None = None
     topology: Annotated[
         list[Annotated[str, Meta(min_length=1, max_length=253)]],
         Meta(

@@ -41,6 +41,9 @@ class Store(Protocol):
     def objects_of(self, user: str, hashes: Iterable[str]) -> frozenset[str]:
         """Return those hashes that the user has uploaded."""
 
+    def stored_bytes(self, user: str) -> int:
+        """Return the bytes of all objects that the user has uploaded and that are kept."""
+
     def unused_objects(self, before: float) -> tuple[str, ...]:
         """Return objects that no job names and nobody has uploaded since ``before``."""
 

@@ -95,6 +95,11 @@ class SqliteStore:
             found.update(row[0] for row in self._read(sql, (user, *chunk)))
         return frozenset(found)
 
+    def stored_bytes(self, user: str) -> int:
+        """Return the bytes of all objects that the user has uploaded and that are kept."""
+        sql = "SELECT COALESCE(SUM(size), 0) FROM objects WHERE user = ?"
+        return int(self._read(sql, (user,)).fetchone()[0])
+
     def unused_objects(self, before: float) -> tuple[str, ...]:
         """Return objects that no job names and nobody has uploaded since ``before``."""
         rows = self._read(

@@ -17,7 +17,7 @@ from benchpool_scheduler.api.logs import PIECE
 from benchpool_scheduler.client.streams import Parser, ServerEvent
 from benchpool_scheduler.contract import CommandEntry, Job, JobSubmission, LogText, State
 from benchpool_scheduler.errors import NotFound, TooMany
-from benchpool_support.serving import Served, served
+from benchpool_support.serving import CONFIGURATION, Served, served
 
 pytestmark = pytest.mark.slow
 
@@ -190,12 +190,14 @@ def test_streams_end_when_the_service_does_and_clients_go_on_afterwards(tmp_path
 
 
 def test_more_streams_than_the_limit_are_refused(tmp_path: Path) -> None:
-    with served(tmp_path / "state", rate=Rate(streams=2)) as service:
+    with served(
+        tmp_path / "state", configuration=f"{CONFIGURATION}budgets: {{streams: 2}}\n"
+    ) as service:
         with service.client("susan") as susan:
             streams = [susan.events() for _ in range(3)]
             for stream in streams[:2]:
                 assert next(stream).kind == "open"
-            with pytest.raises(TooMany):
+            with pytest.raises(TooMany, match="susan has 2 open event streams, the limit is 2"):
                 next(streams[2])
         with service.client("joe") as joe:
             assert next(joe.events()).kind == "open"

@@ -16,8 +16,7 @@ from benchpool_scheduler.contract import (
 )
 from benchpool_scheduler.errors import BenchpoolError, Forbidden, InvalidInput, Refused, TooMany
 from benchpool_scheduler.service import Caller, Pool
-from benchpool_scheduler.service.jobs import submission_checks
-from benchpool_support.pools import ADMIN, JOE, SUSAN, make_pool, opened, sleeper, story
+from benchpool_support.pools import ADMIN, JOE, STORY, SUSAN, make_pool, opened, sleeper, story
 from benchpool_support.scripted import ScriptedRuntime, devices
 
 TREE = story(
@@ -158,10 +157,8 @@ async def test_an_administrator_may_use_any_project_by_its_name(pool: Pool) -> N
     assert (job.user, job.project) == ("ada", "joe")
 
 
-async def test_one_user_cannot_fill_the_queue_for_all(
-    pool: Pool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(submission_checks, "QUEUE_PER_USER", 2)
+async def test_one_user_cannot_fill_the_queue_for_all(pool: Pool) -> None:
+    await pool.configuration.apply(ADMIN, f"{STORY}budgets: {{jobs: 2}}\n")
     await pool.jobs.submit(SUSAN, sleeper())
     await pool.jobs.submit(SUSAN, sleeper())
     with pytest.raises(TooMany, match="susan has 2 jobs that have not ended; 2 are allowed"):

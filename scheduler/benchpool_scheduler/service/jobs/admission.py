@@ -45,6 +45,7 @@ class Admission:
         self._feasibility = feasibility.Feasibility(observed)
         self._on_their_way: dict[tuple[str, str], asyncio.Future[JobRecord]] = {}
         self._coming: Counter[str] = Counter()
+        self._coming_bytes: Counter[str] = Counter()
         self.accepted = 0
         self.refused: Counter[str] = Counter()
 
@@ -104,23 +105,32 @@ class Admission:
             needed = submission_checks.objects_of(submission)
             if needed:
                 submission_checks.check_objects(needed, self._objects.present(caller.name, needed))
-            coming = self._coming[caller.name]
-            submission_checks.check_queue(caller.name, self._ledger.live_of(caller.name) + coming)
+            if job is None:
+                submission = containers.pinned(self._observed.settings, caller.name, submission)
+            body = msgspec.json.encode(replace(submission, project=record.project))
+            self._check_budget(caller, len(body))
         except BenchpoolError as error:
             self.refused[error.code] += 1
             raise
-        if job is None:
-            submission = containers.pinned(self._observed.settings, caller.name, submission)
-        body = msgspec.json.encode(replace(submission, project=record.project))
         self._coming[caller.name] += 1
+        self._coming_bytes[caller.name] += len(body)
         try:
             await self._ledger.commit(AddJob(record, body, needed))
         finally:
             self._coming[caller.name] -= 1
-        self._ledger.submission_cache.put(record.id, submission)
+            self._coming_bytes[caller.name] -= len(body)
+        self._ledger.submission_cache.put(record.id, submission, len(body))
         self.accepted += 1
         self._want_pass()
         return record
+
+    def _check_budget(self, caller: Caller, size: int) -> None:
+        """Refuse more live jobs, or more bytes of them, than a user may have. Errors: TooMany."""
+        budgets, user = self._observed.now.configuration.budgets, caller.name
+        jobs = self._ledger.live_of(user) + self._coming[user]
+        submission_checks.check_queue(user, jobs, budgets.jobs)
+        alive = self._ledger.submission_bytes.of(user) + self._coming_bytes[user]
+        submission_checks.check_bytes(user, alive, size, budgets.submissions_mib)
 
     def check_workers(self, job: JobRecord, workers: int) -> None:
         """Refuse a number of workers with which an accepted job could never run (R22).

@@ -22,7 +22,6 @@ from benchpool_scheduler.errors import InvalidInput, Refused, TooLarge, TooMany
 from benchpool_scheduler.service.benches.bench_reserve import Capacity
 from benchpool_scheduler.worker import rendezvous
 
-QUEUE_PER_USER = 10_000
 FILES_BYTES = 10 * 1024**3
 ENVIRONMENT_BYTES = 256 * 1024
 RESERVED = rendezvous.NAMES | {
@@ -239,14 +238,26 @@ def _check_bounds(
         above = None if parent is None else configuration.project(parent)
 
 
-def check_queue(user: str, waiting: int) -> None:
+def check_queue(user: str, waiting: int, limit: int) -> None:
     """Bound how many jobs of a user may be unfinished. Errors: TooMany."""
-    if waiting >= QUEUE_PER_USER:
+    if waiting >= limit:
         raise TooMany(
-            f"{user} has {waiting} jobs that have not ended; {QUEUE_PER_USER} are allowed. "
+            f"{user} has {waiting} jobs that have not ended; {limit} are allowed. "
             "Cancel some or wait until some have ended.",
             code="too-many-jobs",
-            numbers={"jobs": waiting, "limit": QUEUE_PER_USER},
+            numbers={"jobs": waiting, "limit": limit},
+        )
+
+
+def check_bytes(user: str, alive: int, size: int, limit_mib: int) -> None:
+    """Bound the bytes of submissions whose jobs are unfinished. Errors: TooMany."""
+    if alive + size > limit_mib * 1024**2:
+        raise TooMany(
+            f"The submissions of {user} whose jobs have not ended have {alive} bytes, with this "
+            f"one {alive + size}; {limit_mib} MiB are allowed. Cancel some or wait until some "
+            "have ended.",
+            code="too-many-submission-bytes",
+            numbers={"bytes": alive + size, "limit": limit_mib * 1024**2},
         )
 
 

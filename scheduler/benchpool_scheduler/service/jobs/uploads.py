@@ -11,17 +11,19 @@ import contextlib
 import errno
 import hashlib
 import os
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO, Protocol
 
-from benchpool_scheduler.errors import InvalidInput, TooLarge, Unavailable
+from benchpool_scheduler.errors import InvalidInput, TooLarge, TooMany, Unavailable
 from benchpool_scheduler.service.access.caller import Caller
 from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.service.observed.observed import Observed
 from benchpool_scheduler.store.records import AddObject
 
-OBJECT_BYTES = 2 * 1024**3
+GIB = 1024**3
+OBJECT_BYTES = 2 * GIB
 KEPT_S = 24 * 3600.0
 """An object that no job names is deleted this many seconds after its last upload."""
 
@@ -83,6 +85,8 @@ class UploadedContents:
         self._ledger = ledger
         self._observed = observed
         self._incoming = observed.settings.state / "objects" / "incoming"
+        self._coming: Counter[str] = Counter()
+        self._stored: dict[str, int] = {}
         self.place = place or ContentFolder(observed.settings.state / "objects")
 
     def prepare(self) -> None:
@@ -106,7 +110,7 @@ class UploadedContents:
         """Return a writer (``await write(bytes)``, ``await close()``, ``abort()``) for an object.
 
         ``close`` verifies length and hash; only then the object exists. Errors: InvalidInput,
-        TooLarge, Unavailable when the disk is full.
+        TooLarge, TooMany, Unavailable when the disk is full.
         """
         if size > OBJECT_BYTES:
             raise TooLarge(
@@ -116,7 +120,41 @@ class UploadedContents:
             )
         if size < 0:
             raise InvalidInput(f"The size is {size}; it must be 0 or more.", field="size")
-        return ObjectWriter(self, caller.name, sha256, size)
+        if caller.kind == "user":
+            self._check_budget(caller.name, sha256, size)
+        writer = ObjectWriter(self, caller.name, sha256, size)
+        self._coming[caller.name] += size
+        return writer
+
+    def _check_budget(self, user: str, sha256: str, size: int) -> None:
+        budgets, coming = self._observed.now.configuration.budgets, self._coming[user] + size
+        if coming > budgets.uploads_gib * GIB:
+            raise TooMany(
+                f"Uploads of {user} that are on their way have {coming} bytes with this one; "
+                f"{budgets.uploads_gib} GiB are allowed. Wait until some have ended.",
+                code="too-many-uploads",
+                numbers={"bytes": coming, "limit": budgets.uploads_gib * GIB},
+            )
+        stored = self._stored_by(user) + coming
+        if stored > budgets.stored_gib * GIB and not self.present(user, [sha256]):
+            raise TooLarge(
+                f"Contents that {user} has uploaded have {stored} bytes with this one; "
+                f"{budgets.stored_gib} GiB are allowed. What no job names goes a day after its "
+                "upload; an administrator can raise budgets.stored_gib.",
+                code="stored-contents",
+                numbers={"bytes": stored, "limit": budgets.stored_gib * GIB},
+            )
+
+    def _stored_by(self, user: str) -> int:
+        if user not in self._stored:
+            self._stored[user] = self._ledger.store.stored_bytes(user)
+        return self._stored[user]
+
+    def ended(self, user: str, size: int) -> None:
+        """Note that an upload of an announced size has ended in whatever way."""
+        self._coming[user] -= size
+        if not self._coming[user]:
+            del self._coming[user]
 
     def temporary(self) -> Path:
         """Return a new name for an unfinished upload."""
@@ -127,12 +165,14 @@ class UploadedContents:
         await self._ledger.store.commit(
             AddObject(sha256, user, size, self._observed.settings.clock.now())
         )
+        self._stored.pop(user, None)
 
     async def collect(self) -> None:
         """Delete contents that no job names and nobody has uploaded for a day."""
         unused = self._ledger.store.unused_objects(self._observed.settings.clock.now() - KEPT_S)
         if unused:
             await self._ledger.store.forget_objects(unused)
+            self._stored.clear()
             await asyncio.to_thread(self._delete, unused)
 
     def _delete(self, hashes: Iterable[str]) -> None:
@@ -192,8 +232,13 @@ class ObjectWriter:
                 numbers={"bytes": self._received, "announced": self._size},
             )
         file, self._file = self._file, None
-        await asyncio.to_thread(_settle, file, self._temporary, self._sha256, self._objects.place)
-        await self._objects.keep(self._user, self._sha256, self._size)
+        try:
+            await asyncio.to_thread(
+                _settle, file, self._temporary, self._sha256, self._objects.place
+            )
+            await self._objects.keep(self._user, self._sha256, self._size)
+        finally:
+            self._objects.ended(self._user, self._size)
 
     def abort(self) -> None:
         """Drop what was written; harmless after ``close``."""
@@ -203,6 +248,7 @@ class ObjectWriter:
         if self._file is not None:
             os.close(self._file)
             self._file = None
+            self._objects.ended(self._user, self._size)
             self._temporary.unlink(missing_ok=True)
 
 

@@ -17,6 +17,7 @@ from benchpool_scheduler.contract import JobSubmission
 from benchpool_scheduler.service.ledger.counters import JobCounters
 from benchpool_scheduler.service.ledger.job_index import JobIndex
 from benchpool_scheduler.service.ledger.runtime_estimator import RuntimeEstimator
+from benchpool_scheduler.service.ledger.submission_bytes import SubmissionBytes
 from benchpool_scheduler.service.ledger.submission_cache import SubmissionCache
 from benchpool_scheduler.service.ledger.topic import Topic
 from benchpool_scheduler.store import Store
@@ -72,6 +73,7 @@ class Ledger:
         self.leased: dict[str, LeaseRecord] = {}
         self.saved_use: tuple[UseRecord, ...] = ()
         self.submission_cache = SubmissionCache()
+        self.submission_bytes = SubmissionBytes()
         self._attempts: dict[str, dict[int, AttemptRecord]] = {}
         self._preemptions: dict[str, dict[tuple[int, float], PreemptionRecord]] = {}
         self._leases: dict[str, LeaseRecord] = {}
@@ -93,6 +95,9 @@ class Ledger:
         for job in contents.jobs:
             self._put_job(job)
             self.counters.see(job, self.attempt(job.id, job.attempt))
+            if job.live:
+                stored = self.store.submission(job.id) or b""
+                self.submission_bytes.put(job.id, job.user, len(stored))
         self.runtime_estimator.fill(contents.jobs, self._attempts)
 
     # ------------------------------------------------------------------ reading
@@ -190,7 +195,10 @@ class Ledger:
 
     def _apply(self, change: Change) -> None:
         match change:
-            case AddJob(job=job) | SaveJob(job=job):
+            case AddJob(job=job, submission=body):
+                self.submission_bytes.put(job.id, job.user, len(body))
+                self._put_job(job)
+            case SaveJob(job=job):
                 self._put_job(job)
             case SaveAttempt(attempt=attempt):
                 self._attempts.setdefault(attempt.job, {})[attempt.attempt] = attempt
@@ -215,6 +223,9 @@ class Ledger:
         if before is not None and _newer(before.progress, job.progress):
             job = msgspec.structs.replace(job, progress=before.progress)
         self.job_index.put(job)
+        if not job.live:  # what ended is read from the store when somebody asks
+            self.submission_cache.drop(job.id)
+            self.submission_bytes.drop(job.id, job.user)
         if job.key is not None:
             self._keys[job.user, job.key] = job.id
 
@@ -241,6 +252,8 @@ class Ledger:
         if job is None:
             return
         self.runtime_estimator.forget(job_id)
+        self.submission_cache.drop(job_id)
+        self.submission_bytes.drop(job_id, job.user)
         if job.key is not None:
             self._keys.pop((job.user, job.key), None)
         self.job_dropped.publish(job)

@@ -7,24 +7,38 @@ from collections import OrderedDict
 from benchpool_scheduler.contract import JobSubmission
 
 MOST = 2_000
+MOST_BYTES = 64 * 1024**2
 MOST_FILES = 100
 """A submission with more files is read from the store again."""
 
 
 class SubmissionCache:
-    """Submissions by job, the newest ``MOST`` of them."""
+    """Submissions by job, the newest ``MOST`` of them that have not ended, in ``MOST_BYTES``."""
 
-    def __init__(self, most: int = MOST) -> None:
+    def __init__(self, most: int = MOST, most_bytes: int = MOST_BYTES) -> None:
         self._most = most
-        self._known: OrderedDict[str, JobSubmission] = OrderedDict()
+        self._most_bytes = most_bytes
+        self._bytes = 0
+        self._known: OrderedDict[str, tuple[JobSubmission, int]] = OrderedDict()
 
-    def put(self, job: str, submission: JobSubmission) -> None:
-        """Know a submission."""
-        if len(submission.files) <= MOST_FILES:
-            self._known[job] = submission
-            if len(self._known) > self._most:
-                self._known.popitem(last=False)
+    def put(self, job: str, submission: JobSubmission, size: int) -> None:
+        """Know a submission that has so many bytes."""
+        if len(submission.files) > MOST_FILES:
+            return
+        self.drop(job)
+        self._known[job] = submission, size
+        self._bytes += size
+        while len(self._known) > self._most or self._bytes > self._most_bytes:
+            _, (_, freed) = self._known.popitem(last=False)
+            self._bytes -= freed
 
     def get(self, job: str) -> JobSubmission | None:
         """Return a submission, None when it is not known any more."""
-        return self._known.get(job)
+        known = self._known.get(job)
+        return None if known is None else known[0]
+
+    def drop(self, job: str) -> None:
+        """Forget a submission; one that is not known is no error."""
+        known = self._known.pop(job, None)
+        if known is not None:
+            self._bytes -= known[1]

@@ -107,6 +107,17 @@ class FsspecObjects:
                 found.setdefault(sha256, {})[unquote(user[2:])] = _time_of(about)
         return found
 
+    def sizes(self) -> dict[str, int]:
+        """Return the bytes of every content, by its hash."""
+        with _told(self.url):
+            listed: dict[str, dict[str, Any]] = self._fs.find(self._root, detail=True)
+        names = ((path.rpartition("/")[2], path, about) for path, about in listed.items())
+        return {
+            name: int(about.get("size") or 0)
+            for name, path, about in names
+            if path.endswith(f"/{name[:2]}/{name}")
+        }
+
     def mark(self, sha256: str, user: str) -> None:
         """Note that a user has uploaded a content now."""
         marker = self._marker(sha256, user)

@@ -301,6 +301,10 @@ class KubernetesStore:
         """Return those hashes that the user has uploaded."""
         return self._uploads.of(user, hashes)
 
+    def stored_bytes(self, user: str) -> int:
+        """Return the bytes of all objects that the user has uploaded and that are kept."""
+        return self._uploads.stored_bytes(user)
+
     def unused_objects(self, before: float) -> tuple[str, ...]:
         """Return objects that no job names and nobody has uploaded since ``before``."""
         return self._uploads.unused(before)

@@ -29,6 +29,7 @@ class Uploads:
     def __init__(self, objects: FsspecObjects) -> None:
         self._objects = objects
         self._owners: dict[str, dict[str, float]] = {}
+        self._sizes: dict[str, int] = {}
         self._named: Counter[str] = Counter()
         self._unread: list[str] | None = []
         self._environments: dict[tuple[str, str], dict[str, str]] = {}
@@ -36,11 +37,17 @@ class Uploads:
     async def load(self) -> None:
         """Learn who has what. Errors: Unavailable."""
         self._owners = await asyncio.to_thread(self._objects.load)
+        self._sizes = await asyncio.to_thread(self._objects.sizes)
 
     async def keep(self, upload: AddObject) -> None:
         """Note an upload. Errors: Unavailable."""
         await asyncio.to_thread(self._objects.mark, upload.sha256, upload.user)
         self._owners.setdefault(upload.sha256, {})[upload.user] = upload.at
+        self._sizes[upload.sha256] = upload.size
+
+    def stored_bytes(self, user: str) -> int:
+        """Return the bytes of what the user has uploaded."""
+        return sum(self._sizes.get(it, 0) for it, users in self._owners.items() if user in users)
 
     def of(self, user: str, hashes: Iterable[str]) -> frozenset[str]:
         """Return those that the user has uploaded."""
@@ -60,6 +67,7 @@ class Uploads:
         """Forget who uploaded these. Errors: Unavailable."""
         for sha256 in list(hashes):
             users = self._owners.pop(sha256, {})
+            self._sizes.pop(sha256, None)
             await asyncio.to_thread(self._objects.unmark, sha256, users)
 
     # ------------------------------------------------------------------ what jobs name
