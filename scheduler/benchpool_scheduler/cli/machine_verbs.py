@@ -5,7 +5,9 @@ What they do is imported when they are called, so that the other verbs start qui
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -13,6 +15,9 @@ from benchpool_scheduler.cli.replay_verb import REPLAY
 from benchpool_scheduler.cli.session import Session
 from benchpool_scheduler.cli.verb import Options, Verb, argument, option
 from benchpool_scheduler.client import state_folder
+
+if TYPE_CHECKING:
+    from benchpool_scheduler.workstation.options import UpOptions
 
 
 def _up(session: Session, options: Options) -> int:
@@ -34,7 +39,28 @@ def _up(session: Session, options: Options) -> int:
         insecure=options["insecure"],
         json=session.screen.json,
     )
-    return up.run(given)
+    return _install(session, options["install"], given) if options["install"] else up.run(given)
+
+
+def _install(session: Session, kind: str, given: UpOptions) -> int:
+    """Write the unit that starts it so, and say what to type next."""
+    from benchpool_scheduler.workstation import options, units
+
+    options.check(given)
+    if kind == "auto":
+        kind = "system" if os.geteuid() == 0 else "user"
+    unit = units.unit("system" if kind == "system" else "user", given, session.environ)
+    units.install(unit)
+    if session.screen.json:
+        session.screen.value({"unit": str(unit.path), "next": list(unit.advice)})
+        return 0
+    session.screen.heading(f"{unit.path} is written.")
+    if not units.BOOTED.exists():
+        session.screen.line("systemd does not run this machine, so nothing starts it here.")
+    session.screen.line("Next:")
+    for line in unit.advice:
+        session.screen.line(f"  {line}")
+    return 0
 
 
 def _down(session: Session, options: Options) -> int:
@@ -126,7 +152,11 @@ MACHINE_VERBS: tuple[Verb, ...] = (
           option("--public-host", metavar="NAME",
                  help="The name under which browsers come; the address of --bind."),
           option("--insecure", is_flag=True,
-                 help="Listen elsewhere than on loopback without encryption.")),
+                 help="Listen elsewhere than on loopback without encryption."),
+          option("--install", type=click.Choice(["auto", "system", "user"]), is_flag=False,
+                 flag_value="auto",
+                 help="Write a systemd unit that starts it so, and start nothing: of the system "
+                      "for root, else of the user.")),
          "Ctrl-C stops the hub; jobs and notebook servers run on, and the next start finds them.",
          remote=False),
     Verb(("down",), "End a running `benchpool up`.", _down,

@@ -21,7 +21,7 @@ from benchpool_scheduler.store.diagnosis import sqlite_verdict
 from benchpool_scheduler.store.sqlite import NETWORK_FILE_SYSTEMS, file_system_of
 from benchpool_scheduler.worker.process_identity import identity
 from benchpool_scheduler.worker.supervisor.containment import probe
-from benchpool_scheduler.workstation import files, proxy
+from benchpool_scheduler.workstation import files, proxy, units
 from benchpool_scheduler.workstation.options import DEFAULT_PORT, LOOPBACK
 from benchpool_scheduler.workstation.state import RunningInstance, StateFolder
 
@@ -55,6 +55,7 @@ def look(folder: StateFolder, environ: Mapping[str, str]) -> list[Finding]:
         _file_system(place),
         _lab_extension(),
         _running(folder),
+        _unit(folder, environ),
     ]
 
 
@@ -192,6 +193,51 @@ def _running(folder: StateFolder) -> Finding:
                 "Start it with --port 0, or another number.",
             )
     return Finding("Running", "ok", f"benchpool does not run; port {DEFAULT_PORT} is free.")
+
+
+def _unit(folder: StateFolder, environ: Mapping[str, str]) -> Finding:
+    kinds: tuple[units.Kind, ...] = ("system", "user")
+    for kind in kinds:
+        path = units.folder_of(kind, environ) / units.NAME
+        text = path.read_text() if path.is_file() and os.access(path, os.R_OK) else ""
+        if f"--state {units.quoted(str(folder.path))} " in text:
+            return _installed(kind, path, text)
+    if not units.BOOTED.exists():
+        return Finding("Service", "ok", "systemd does not run this machine: no unit is needed.")
+    return Finding(
+        "Service",
+        "ok",
+        "No systemd unit: benchpool does not start by itself. `benchpool up --install` writes one.",
+    )
+
+
+def _installed(kind: units.Kind, path: Path, text: str) -> Finding:
+    line = next((it for it in text.splitlines() if it.startswith("ExecStart=")), "ExecStart=")
+    python = Path(line.removeprefix("ExecStart=").split(" -m ")[0].strip('"'))
+    if not python.exists():
+        return Finding(
+            "Service",
+            "broken",
+            f"{path} starts {python}, which is not there.",
+            "Write it again: benchpool up --install " + kind,
+        )
+    if not units.BOOTED.exists():
+        return Finding(
+            "Service",
+            "degraded",
+            f"{path} is there, and systemd does not run this machine.",
+            "Start it by hand: benchpool up",
+        )
+    enabled, active = units.state(kind)
+    if (enabled, active) == ("enabled", "active"):
+        return Finding("Service", "ok", f"{path} is enabled and active.")
+    command = "systemctl" if kind == "system" else "systemctl --user"
+    return Finding(
+        "Service",
+        "degraded",
+        f"{path} is {enabled} and {active}.",
+        f"{command} daemon-reload; {command} enable --now {units.NAME}",
+    )
 
 
 def _nearest(path: Path) -> Path:

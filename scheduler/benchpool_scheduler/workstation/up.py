@@ -28,6 +28,7 @@ from benchpool_scheduler.workstation.hub_api import AwaitedAddress, HubApi
 from benchpool_scheduler.workstation.hub_keeper import HubKeeper
 from benchpool_scheduler.workstation.hub_process import HubProcess
 from benchpool_scheduler.workstation.options import LOOPBACK, UpOptions, account, check
+from benchpool_scheduler.workstation.service_manager import ServiceManager
 from benchpool_scheduler.workstation.startup_screen import JsonScreen, StartupScreen, TextScreen
 
 SIMULATED_GPUS = 8
@@ -92,12 +93,14 @@ class Workstation:
         self._began = time.monotonic()
         self._hub = HubProcess(folder, lock)
         self._stop = asyncio.Event()
+        self._manager = ServiceManager(os.environ)
         self._config_path = options.config.absolute() if options.config else folder.config
         self._certificate: tls.Certificate | None = None
 
     async def run(self) -> int:
         """Start everything and stay until the end."""
         self._listen()
+        alive = asyncio.create_task(self._manager.stay_alive())
         try:
             settings = self._read_configuration()
             self._certificate = self._find_certificate()
@@ -112,6 +115,8 @@ class Workstation:
             await self._say_ready(at, token, settings)
             return await self._watch(at, keeper, token)
         finally:
+            self._manager.ending()
+            alive.cancel()
             self._folder.running.unlink(missing_ok=True)
             await self._hub.stop()
 
@@ -217,6 +222,7 @@ class Workstation:
             extra["certificate-fingerprint"] = self._certificate.fingerprint
             extra["certificate-file"] = str(self._certificate.cert)
         self._screen.ready(ready, extra)
+        self._manager.ready(f"JupyterHub and the pool answer at {at.url}")
 
     def _running(self, at: Addresses) -> states.RunningInstance:
         return states.RunningInstance(

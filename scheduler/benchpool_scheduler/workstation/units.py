@@ -1,0 +1,163 @@
+"""``benchpool up --install``: the unit by which systemd keeps ``benchpool up`` running.
+
+Two kinds: a *system* unit, for root, starts with the machine; a *user* unit starts with its user.
+Jobs and notebook servers outlive ``benchpool up``, so systemd ends that one process alone
+(``KillMode=process``), and starts it again whatever it ended of.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from benchpool_scheduler.errors import Unavailable
+from benchpool_scheduler.workstation.options import UpOptions
+
+Kind = Literal["system", "user"]
+
+NAME = "benchpool.service"
+BOOTED = Path("/run/systemd/system")
+"""Is there where systemd runs the machine."""
+
+WATCHDOG_S = 60
+RESTART_S = 5
+STOP_S = 90
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """A unit file: where it lies and what it says."""
+
+    kind: Kind
+    path: Path
+    text: str
+
+    @property
+    def systemctl(self) -> str:
+        """The command that speaks to its systemd."""
+        return "systemctl" if self.kind == "system" else "systemctl --user"
+
+    @property
+    def advice(self) -> tuple[str, ...]:
+        """What to type next, one command each, with what it does."""
+        lines = [
+            f"{self.systemctl} daemon-reload",
+            f"{self.systemctl} enable --now {NAME}   # start it now, and after each restart",
+        ]
+        if self.kind == "user":
+            lines.append("loginctl enable-linger   # also while you are not logged in")
+        journal = "journalctl" if self.kind == "system" else "journalctl --user"
+        return *lines, f"{journal} -u {NAME} -f   # what it says"
+
+
+def unit(kind: Kind, options: UpOptions, environ: Mapping[str, str]) -> Unit:
+    """Return the unit that starts ``benchpool up`` with these options and this Python."""
+    return Unit(kind, folder_of(kind, environ) / NAME, _text(kind, command(options), environ))
+
+
+def folder_of(kind: Kind, environ: Mapping[str, str]) -> Path:
+    """Return where units of a kind lie."""
+    if kind == "system":
+        return Path("/etc/systemd/system")
+    home = Path(environ.get("HOME") or Path.home())
+    return Path(environ.get("XDG_CONFIG_HOME") or home / ".config") / "systemd" / "user"
+
+
+def install(unit: Unit) -> None:
+    """Write a unit. Errors: Unavailable where its folder cannot be written."""
+    try:
+        unit.path.parent.mkdir(parents=True, exist_ok=True)
+        unit.path.write_text(unit.text)
+    except OSError as failed:
+        way = "use --install user" if unit.kind == "system" else "choose XDG_CONFIG_HOME"
+        raise Unavailable(
+            f"{unit.path} cannot be written ({failed.strerror}): {way}, or run it with sudo.",
+            code="unit-not-written",
+        ) from failed
+
+
+def command(options: UpOptions) -> list[str]:
+    """Return the command line that starts ``benchpool up`` with these options."""
+    words = [sys.executable, "-m", "benchpool_scheduler.cli", "up"]
+    given: dict[str, object] = {
+        "--state": options.state.absolute(),
+        "--port": options.port,
+        "--bind": options.bind,
+        "--config": None if options.config is None else options.config.absolute(),
+        "--gpus": options.gpus,
+        "--gpu-model": options.gpu_model,
+        "--auth": options.auth,
+        "--tls": options.tls,
+        "--tls-cert": None if options.tls_cert is None else options.tls_cert.absolute(),
+        "--tls-key": None if options.tls_key is None else options.tls_key.absolute(),
+        "--public-host": options.public_host,
+    }
+    for name, value in given.items():
+        if value is not None:
+            words += [name, str(value)]
+    return [*words, *(["--insecure"] if options.insecure else [])]
+
+
+def state(kind: Kind) -> tuple[str, str]:
+    """Return what systemd says of the unit: whether it is enabled, and active; words of its own."""
+    words = ["systemctl", *(["--user"] if kind == "user" else [])]
+    said = []
+    for question in ("is-enabled", "is-active"):
+        try:
+            done = subprocess.run(
+                [*words, question, NAME], capture_output=True, text=True, timeout=10, check=False
+            )
+        except (OSError, subprocess.TimeoutExpired):
+            return "unknown", "unknown"
+        said.append(done.stdout.strip() or "unknown")
+    return said[0], said[1]
+
+
+def _text(kind: Kind, words: list[str], environ: Mapping[str, str]) -> str:
+    path = environ.get("PATH") or os.defpath
+    wanted = "multi-user.target" if kind == "system" else "default.target"
+    network = "After=network-online.target\nWants=network-online.target\n"
+    return f"""\
+# Written by `benchpool up --install`; that command writes it again.
+[Unit]
+Description=benchpool: JupyterHub and the GPU pool of this machine
+{network if kind == "system" else ""}StartLimitIntervalSec=0
+
+[Service]
+Type=notify
+NotifyAccess=main
+ExecStart={" ".join(map(quoted, words))}
+ExecReload=/bin/kill -HUP $MAINPID
+Environment={quoted(f"PATH={path}")}
+Environment=PYTHONUNBUFFERED=1
+Restart=always
+RestartSec={RESTART_S}
+# The first start reads all jobs and says how far it is; it has no clock.
+TimeoutStartSec=infinity
+TimeoutStopSec={STOP_S}
+WatchdogSec={WATCHDOG_S}
+# Jobs and notebook servers run on, and the next start finds them again.
+KillMode=process
+OOMPolicy=continue
+Delegate=yes
+LimitNOFILE=65536
+
+[Install]
+WantedBy={wanted}
+"""
+
+
+def quoted(word: str) -> str:
+    r"""Return a word as systemd reads it.
+
+    >>> print(quoted("/srv/my pool"), quoted("50%"), quoted("$HOME"), quoted("plain"))
+    "/srv/my pool" 50%% $$HOME plain
+    """
+    escaped = word.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%").replace("$", "$$")
+    needs = any(sign in word for sign in " \t\"'\\;") or not word
+    return f'"{escaped}"' if needs else escaped

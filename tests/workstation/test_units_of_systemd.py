@@ -1,0 +1,168 @@
+"""The unit that ``benchpool up --install`` writes: what it says, and its own commands, run.
+
+No systemd is needed: its side of the protocol, a socket that hears of ready and alive, is ours.
+Where ``systemd-analyze`` is there, it reads the unit too.
+"""
+
+from __future__ import annotations
+
+import configparser
+import json
+import os
+import shlex
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from benchpool_scheduler.worker.process_identity import identity
+from benchpool_scheduler.workstation import findings, units
+from benchpool_scheduler.workstation.state import StateFolder
+from benchpool_support.workstation import COMMAND
+
+BENCHPOOL = list(COMMAND)
+
+
+def installed(home: Path, *options: str) -> dict[str, str]:
+    """Write a user unit below a home, and return what its section of the service says."""
+    environ = {**os.environ, "HOME": str(home), "XDG_CONFIG_HOME": "", "XDG_RUNTIME_DIR": str(home)}
+    line = [*BENCHPOOL, "up", "--install", "user", "--state", str(home / "state"), *options]
+    done = subprocess.run(
+        [*line, "--json"], env=environ, capture_output=True, text=True, timeout=60, check=True
+    )
+    path = Path(json.loads(done.stdout)["unit"])
+    assert path == home / ".config/systemd/user/benchpool.service"
+    if shutil.which("systemd-analyze"):
+        said = subprocess.run(
+            ["systemd-analyze", "--user", "verify", path],
+            env=environ, capture_output=True, text=True, timeout=60, check=False,
+        )  # fmt: skip
+        assert (said.returncode, said.stderr) == (0, "")
+    read = configparser.ConfigParser(interpolation=None, strict=False)
+    read.optionxform = str  # type: ignore[assignment,method-assign]
+    read.read(path)
+    return dict(read["Service"])
+
+
+def test_it_restarts_whatever_happens_ends_one_process_alone_and_hears_that_it_is_alive(
+    tmp_path: Path,
+) -> None:
+    said = installed(tmp_path, "--port", "0", "--gpus", "2")
+    assert said["Restart"] == "always"
+    assert said["KillMode"] == "process"
+    assert (said["Type"], said["WatchdogSec"]) == ("notify", "60")
+    words = shlex.split(said["ExecStart"])
+    assert words[1:4] == ["-m", "benchpool_scheduler.cli", "up"]
+    assert words[words.index("--state") + 1] == str(tmp_path / "state")
+    assert words[words.index("--gpus") + 1] == "2"
+
+
+def test_odd_signs_in_a_path_stay_what_they_are(tmp_path: Path) -> None:
+    home = tmp_path / "my 100% pool"
+    home.mkdir()
+    assert f'"{tmp_path}/my 100%% pool/state"' in installed(home)["ExecStart"]
+
+
+def test_options_that_cannot_work_write_no_unit(tmp_path: Path) -> None:
+    with pytest.raises(subprocess.CalledProcessError) as failed:
+        installed(tmp_path, "--port", "70000")
+    assert failed.value.returncode == 2
+    assert not (tmp_path / ".config").exists()
+
+
+def test_the_doctor_knows_the_unit_of_its_state_folder(tmp_path: Path) -> None:
+    installed(tmp_path)
+    environ = {"HOME": str(tmp_path), "PATH": os.environ["PATH"]}
+
+    def service() -> findings.Finding:
+        found = findings.look(StateFolder(tmp_path / "state"), environ)
+        return next(one for one in found if one.name == "Service")
+
+    path = tmp_path / ".config/systemd/user" / units.NAME
+    assert str(path) in service().text
+    path.write_text(path.read_text().replace("ExecStart=/", "ExecStart=/gone/"))
+    assert service().level == "broken"
+    assert service().remedy.endswith("benchpool up --install user")
+    path.unlink()
+    assert service().level == "ok"
+
+
+# --------------------------------------------------------------------------- the unit's commands
+
+
+@pytest.fixture
+def manager(tmp_path: Path) -> Iterator[socket.socket]:
+    """The socket at which systemd would listen."""
+    with closing(socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)) as way:
+        way.bind(str(tmp_path / "notify"))
+        way.settimeout(120)
+        yield way
+
+
+def heard(manager: socket.socket, fact: str) -> str:
+    """Wait until the process has said this; return all that it said with it."""
+    while True:
+        said = manager.recv(4096).decode()
+        if fact in said.split("\n"):
+            return said
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_its_command_says_when_all_answers_and_that_it_is_alive_and_leaves_jobs_running(
+    tmp_path: Path, manager: socket.socket
+) -> None:
+    unit = installed(tmp_path, "--port", "0", "--gpus", "2")
+    environ = {**os.environ, "NOTIFY_SOCKET": str(tmp_path / "notify"), "WATCHDOG_USEC": "1000000"}
+    process = subprocess.Popen(
+        shlex.split(unit["ExecStart"]), env=environ, stdout=subprocess.DEVNULL
+    )
+    try:
+        assert "STATUS=JupyterHub and the pool answer at http" in heard(manager, "READY=1")
+        work = tmp_path / "work"
+        work.mkdir()
+        sent = subprocess.run(
+            [*BENCHPOOL, "submit", "--json", "--", "sh", "-c", 'echo "[$NOTIFY_SOCKET]"; sleep 60'],
+            env={**os.environ, "BENCHPOOL_STATE": str(tmp_path / "state")},
+            cwd=work,
+            capture_output=True, text=True, timeout=60, check=True,
+        )  # fmt: skip
+        pid = worker_of(json.loads(sent.stdout)["id"])
+        for _ in range(3):
+            heard(manager, "WATCHDOG=1")
+        subprocess.run(["kill", "-HUP", str(process.pid)], check=True)  # what ExecReload runs
+        heard(manager, "WATCHDOG=1")
+        process.send_signal(signal.SIGTERM)
+        heard(manager, "STOPPING=1")
+        assert process.wait(90) == 0
+        assert identity(pid) is not None
+        os.killpg(os.getpgid(pid), signal.SIGKILL)
+    finally:
+        if process.poll() is None:
+            process.kill()
+            process.wait()
+
+
+def worker_of(job: str) -> int:
+    """Return the process of a job that runs."""
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        for entry in Path("/proc").iterdir():
+            if entry.name.isdigit() and _runs(entry, job):
+                return int(entry.name)
+        time.sleep(0.1)
+    raise AssertionError(f"job {job} does not run")
+
+
+def _runs(process: Path, job: str) -> bool:
+    try:
+        line = (process / "cmdline").read_bytes()
+        return line.startswith(b"sleep") and job.encode() in (process / "environ").read_bytes()
+    except OSError:
+        return False
