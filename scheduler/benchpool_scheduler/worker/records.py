@@ -16,6 +16,7 @@ LIMIT = 64 * 1024
 PROCESS = "process.json"
 EXIT = "exit.json"
 STOP = "stop.json"
+PROCESSES = "processes.json"
 NOTICE = "notice.json"
 PROGRESS = "progress.json"
 LOCK = "lock"

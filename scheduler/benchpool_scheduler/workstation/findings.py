@@ -131,8 +131,8 @@ def _containment() -> Finding:
         "Processes",
         "degraded",
         text,
-        "A job that hides its children by clearing its environment could leave one "
-        "behind; run as root or below a delegated cgroup to rule that out.",
+        "A child of a job that clears its environment within half a second before its supervisor "
+        "is killed could be left behind; run as root or below a delegated cgroup to rule that out.",
     )
 
 

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from benchpool_scheduler.runtime import EndedBy, WorkerEnded, WorkerId
 from benchpool_scheduler.worker import machine_faults, process_identity, records
-from benchpool_scheduler.worker.supervisor import containment
+from benchpool_scheduler.worker.supervisor import containment, process_notes
 
 T = TypeVar("T")
 
@@ -90,7 +90,8 @@ def without_record(folder: Path, status: int | None) -> dict[str, object]:
     process = records.read(str(folder), records.PROCESS)
     if process is not None and process.get("boot_id") == process_identity.boot_id():
         group = process.get("group")
-        _sweep(str(process.get("tag")), group if isinstance(group, str) else None)
+        noted = process_notes.noted(str(folder))
+        _sweep(str(process.get("tag")), group if isinstance(group, str) else None, noted)
     begun = process is not None and process.get("started") is not None
     if status in machine_faults.FAULTS and not begun:
         return record(EndedBy.MACHINE_FAULT, machine_faults.sentence(status), status)
@@ -100,8 +101,8 @@ def without_record(folder: Path, status: int | None) -> dict[str, object]:
     return record(EndedBy.LOST, LOST_TEXT)
 
 
-def _sweep(tag: str, group: str | None) -> None:
-    containment.sweep_until_clean(tag, group, SWEEP_S)
+def _sweep(tag: str, group: str | None, noted: containment.Processes) -> None:
+    containment.sweep_until_clean(tag, group, SWEEP_S, noted)
     if group is not None:
         containment.remove_group(group)
 

@@ -3,20 +3,27 @@
 Three nets, used together: the tree below the supervisor (as sub-reaper it inherits every orphan),
 an own cgroup v2 where one can be made (``cgroup.kill`` is one atomic step), and a sweep over the
 environments of all processes for the worker's tag, which also works after the supervisor died.
+Where no cgroup can be made, the supervisor notes the tree now and then (``process_notes``), so that
+after its death also those are found who have cleared their environment.
 """
 
 from __future__ import annotations
 
 import contextlib
 import ctypes
+import errno
 import os
 import signal
 import time
+from collections.abc import Sequence
 
 from .. import process_identity
 
-Processes = list[tuple[int, int]]
+Processes = Sequence[tuple[int, int]]
 """Pairs of pid and start time in ticks."""
+
+BLIND = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
+"""Faults of the machine by which processes cannot be seen: not that there are none."""
 
 PR_SET_CHILD_SUBREAPER = 36
 """From ``linux/prctl.h``."""
@@ -39,13 +46,17 @@ def _all() -> list[int]:
 
 def descendants(root: int) -> Processes:
     """Return all living processes below ``root``, parents before their children."""
+    return _below([root])
+
+
+def _below(roots: list[int]) -> Processes:
     children: dict[int, list[tuple[int, int]]] = {}
     for pid in _all():
         fields = process_identity.stat_fields(pid)
         if fields is not None:
             children.setdefault(int(fields[1]), []).append((pid, int(fields[19])))
-    found: Processes = []
-    queue = [root]
+    found: list[tuple[int, int]] = []
+    queue = list(roots)
     while queue:
         below = children.get(queue.pop(0), [])
         found += below
@@ -56,7 +67,7 @@ def descendants(root: int) -> Processes:
 def tagged(tag: str) -> Processes:
     """Return all living processes that were started with ``tag`` (``NAME=value``), without us."""
     wanted = b"\0" + os.fsencode(tag) + b"\0"
-    found: Processes = []
+    found: list[tuple[int, int]] = []
     for pid in _all():
         if pid == os.getpid():
             continue
@@ -64,7 +75,9 @@ def tagged(tag: str) -> Processes:
             with open(f"/proc/{pid}/environ", "rb") as file:
                 if wanted not in b"\0" + file.read() + b"\0":
                     continue
-        except OSError:
+        except OSError as error:
+            if error.errno in BLIND:
+                raise
             continue  # gone, or another user's
         ticks = process_identity.start_ticks(pid)
         if ticks is not None:
@@ -86,24 +99,35 @@ def send(processes: Processes, number: signal.Signals) -> None:
             os.close(pidfd)
 
 
-def sweep(tag: str, group: str | None) -> bool:
-    """Kill once what carries the tag or is in the cgroup; return whether nothing was left."""
+def sweep(tag: str, group: str | None, noted: Processes = ()) -> bool:
+    """Kill once what carries the tag, was noted or is in the cgroup; return whether none was left.
+
+    Also what those have started since: it has their descent, if nothing else of them.
+    """
     if group is not None:
         kill_group(group)
-    found = tagged(tag)
+    living = [one for one in noted if process_identity.start_ticks(one[0]) == one[1]]
+    found = [*tagged(tag), *living]
+    if found and noted:
+        found += _below([pid for pid, _ in found])
     send(found, signal.SIGKILL)
     return not found
 
 
-def sweep_until_clean(tag: str, group: str | None, pause_s: float) -> None:
-    """Kill what carries the tag or is in the cgroup until nothing was found twice.
+def sweep_until_clean(tag: str, group: str | None, pause_s: float, noted: Processes = ()) -> None:
+    """Kill what carries the tag, was noted or is in the cgroup until nothing was found twice.
 
     Args:
         pause_s: Seconds between two rounds.
     """
     clean = 0
     while clean < 2:
-        clean = clean + 1 if sweep(tag, group) else 0
+        try:
+            clean = clean + 1 if sweep(tag, group, noted) else 0
+        except OSError as error:
+            if error.errno not in BLIND:
+                raise
+            clean = 0
         if clean < 2:
             time.sleep(pause_s)
 
@@ -235,8 +259,8 @@ def probe() -> dict[str, object]:
     how = (
         "workers are killed through an own cgroup, their process tree and a sweep for their tag"
         if group is not None
-        else "no own cgroup can be made; workers are killed through their process tree and a "
-        "sweep for their tag"
+        else "no own cgroup can be made; workers are killed through their process tree, which "
+        "their supervisors note twice a second, and a sweep for their tag"
     )
     text = f"cgroups: {tree}; {how}"
     return {"tree": tree, "own_cgroup": group is not None, "pidfd": pidfd, "text": text}

@@ -24,6 +24,7 @@ from ..log_writer import BURST, RATE, LogWriter, TokenBucket
 from . import child, containment, results, schedule, snapshot
 from .config import StopRequest, SupervisorConfig
 from .kept_records import DISK_S, KeptRecord, end
+from .process_notes import ProcessNotes
 from .stop_inbox import StopInbox
 
 LOCK_FD = 3
@@ -31,8 +32,9 @@ READY_FD = 4
 """Inherited: the lock that we live, and a pipe that closes when the command has been started."""
 
 CHUNK = 64 * 1024
+FAULT_S = 0.1
 KILL_PAUSE_S = (0.01, 1.0)
-"""Time between two rounds of killing: at first, and at most."""
+"""Pause after a fault of the machine; between two rounds of killing: at first, and at most."""
 
 
 def main(arguments: list[str]) -> None:
@@ -77,6 +79,7 @@ class Supervisor:
         self._last_words = KeptRecord(folder, records.EXIT)
         self._introduction = KeptRecord(folder, records.PROCESS)
         self._inbox = StopInbox(folder, config.grace_s)
+        self._notes = ProcessNotes(folder)
         self._kill_pause = KILL_PAUSE_S[0]
         self._oom_before = 0
         self._after_ns = 0
@@ -107,8 +110,7 @@ class Supervisor:
         except BaseException as error:
             number = machine_faults.number_of(error)
             if number is not None and self._started is None:
-                self._could_not_begin(number)
-                return
+                return self._could_not_begin(number)
             self._kill_all()
             self._log.say(f"the supervisor of this worker failed: {error!r}")
             self._finish(None, "lost", f"the supervisor of the worker failed: {error!r}")
@@ -165,19 +167,7 @@ class Supervisor:
             os.mkdir(self._files, 0o700)
             snapshot.lay_out(self._files, self._config.objects, self._config.files, owner)
             self._config.files.clear()
-            self._after_ns = self._instant()
-
-    def _instant(self) -> int:
-        """Return a file-system time that everything laid out has, and nothing later will have."""
-        marker = os.path.join(self._folder, ".laid-out")
-        os.close(os.open(marker, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
-        first = os.stat(marker).st_ctime_ns
-        while True:
-            time.sleep(0.001)
-            os.utime(marker)
-            if os.stat(marker).st_ctime_ns > first:
-                os.unlink(marker)
-                return first
+            self._after_ns = snapshot.instant(self._folder)
 
     def _start(self) -> None:
         self._group = containment.make_group(f"{self._config.name}-{os.getpid()}")
@@ -202,6 +192,8 @@ class Supervisor:
         if self._config.time_limit_s is not None:
             self._limit_at = time.monotonic() + self._config.time_limit_s
         self._introduce()
+        if self._group is None:
+            self._notes.look(time.monotonic())
 
     # --------------------------------------------------------------------------- watch
 
@@ -211,8 +203,10 @@ class Supervisor:
             self._reap()
             now = time.monotonic()
             self._look_for_stop(now)
+            if self._notes.look_at is not None and now >= self._notes.look_at:
+                self._notes.look(now)
             if self._children:
-                self._step(now)
+                self._step_patiently(now)
         # What escaped the tree.
         containment.sweep_until_clean(self._config.tag, self._group, KILL_PAUSE_S[0])
         while self._pump():
@@ -224,7 +218,8 @@ class Supervisor:
         if self._output >= 0:
             self._poll.modify(self._output, 0 if throttled else select.POLLIN)
         look_at = self._inbox.look_at if self._status is None else None
-        due = [self._due_at(), look_at, None if not throttled else now + throttled]
+        filled = None if not throttled else now + throttled
+        due = [self._due_at(), look_at, self._notes.look_at, filled]
         nearest = min((at for at in due if at is not None), default=now + 60.0)
         for descriptor, what in self._poll.poll(max(0.0, nearest - now) * 1000):
             if descriptor == self._wakeup:
@@ -307,6 +302,14 @@ class Supervisor:
             if self._started is not None:
                 self._log.say(f"the notice could not be written: {error.strerror}")
 
+    def _step_patiently(self, now: float) -> None:
+        try:
+            self._step(now)
+        except OSError as error:
+            if machine_faults.number_of(error) is None:
+                raise
+            time.sleep(FAULT_S)  # processes could not be seen; the step is made again
+
     def _step(self, now: float) -> None:
         if self._stop is None:
             if self._status is not None:
@@ -319,8 +322,8 @@ class Supervisor:
         if now >= self._stop.kill_at:
             self._kill()
         elif now >= self._stop.term_at and not self._termed:
-            self._termed = True
             containment.send(self._all(), signal.SIGTERM)
+            self._termed = True
 
     def _all(self) -> containment.Processes:
         """Return what runs, parents first.

@@ -1,0 +1,162 @@
+"""What leaves session, parent and environment dies before the next attempt begins, cgroup or none.
+
+Most accounts and containers may make no cgroup; here the supervisor's own name for one is spoiled.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from benchpool_scheduler.runtime import EndedBy, WorkerId
+from benchpool_scheduler.runtime.local import LocalRuntime, simulated, supervisors
+from benchpool_scheduler.worker import process_identity
+from benchpool_scheduler.worker.supervisor import process_notes
+from benchpool_support.workers import (
+    PATIENCE_S,
+    Listener,
+    cancel,
+    log_says,
+    python_launch,
+)
+
+ESCAPE = (
+    "import subprocess, time\n"
+    "subprocess.run(['sh', '-c', 'env -i setsid sleep 1000 & echo pid $!'])\n"
+    "print('all up'); time.sleep(1000)"
+)
+"""A daemon: its parent ends, it has a session of its own and no environment at all."""
+
+
+@pytest.fixture(autouse=True)
+def no_cgroup(monkeypatch: pytest.MonkeyPatch) -> None:
+    config = supervisors.supervisor_config
+    monkeypatch.setattr(
+        supervisors,
+        "supervisor_config",
+        lambda *arguments: {**config(*arguments), "name": "no/such/group"},
+    )
+
+
+@pytest.fixture
+def escaped() -> Iterator[list[int]]:
+    """Pids that a test must not leave behind when it fails."""
+    found: list[int] = []
+    yield found
+    for pid in found:
+        if process_identity.start_ticks(pid) is not None:
+            os.kill(pid, signal.SIGKILL)
+
+
+def folder_of(runtime: LocalRuntime, worker: WorkerId) -> Path:
+    return runtime.state / f"jobs/{worker.job}/attempts/{worker.attempt}/worker-{worker.worker}"
+
+
+async def escapee(runtime: LocalRuntime, worker: WorkerId) -> int:
+    """Return the daemon's pid once it is noted."""
+    log = (await log_says(runtime, worker, b"all up")).decode()
+    pid = int(log.split()[1])
+    async with asyncio.timeout(PATIENCE_S):
+        while pid not in dict(process_notes.noted(str(folder_of(runtime, worker)))):
+            await asyncio.sleep(0.05)
+    assert process_identity.stat_fields(pid)[1] != str(os.getpid()).encode()  # type: ignore[index]
+    return pid
+
+
+def supervisor_of(runtime: LocalRuntime, worker: WorkerId) -> int:
+    return int(json.loads((folder_of(runtime, worker) / "process.json").read_text())["pid"])
+
+
+async def test_it_is_gone_when_the_death_of_its_supervisor_is_told(
+    runtime: LocalRuntime, listener: Listener, escaped: list[int]
+) -> None:
+    launch = python_launch(ESCAPE)
+    await runtime.start(launch)
+    escaped.append(await escapee(runtime, launch.worker))
+    os.kill(supervisor_of(runtime, launch.worker), signal.SIGKILL)
+    assert await listener.exit_of(launch.worker) == (None, EndedBy.LOST)
+    assert process_identity.start_ticks(escaped[0]) is None
+
+
+async def test_it_is_gone_when_the_next_service_tells_of_the_death(
+    state: Path, escaped: list[int]
+) -> None:
+    first = LocalRuntime(state, simulated(1))
+    await first.open([])
+    launch = python_launch(ESCAPE)
+    await first.start(launch)
+    escaped.append(await escapee(first, launch.worker))
+    await first.close()
+    os.kill(supervisor_of(first, launch.worker), signal.SIGKILL)
+    second = LocalRuntime(state, simulated(1))
+    await second.open([launch.worker])
+    listener = Listener(second)
+    assert await listener.exit_of(launch.worker) == (None, EndedBy.LOST)
+    assert process_identity.start_ticks(escaped[0]) is None
+    await listener.close()
+    await second.close()
+
+
+async def test_what_it_has_started_meanwhile_goes_with_it(
+    runtime: LocalRuntime, listener: Listener, escaped: list[int], tmp_path: Path
+) -> None:
+    go, late = tmp_path / "go", tmp_path / "late"
+    script = (
+        f"while [ ! -e {go} ]; do /bin/sleep 0.05; done; /bin/sleep 1000 & echo $! > {late}; wait"
+    )
+    launch = python_launch(
+        "import subprocess, time\n"
+        f"script = {script!r}\n"
+        "subprocess.run(['sh', '-c', 'env -i setsid /bin/sh -c \"$0\" & echo pid $!', script])\n"
+        "print('all up'); time.sleep(1000)"
+    )
+    await runtime.start(launch)
+    escaped.append(await escapee(runtime, launch.worker))
+    os.kill(supervisor_of(runtime, launch.worker), signal.SIGSTOP)
+    go.touch()
+    async with asyncio.timeout(PATIENCE_S):
+        while not late.exists() or not late.read_text().strip():
+            await asyncio.sleep(0.05)
+    escaped.append(int(late.read_text()))
+    os.kill(supervisor_of(runtime, launch.worker), signal.SIGKILL)
+    assert await listener.exit_of(launch.worker) == (None, EndedBy.LOST)
+    assert [process_identity.start_ticks(pid) for pid in escaped] == [None, None]
+
+
+async def test_a_pid_that_somebody_else_has_by_now_is_left_alone(
+    runtime: LocalRuntime, listener: Listener, escaped: list[int]
+) -> None:
+    launch = python_launch(ESCAPE)
+    await runtime.start(launch)
+    escaped.append(await escapee(runtime, launch.worker))
+    bystander = await asyncio.create_subprocess_exec("sleep", "1000")
+    ticks = process_identity.start_ticks(bystander.pid)
+    assert ticks is not None
+    notes = folder_of(runtime, launch.worker) / "processes.json"
+    os.kill(supervisor_of(runtime, launch.worker), signal.SIGSTOP)
+    said = json.loads(notes.read_text())
+    said["processes"].append([bystander.pid, ticks - 1])
+    notes.write_text(json.dumps(said))
+    os.kill(supervisor_of(runtime, launch.worker), signal.SIGKILL)
+    await listener.ended(launch.worker)
+    assert bystander.returncode is None
+    assert process_identity.start_ticks(bystander.pid) == ticks
+    bystander.kill()
+    await bystander.wait()
+
+
+async def test_a_cancel_ends_it_too(
+    runtime: LocalRuntime, listener: Listener, escaped: list[int]
+) -> None:
+    launch = python_launch(ESCAPE)
+    await runtime.start(launch)
+    escaped.append(await escapee(runtime, launch.worker))
+    await runtime.stop(launch.worker, cancel(0.5))
+    await listener.ended(launch.worker)
+    assert process_identity.start_ticks(escaped[0]) is None
