@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tarfile
+from dataclasses import replace
 
 import pytest
 
@@ -190,6 +191,23 @@ async def test_an_image_that_cannot_be_pulled_is_given_back_with_its_name(
     (told,) = await real.ended(launch.worker)
     assert told.by in (EndedBy.NOT_TAKEN, EndedBy.COULD_NOT_START)
     assert "benchpool.invalid/nothing:1" in str(told.text)
+
+
+async def test_an_agent_whose_image_cannot_be_pulled_is_its_nodes_fault_and_not_the_jobs(
+    real: RealStand,
+) -> None:
+    await real.close()
+    settings = replace(real.settings, agent_image="benchpool.invalid/agent:1", pull_s=4.0)
+    without = RealStand(real.connection, settings, real.state, real.at)
+    await without.open()
+    real.others.append(without)
+    (launch,) = launches([("node-1", (0,))])
+    await without.start([launch])
+    (told,) = await without.ended(launch.worker)
+    assert told.by is EndedBy.NOT_TAKEN
+    assert str(told.text).startswith(
+        "node-1 cannot pull the agent's image benchpool.invalid/agent:1 ("
+    )
 
 
 async def test_a_missing_file_is_told_before_anything_runs(real: RealStand) -> None:

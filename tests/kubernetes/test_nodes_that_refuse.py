@@ -1,0 +1,47 @@
+"""A node that refuses a job for a moment is tried again after seconds, and the job says so."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from benchpool_cluster import kwok_nodes
+from benchpool_cluster.access import Access
+from benchpool_scheduler.contract import CommandEntry, JobSubmission, State
+from benchpool_support.replicas import Site, until
+
+pytestmark = pytest.mark.kubernetes
+
+
+@pytest.fixture
+def refusing(access: Access) -> Iterator[str]:
+    """A node that refuses the first two attempts of a job, as ``kwok_stages.yaml`` has it."""
+    name, model = "refusing", {"nvidia.com/gpu.product": "NVIDIA-H100"}
+    kwok_nodes.add(access, name, gpus=4, labels={"example.org/rack": "east"} | model)
+    kwok_nodes.wait_ready(access, name)
+    yield name
+    kwok_nodes.remove(access, name)
+
+
+def test_a_node_that_refuses_a_job_for_a_moment_is_tried_again_after_seconds(
+    site: Site, refusing: str
+) -> None:
+    client = site.started().client("susan")
+    began = time.monotonic()
+    job = client.submit(JobSubmission(entry=CommandEntry(["train"]), gpu_models=("H100",))).id
+
+    def told() -> str:
+        reason = client.job(job).job.reason
+        text = "" if reason is None else reason.text
+        return text if "did not take" in text else ""
+
+    said = until(told)
+    assert f"{refusing} did not take attempt 1 and is left out for this job for 5 s" in said
+    assert "(UnexpectedAdmissionError): Allocate failed" in said
+    until(lambda: client.job(job).job.state is State.RUNNING)
+    seconds = time.monotonic() - began
+    print(f"running after two refusals and {seconds:.0f} s")
+    assert client.job(job).job.attempt == 3
+    assert seconds < 60
