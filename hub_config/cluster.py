@@ -9,6 +9,8 @@ import json
 import os
 from pathlib import Path
 
+from benchpool_spawner.logins import LoginReports
+
 c = get_config()  # noqa: F821
 facts_file = Path(os.environ["BENCHPOOL_HUB_FACTS"])
 facts = json.loads(facts_file.read_text())
@@ -31,6 +33,10 @@ c.JupyterHub.allow_named_servers = True
 # --- people
 short = {"shared-password": "shared-password", "dummy": "dummy"}
 c.JupyterHub.authenticator_class = short.get(people["class"], people["class"])
+# The scheduler's audit trail is told of every login.
+c.Authenticator.post_auth_hook = LoginReports(
+    facts["scheduler_url"], os.environ["BENCHPOOL_HUB_TOKEN"]
+)
 c.Authenticator.admin_users = set(people["admins"])
 c.Authenticator.allow_all = people["allowAll"]
 c.SharedPasswordAuthenticator.user_password = os.environ.get("BENCHPOOL_USER_PASSWORD", "")

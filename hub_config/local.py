@@ -8,6 +8,8 @@ import json
 import os
 from pathlib import Path
 
+from benchpool_spawner.logins import LoginReports
+
 c = get_config()  # noqa: F821
 # With its folder: a sub-configuration that is not found is passed over without a word.
 load_subconfig("roles.py", path=str(Path(__file__).parent))  # noqa: F821
@@ -38,6 +40,10 @@ c.JupyterHub.authenticator_class = {
     "pam": "benchpool_spawner.login_link.PAMLinkAuthenticator",
 }[facts["auth"]]
 c.LoginLinks.login_keys = paths["login_keys"]
+# The scheduler's audit trail is told of every login, and of those that failed.
+reports = LoginReports(service_url, secrets["hub_token"])
+c.Authenticator.post_auth_hook = reports
+c.LoginLinks.reports = reports
 c.Authenticator.admin_users = {facts["admin"]}
 c.Authenticator.allowed_users = {facts["admin"]}
 c.Authenticator.allow_all = facts["auth"] != "one-time"

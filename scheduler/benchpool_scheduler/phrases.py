@@ -240,3 +240,20 @@ def attempt_end(ended_by: str | None, exit_code: int | None) -> str:
     """Return how an attempt ended; ``ended_by`` is the word of the wire, None where unknown."""
     words = "ended" if ended_by is None else ENDS.get(ended_by, ended_by)
     return words if exit_code is None else f"{words}, exit code {exit_code}"
+
+
+def changed(before: Mapping[str, object], after: Mapping[str, object], reason: str = "") -> str:
+    """Say what a record of the audit trail changed, and why.
+
+    >>> changed({"priority": 50}, {"priority": 70}, "a deadline")
+    'priority 50 → 70 (a deadline)'
+    >>> changed({}, {"state": "queued", "name": "fit"}), changed({}, {}, "There is no such job.")
+    ('state queued, name fit', 'There is no such job.')
+    """
+    told = ", ".join(
+        f"{name} {before[name]} → {after.get(name, 'none')}"
+        if name in before
+        else f"{name} {after[name]}"
+        for name in dict.fromkeys([*after, *before])
+    )
+    return f"{told} ({reason})" if told and reason else told or reason

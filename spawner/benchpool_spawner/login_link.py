@@ -20,8 +20,13 @@ from jupyterhub.auth import Authenticator, PAMAuthenticator
 from jupyterhub.authenticators.shared import SharedPasswordAuthenticator
 from jupyterhub.handlers import BaseHandler
 from jupyterhub.utils import url_path_join
-from traitlets import Unicode
+from traitlets import Instance, Unicode
 from traitlets.config import LoggingConfigurable
+
+from benchpool_scheduler.contract import AuditOutcome
+from benchpool_spawner.logins import LoginReports
+
+LINK = "login link"
 
 _KEY = re.compile(r"[A-Za-z0-9_-]{20,200}")
 
@@ -56,12 +61,14 @@ class LoginLinkHandler(BaseHandler):  # type: ignore[misc]
                 # A reload, or a second click of somebody who is already in.
                 self._go_on()
                 return
+            self.authenticator.tell_login(self, "", AuditOutcome.REFUSED, LINK)
             self.set_status(403)
             self.finish(await self.render_template("login_link_used.html"))
             return
         user = await self.auth_to_user({"name": name, "auth_state": None})
         self.set_login_cookie(user)
         self.log.info("User logged in by link: %s", name)
+        self.authenticator.tell_login(self, name, AuditOutcome.DONE, LINK)
         self._go_on()
 
     def _go_on(self) -> None:
@@ -77,6 +84,30 @@ class LoginLinks(LoggingConfigurable):
         Folder with the hashes of the keys that are not used yet.
         """,
     ).tag(config=True)
+
+    reports = Instance(
+        LoginReports,
+        allow_none=True,
+        help="""
+        Tells the scheduler's audit trail of logins by link and of those that failed.
+        """,
+    ).tag(config=True)
+
+    def tell_login(self, handler: Any, user: str, outcome: AuditOutcome, way: str) -> None:
+        """Tell of a login, where somebody is to be told."""
+        if self.reports is not None:
+            self.reports.tell(user, outcome, way, handler)
+
+    async def get_authenticated_user(self, handler: Any, data: Any) -> Any:
+        """Let in by name and password as the authenticator does; tell of who was not."""
+        found = None
+        try:
+            found = await super().get_authenticated_user(handler, data)  # type: ignore[misc]
+        finally:
+            if not found:
+                user = str(data.get("username", "")) if isinstance(data, dict) else ""
+                self.tell_login(handler, user, AuditOutcome.REFUSED, type(self).__name__)
+        return found
 
     def get_handlers(self, app: Any) -> list[tuple[str, type[BaseHandler]]]:
         """Return the handlers of the authenticator, and that of the links."""

@@ -99,6 +99,7 @@ def check_login_links(up: RunningWorkstation) -> None:
         assert account() in page.text
     late = httpx.get(up.ready["login_url"])
     assert (late.status_code, "benchpool login-link" in late.text) == (403, True)
+    assert up.wait_logins(2) == [("", "refused"), (account(), "done")]
     fresh = benchpool("login-link", "--state", str(up.state)).stdout.strip()
     assert httpx.get(fresh).status_code == 302
     assert (up.state / "logs" / "hub.log").read_text().count(fresh.partition("key=")[2]) == 0

@@ -4,6 +4,57 @@
  */
 
 export interface paths {
+    "/audit": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Read the audit trail */
+        get: operations["audit"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/audit/logins": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Tell of a login, as the Hub does */
+        post: operations["report_login"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/audit/verify": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Follow the hashes of the whole audit trail */
+        get: operations["verify_audit"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/config/apply": {
         parameters: {
             query?: never;
@@ -512,6 +563,85 @@ export interface components {
             started: string | null;
         };
         /**
+         * AuditCheck
+         * @description Answer of ``audit verify``.
+         *
+         *         ``first`` and ``last`` are the numbers of the oldest and newest record that is kept, ``hash``
+         *         that of the newest; ``problem`` says where the chain breaks, null when it holds.
+         */
+        AuditCheck: {
+            first: number;
+            hash: string;
+            last: number;
+            ok: boolean;
+            problem: string | null;
+        };
+        /**
+         * AuditOutcome
+         * @description What became of it.
+         * @enum {unknown}
+         */
+        AuditOutcome: "done" | "failed" | "refused";
+        /**
+         * AuditPage
+         * @description Answer of ``audit``: the newest first; ``more``: there are older ones of this kind.
+         */
+        AuditPage: {
+            more: boolean;
+            records: components["schemas"]["AuditRecord"][];
+        };
+        /**
+         * AuditRecord
+         * @description One record.
+         *
+         *         Attributes:
+         *             number: Its place in the trail; every one is one more than the one before.
+         *             actor: The Hub's name of who asked; empty for nobody that the Hub knows. ``kind`` is
+         *                 ``service`` for the Hub and its services.
+         *             address: Where the request came from.
+         *             action: The operation's name, or ``login``, ``logout``, ``audit-begun``, ``refusals``.
+         *             target: The job, lease or user that it was about.
+         *             reason: What the actor said why, or the sentence of a refusal; ``code`` is its code.
+         *             before, after: What it changed, by field, as it was and as it is.
+         *             previous: The hash of the record before.
+         *             hash: SHA-256 of this record, with ``previous`` and without the hash.
+         */
+        AuditRecord: {
+            action: string;
+            actor: string;
+            /** @default  */
+            address: string;
+            /** @default false */
+            admin: boolean;
+            /** @default {} */
+            after: {
+                [key: string]: string | number | boolean | null;
+            };
+            at: string;
+            /** @default {} */
+            before: {
+                [key: string]: string | number | boolean | null;
+            };
+            /** @default  */
+            code: string;
+            /** @default  */
+            hash: string;
+            /**
+             * @default user
+             * @enum {unknown}
+             */
+            kind: "service" | "user";
+            number: number;
+            /** @default done */
+            outcome: components["schemas"]["AuditOutcome"];
+            /** @default  */
+            previous: string;
+            /** @default  */
+            reason: string;
+            /** @default  */
+            target: string;
+        };
+        /**
          * BuildQuota
          * @description A user's fixed quota, the rule it came from, what holds it, what is free of it.
          */
@@ -956,6 +1086,18 @@ export interface components {
             text: string;
         };
         /**
+         * LoginReport
+         * @description Body of what the Hub tells about a login.
+         */
+        LoginReport: {
+            /** @default  */
+            address: string;
+            outcome: components["schemas"]["AuditOutcome"];
+            user: string;
+            /** @description How: link, password, or another. */
+            way: string;
+        };
+        /**
          * Missing
          * @description A list of content hashes: those a client has, or those the service lacks.
          */
@@ -1323,6 +1465,10 @@ export interface components {
 }
 export type ActionReason = components['schemas']['ActionReason'];
 export type Attempt = components['schemas']['Attempt'];
+export type AuditCheck = components['schemas']['AuditCheck'];
+export type AuditOutcome = components['schemas']['AuditOutcome'];
+export type AuditPage = components['schemas']['AuditPage'];
+export type AuditRecord = components['schemas']['AuditRecord'];
 export type BuildQuota = components['schemas']['BuildQuota'];
 export type CommandEntry = components['schemas']['CommandEntry'];
 export type ConfigurationChange = components['schemas']['ConfigurationChange'];
@@ -1351,6 +1497,7 @@ export type LineRequest = components['schemas']['LineRequest'];
 export type Liveness = components['schemas']['Liveness'];
 export type LogEnd = components['schemas']['LogEnd'];
 export type LogText = components['schemas']['LogText'];
+export type LoginReport = components['schemas']['LoginReport'];
 export type Missing = components['schemas']['Missing'];
 export type ModuleEntry = components['schemas']['ModuleEntry'];
 export type NodeRequirement = components['schemas']['NodeRequirement'];
@@ -1381,6 +1528,82 @@ export type WorkloadWhatIf = components['schemas']['WorkloadWhatIf'];
 export type ResponseError = components['responses']['Error'];
 export type $defs = Record<string, never>;
 export interface operations {
+    audit: {
+        parameters: {
+            query?: {
+                since?: string | null;
+                actor?: string | null;
+                action?: string | null;
+                target?: string | null;
+                outcome?: ("done" | "failed" | "refused") | null;
+                below?: number | null;
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AuditPage"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    report_login: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["LoginReport"];
+            };
+        };
+        responses: {
+            /** @description Written. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    verify_audit: {
+        parameters: {
+            query?: {
+                number?: number | null;
+                hash?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AuditCheck"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
     apply_config: {
         parameters: {
             query?: never;

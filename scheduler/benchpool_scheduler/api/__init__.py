@@ -9,6 +9,7 @@ from typing import Any
 from tornado.web import url
 
 from benchpool_scheduler.api import (
+    audit,
     configuration,
     jobs,
     leases,
@@ -108,6 +109,7 @@ def _routes(traffic: Traffic, timing: Timing, document: bytes) -> tuple[Route, .
         objects.HANDLERS,
         configuration.HANDLERS,
         planning.HANDLERS,
+        audit.HANDLERS,
         operation.handlers(traffic, document),
     )
     return bound(dict(ChainMap(*map(dict, handlers))), objects.RECEIVERS)

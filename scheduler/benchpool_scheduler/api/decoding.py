@@ -63,6 +63,14 @@ def body(data: bytes, type_: type[T]) -> T:
         raise Malformed("The body is nested too deeply: 20 levels are enough.") from bad
 
 
+def text(data: bytes) -> str:
+    """Read a body that is text. Errors: Malformed."""
+    try:
+        return data.decode()
+    except UnicodeDecodeError as bad:
+        raise Malformed(f"The body is no UTF-8 text (byte {bad.start}).") from bad
+
+
 def query(pairs: Mapping[str, Sequence[str]], type_: type[T]) -> T:
     """Read the parameters of an address.
 

@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 from tornado.web import HTTPError, stream_request_body
 
-from benchpool_scheduler.api import callers, decoding
+from benchpool_scheduler.api import audit, callers, decoding
 from benchpool_scheduler.api.bodies import Bodies, Body
 from benchpool_scheduler.api.decoding import Malformed
 from benchpool_scheduler.api.identity import Identity
@@ -90,6 +90,7 @@ class Endpoint(Transport):
         self._routes = routes
         self._service = service
         self._route: Route | None = None
+        self._caller = NOBODY
         self._request: Request | None = None
         self._refusal: BenchpoolError | None = None
         self._body: Body | None = None
@@ -155,7 +156,7 @@ class Endpoint(Transport):
     async def _handle(self, route: Route, request: Request) -> Answer:
         request = self._with_body(route, request)
         if route.operation.gives is not Media.EVENTS:
-            return await route.handle(request)
+            return await audit.handled(route, request)
         streams = self._service.open_streams
         most = self._service.pool.observed.now.configuration.budgets.streams
         with self._service.limits.stream(request.caller, most):
@@ -180,6 +181,7 @@ class Endpoint(Transport):
         if route.operation.who is Who.ANYBODY:
             return NOBODY
         caller = await service.identity.authenticate(self)
+        self._caller = caller or NOBODY
         if caller is None:
             raise NotAuthenticated(
                 "This needs a token of the Hub: get one on the Hub's token page and send it as "
@@ -274,7 +276,7 @@ class Endpoint(Transport):
             case Media.JSON:
                 body: Any = decoding.body(data, route.operation.body or dict)
             case Media.YAML:
-                body = _text(data)
+                body = decoding.text(data)
             case _:
                 body = None
         return dataclasses.replace(request, body=body)
@@ -334,6 +336,8 @@ class Endpoint(Transport):
         self._refuse(error)
 
     def _refusal_of(self, error: BenchpoolError) -> bytes:
+        if self._route is not None:
+            audit.note(self._service.pool, self._route.operation, self._caller, self, error)
         self.clear()
         self.set_status(error.http_status)
         if isinstance(error, TooMany | TooSlow | Unavailable):
@@ -391,10 +395,3 @@ def _too_large(size: int, limit: int) -> TooLarge:
         code="body-too-large",
         numbers={"bytes": size, "limit": limit},
     )
-
-
-def _text(data: bytes) -> str:
-    try:
-        return data.decode()
-    except UnicodeDecodeError as bad:
-        raise Malformed(f"The body is no UTF-8 text (byte {bad.start}).") from bad

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import click
@@ -53,9 +54,29 @@ def command(verb: Verb) -> click.Command:
             options["command"] = context.meta["command"]
         return verb.run(session, options)
 
+    if any(other.path[:-1] == verb.path for other in VERBS):
+        return with_words(verb, run)
     return (JobCommand if verb.command else click.Command)(
         verb.path[-1],
         callback=run,
+        params=[*verb.params, JSON, *(WHERE if verb.remote else ())],
+        help=f"{verb.summary}\n\n{verb.details}".strip(),
+        short_help=verb.summary.rstrip("."),
+    )
+
+
+def with_words(verb: Verb, run: Callable[..., int]) -> click.Group:
+    """Return a verb that does something itself, and has further words: ``audit``."""
+
+    def alone(**options: Any) -> int | None:
+        if click.get_current_context().invoked_subcommand is not None:
+            return None
+        return run(**options)
+
+    return Ordered(
+        verb.path[-1],
+        callback=alone,
+        invoke_without_command=True,
         params=[*verb.params, JSON, *(WHERE if verb.remote else ())],
         help=f"{verb.summary}\n\n{verb.details}".strip(),
         short_help=verb.summary.rstrip("."),

@@ -18,6 +18,7 @@ from benchpool_scheduler.cli.session import Session
 from benchpool_scheduler.cli.verb import Options, Verb, argument, option
 from benchpool_scheduler.client import Call
 from benchpool_scheduler.contract import (
+    AuditCheck,
     ConfigurationChange,
     InLine,
     Job,
@@ -37,6 +38,7 @@ SHOWN: Mapping[Any, Callable[[Screen, Any], None]] = {
     Quota: views.quota,
     list[InLine]: views.line,
     ConfigurationChange: views.change,
+    AuditCheck: views.audit_check,
 }
 """How an answer is shown to people, by its type."""
 
@@ -62,7 +64,7 @@ def _once(one: Operation[Any], session: Session, options: Options) -> int:
         session.screen.value(answer)
     else:
         SHOWN[one.answer](session.screen, answer)
-    return 0
+    return 1 if getattr(answer, "ok", True) is False else 0
 
 
 def _each(one: Operation[Any], session: Session, options: Options) -> int:

@@ -15,9 +15,22 @@ from benchpool_scheduler.cli.plain_verbs import plain
 from benchpool_scheduler.cli.session import Session
 from benchpool_scheduler.cli.verb import Options, Verb, argument, option, submit_option
 from benchpool_scheduler.client import results
+from benchpool_scheduler.contract import AuditOutcome
 from benchpool_scheduler.contract.operation import Operation
 from benchpool_scheduler.contract.operations import OPERATIONS, Operations
 from benchpool_scheduler.contract.options import OPTIONS
+
+
+def _audit(session: Session, options: Options) -> int:
+    asked = {**options, "since": entry.since(options["since"], datetime.now(UTC))}
+    if asked["outcome"] is not None:
+        asked["outcome"] = AuditOutcome(asked["outcome"])
+    page = session.client.audit(**asked)
+    if session.screen.json:
+        session.screen.value(page)
+    else:
+        views.audit(session.screen, page)
+    return 0
 
 
 def _status(session: Session, options: Options) -> int:
@@ -118,6 +131,20 @@ HISTORY = Verb(("history",), "Print what ran and ended as a trace that can be re
                        metavar="DAYS", help="How far back."),),
                "CSV in the columns that `benchpool replay` and `benchpool whatif --trace` read. "
                "For administrators.")  # fmt: skip
+AUDIT = Verb(("audit",), "Show who did what, from where and why; what was refused, and logins.",
+             _audit,
+             (option("--since", metavar="T",
+                     help="From this time on: RFC 3339, or how long ago, such as 2d."),
+              option("--actor", metavar="NAME", help="Of this user or service."),
+              option("--action", metavar="NAME", help="Of this operation, such as cancel, login."),
+              option("--target", metavar="ID",
+                     help="About this job, lease or user; the beginning is enough."),
+              option("--outcome", type=click.Choice([one.value for one in AuditOutcome]),
+                     help="With this outcome."),
+              option("--limit", type=click.IntRange(1, 5000), default=50,
+                     help="At most so many, the newest.")),
+             "For administrators. With --json each record has what it changed, its number and its "
+             "hash.")  # fmt: skip
 APPLY = Verb(("apply",), "Apply YAML: a benchpool.yaml, or objects as kubectl takes them.",
              applying.apply,
              (option("-f", "--file", "file", required=True, metavar="FILE",
@@ -127,7 +154,7 @@ APPLY = Verb(("apply",), "Apply YAML: a benchpool.yaml, or objects as kubectl ta
 
 _AFTER: Mapping[Operation[Any], tuple[Verb, ...]] = {
     Operations.job: (LOGS, RESULTS),
-    Operations.line: (STATUS, HISTORY, APPLY),
+    Operations.line: (STATUS, HISTORY, AUDIT, APPLY),
 }
 """Verbs that do more than ask once, by the operation whose plain verb they stand behind."""
 

@@ -39,7 +39,7 @@ def cli() -> str:
 def _commands(parent: click.Group, path: str) -> Iterator[str]:
     for name in parent.list_commands(click.Context(parent)):
         command, here = parent.commands[name], f"{path} {name}"
-        if isinstance(command, click.Group):
+        if isinstance(command, click.Group) and not command.invoke_without_command:
             yield from _commands(command, here)
             continue
         context = click.Context(command, info_name=here)
@@ -48,6 +48,8 @@ def _commands(parent: click.Group, path: str) -> Iterator[str]:
         options = [one for one in command.params if isinstance(one, click.Option)]
         yield "| option | what |\n|---|---|"
         yield "\n".join(map(_option, options)) + "\n"
+        if isinstance(command, click.Group):
+            yield from _commands(command, here)
 
 
 def _option(option: click.Option) -> str:

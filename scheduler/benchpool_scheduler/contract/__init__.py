@@ -8,6 +8,15 @@ is this package. Beside it, ``contract.operations`` is the table of what can be 
 names that cluster and scheduler share.
 """
 
+from benchpool_scheduler.contract.audit import (
+    AuditCheck,
+    AuditOutcome,
+    AuditPage,
+    AuditQuery,
+    AuditRecord,
+    AuditVerifyQuery,
+    LoginReport,
+)
 from benchpool_scheduler.contract.benches import (
     InLine,
     Lease,
@@ -122,6 +131,12 @@ __all__ = [
     "Argument",
     "Attempt",
     "AttemptNumber",
+    "AuditCheck",
+    "AuditOutcome",
+    "AuditPage",
+    "AuditQuery",
+    "AuditRecord",
+    "AuditVerifyQuery",
     "BuildQuota",
     "CommandEntry",
     "ConfigurationChange",
@@ -162,6 +177,7 @@ __all__ = [
     "LogQuery",
     "LogRange",
     "LogText",
+    "LoginReport",
     "Missing",
     "ModuleEntry",
     "Name",

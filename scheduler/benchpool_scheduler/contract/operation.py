@@ -124,6 +124,7 @@ class Operation(Generic[A]):
         max_body: Most bytes of a body.
         takes_s: The answer may take so long to compute; None for the usual.
         lab: Pages of JupyterLab may call it through the notebook server.
+        changes: False for what only asks, although its method is not GET.
         form: Its button on the pages of a job; ``verb``: its verb of the command line.
     """
 
@@ -143,8 +144,14 @@ class Operation(Generic[A]):
     repeat: Repeat = Repeat.HARMLESS
     takes_s: float | None = None
     lab: bool = False
+    changes: bool = True
     form: Form | None = None
     verb: PlainVerb | None = None
+
+    @property
+    def audited(self) -> bool:
+        """The audit trail tells of it: it changes something."""
+        return self.method != "GET" and self.changes
 
     @property
     def parts(self) -> tuple[str, ...]:

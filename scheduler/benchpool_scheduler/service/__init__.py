@@ -1,6 +1,7 @@
 """The service: durable submissions, the loop of passes, leases, rights and views."""
 
 from benchpool_scheduler.service.access.caller import Caller
+from benchpool_scheduler.service.administration.audit_trail import Deed
 from benchpool_scheduler.service.administration.reconfiguration import CONFIGURATION
 from benchpool_scheduler.service.execution.launching import allowed_environment
 from benchpool_scheduler.service.jobs.uploads import ObjectWriter
@@ -15,6 +16,7 @@ __all__ = [
     "Caller",
     "Clock",
     "Containers",
+    "Deed",
     "FeedEvent",
     "Metrics",
     "ObjectWriter",

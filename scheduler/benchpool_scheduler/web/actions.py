@@ -9,11 +9,11 @@ from urllib.parse import urlencode
 
 from msgspec import Struct
 
-from benchpool_scheduler.api import decoding
+from benchpool_scheduler.api import audit, decoding
 from benchpool_scheduler.contract import Job
 from benchpool_scheduler.contract.actions import ActionReason, JobActions
 from benchpool_scheduler.contract.operation import Operation, declared
-from benchpool_scheduler.errors import Forbidden, InvalidInput
+from benchpool_scheduler.errors import BenchpoolError, Forbidden, InvalidInput
 from benchpool_scheduler.service import Caller
 from benchpool_scheduler.web.pages import PageHandler
 
@@ -34,10 +34,23 @@ class ActionHandler(PageHandler):
         self._refuse_forged()
         target = self.site.pool.jobs.detail(caller, job).job
         body = self._body(FORMS[verb].body or ActionReason, caller, target)
-        await self.site.pool.jobs.act(caller, target.id, verb, body)
+        await self._act(caller, target, FORMS[verb], body)
         query = urlencode({"did": verb, "of": target.id})
         back = f"jobs/{target.id}" if self.get_body_argument("back", "") == "job" else ""
         self.redirect(f"{self.site.root}{back}?{query}", status=303)
+
+    async def _act(
+        self, caller: Caller, target: Job, operation: Operation[Any], body: Struct
+    ) -> None:
+        """Act, and have it in the audit trail, as the same request to the API."""
+        try:
+            after = await self.site.pool.jobs.act(caller, target.id, operation.name, body)
+        except BenchpoolError as error:
+            audit.note(self.site.pool, operation, caller, self, error)
+            raise
+        await self.site.pool.audit.record(
+            audit.done(operation, caller, self.request, {"job": target.id}, body, after, target)
+        )
 
     def _refuse_forged(self) -> None:
         """Compare the form's token with the session's, whatever ``Identity`` has checked."""

@@ -11,6 +11,7 @@ from benchpool_scheduler.api.identity import Identity
 from benchpool_scheduler.service import Clock, Pool, SystemClock
 from benchpool_scheduler.web.actions import FORMS, ActionHandler
 from benchpool_scheduler.web.assets import AssetHandler
+from benchpool_scheduler.web.audit_page import AuditHandler
 from benchpool_scheduler.web.dashboard import DashboardHandler
 from benchpool_scheduler.web.job_page import JobHandler
 from benchpool_scheduler.web.pages import NoPageHandler, Site
@@ -45,6 +46,7 @@ def routes(
         URLSpec(
             f"{base}?" if prefix.endswith("/") and prefix != "/" else base, DashboardHandler, args
         ),
+        URLSpec(f"{base}audit", AuditHandler, args),
         URLSpec(f"{base}static/(.*)", AssetHandler, {"path": str(STATIC)}),
         URLSpec(f"{base}{job}", JobHandler, args),
         URLSpec(f"{base}{job}/(?P<verb>{'|'.join(FORMS)})", ActionHandler, args),

@@ -64,6 +64,7 @@ BODIES: Mapping[str, Any] = {
     "check_config": CONFIGURATION.encode(),
     "apply_config": CONFIGURATION.encode(),
     "whatif": {"more_gpus": 1},
+    "report_login": {"user": "susan", "outcome": "done", "way": "link"},
 }
 """An example for each operation with a body, by its name."""
 

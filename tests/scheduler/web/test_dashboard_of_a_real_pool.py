@@ -51,6 +51,25 @@ async def address(pool: Pool) -> AsyncIterator[str]:
         yield url
 
 
+async def test_administrators_read_the_audit_trail_and_others_do_not(
+    pool: Pool, address: str, browser: Browser
+) -> None:
+    job = await pool.jobs.submit(SUSAN, sleeper(name="audited"))
+    await reached(pool, job.id, State.RUNNING)
+    page = await opens(browser, address, "susan")
+    await page.get_by_role("button", name="Pause audited").click()
+    await expect(page.get_by_role("status").filter(has_text="audited")).to_be_visible()
+    trail = await (await browser.new_context()).new_page()
+    await trail.context.add_cookies([{"name": "reader", "value": "ada", "url": address}])
+    await trail.goto(address + f"audit?target={job.id}")
+    row = trail.get_by_role("row").filter(has_text="pause").first
+    await expect(row.get_by_role("cell", name="susan", exact=True)).to_be_visible()
+    await expect(row).to_contain_text("127.0.0.1")
+    refused = await page.goto(address + "audit")
+    assert refused is not None
+    assert refused.status == 403
+
+
 async def opens(browser: Browser, url: str, reader: str, path: str = "") -> Page:
     context = await browser.new_context()
     await context.add_cookies([{"name": "reader", "value": reader, "url": url}])

@@ -26,7 +26,7 @@ from benchpool_scheduler.contract.spec import JobSpec
 from benchpool_scheduler.core.lifecycle.states import Intent, JobState
 from benchpool_scheduler.errors import BenchpoolError, Forbidden, NotFound, Refused
 from benchpool_scheduler.runtime import LogChunk, WorkerId
-from benchpool_scheduler.service import Caller, FeedEvent, Pool
+from benchpool_scheduler.service import Caller, Deed, FeedEvent, Pool
 from benchpool_scheduler.service.lifecycle.job_actions import actions_of, workers_are_fixed
 from benchpool_scheduler.service.views.job_views import TOLD
 from benchpool_scheduler.store.records import JobRecord, StopIntent
@@ -110,6 +110,21 @@ MOVES = {"pause": State.PAUSED, "resume": State.QUEUED, "cancel": State.CANCELLE
 
 
 @dataclass
+class StagedTrail:
+    """An audit trail that only keeps what was done and refused."""
+
+    deeds: list[Deed] = field(default_factory=list)
+
+    async def record(self, deed: Deed) -> None:
+        """Keep what was done."""
+        self.deeds.append(deed)
+
+    def note(self, deed: Deed) -> None:
+        """Keep what was refused."""
+        self.deeds.append(deed)
+
+
+@dataclass
 class StagedPool:
     """The reads and the verbs of ``service.Pool`` over hand-made facts."""
 
@@ -127,6 +142,7 @@ class StagedPool:
     problems: list[str] = field(default_factory=list)
     would_start_with: str | None = None
     away: BenchpoolError | None = None
+    trail: StagedTrail = field(default_factory=lambda: StagedTrail())
     asked: list[tuple[str, str, str, str | None]] = field(default_factory=list)
     changes: int = 0
     changed: asyncio.Condition = field(default_factory=asyncio.Condition)
@@ -147,6 +163,7 @@ class StagedPool:
     def pool(self) -> Pool:
         """Return this as what the pages take: it is each of the pool's parts itself."""
         self.jobs = self.logs = self.benches = self.views = self.events = self
+        self.audit = self.trail
         return cast(Pool, self)
 
     # ------------------------------------------------------------------ reads

@@ -199,6 +199,17 @@ class RunningWorkstation:
             assert time.monotonic() < deadline, f"job {id_} is {job['state']}, not {state}: {job}"
             time.sleep(POLL_S)
 
+    def wait_logins(self, number: int, timeout_s: float = 60.0) -> list[tuple[str, str]]:
+        """Wait until the audit trail tells of so many logins; return who, and what became of it."""
+        deadline = time.monotonic() + timeout_s
+        while True:
+            page = self.scheduler.get("/audit", params={"action": "login"}).json()
+            found = [(one["actor"], one["outcome"]) for one in page["records"]]
+            if len(found) >= number:
+                return found
+            assert time.monotonic() < deadline, f"the audit trail tells of {found}"
+            time.sleep(POLL_S)
+
     # ------------------------------------------------------------------ processes and events
 
     def hub_pid(self) -> int:

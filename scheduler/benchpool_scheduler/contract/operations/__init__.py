@@ -10,6 +10,7 @@ from typing import Any
 
 from benchpool_scheduler.contract.actions import JobActions
 from benchpool_scheduler.contract.operation import Operation, declared
+from benchpool_scheduler.contract.operations.audit import AuditOperations
 from benchpool_scheduler.contract.operations.jobs import JobOperations
 from benchpool_scheduler.contract.operations.pool import (
     BenchOperations,
@@ -29,6 +30,7 @@ class Operations(
     BenchOperations,
     ContentOperations,
     PlanningOperations,
+    AuditOperations,
     ServiceOperations,
 ):
     """All operations of the API."""

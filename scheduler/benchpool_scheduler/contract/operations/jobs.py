@@ -42,7 +42,7 @@ class JobOperations:
             submission = replace(submission, key=uuid.uuid4().hex)
         return given(submission)
 
-    @operation("POST", "preview", Preview, **_SUBMISSION)
+    @operation("POST", "preview", Preview, changes=False, **_SUBMISSION)
     def preview(self, submission: JobSubmission) -> Given:
         """Say what would happen to a submission now."""
         return given(submission)

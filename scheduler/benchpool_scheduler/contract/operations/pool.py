@@ -226,7 +226,7 @@ class BenchOperations:
 class ContentOperations:
     """Contents of files, by their hash."""
 
-    @operation("POST", "objects/missing", Missing, body=Missing, max_body=16 * MIB)
+    @operation("POST", "objects/missing", Missing, body=Missing, max_body=16 * MIB, changes=False)
     def missing_objects(self, hashes: Sequence[str]) -> Given:
         """Ask which contents to upload.
 
@@ -240,6 +240,7 @@ class ContentOperations:
         type(None),
         takes=Media.BYTES,
         max_body=FILE_LIMIT,
+        changes=False,
         statuses={204: "Kept."},
     )
     def put_object(self, sha256: str, content: Path | bytes) -> Given:
@@ -261,6 +262,7 @@ class PlanningOperations:
         "config/check",
         ConfigurationChange,
         **_CONFIGURATION,
+        changes=False,
         verb=PlainVerb(("config", "check"), "Say what a benchpool.yaml would change for whom."),
     )
     def check_config(self, text: str) -> Given:
@@ -292,6 +294,7 @@ class PlanningOperations:
         body=WhatIfQuestion,
         max_body=2 * MIB,
         takes_s=WHATIF_S,
+        changes=False,
     )
     def whatif(self, question: WhatIfQuestion) -> Given:
         """Say who would run, wait and pay with another benchpool.yaml or more GPUs."""

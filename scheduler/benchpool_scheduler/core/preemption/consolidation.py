@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from benchpool_scheduler.core.capacity.assignment import Assignment
-from benchpool_scheduler.core.capacity.free_capacity import NodeCapacity
+from benchpool_scheduler.core.capacity.free_capacity import NodeCapacity, Savepoint
 from benchpool_scheduler.core.capacity.placement import find, reachable
 from benchpool_scheduler.core.cluster.cluster_state import ClusterState
 from benchpool_scheduler.core.cluster.preemption_units import PreemptionUnit, order_of
@@ -107,8 +107,8 @@ class _Attempt:
         self.workers = workers
         self.node = node
         self.gone: list[PreemptionUnit] = []
-        self._before = state.changes.savepoint()
         self.moved: list[MovedUnit] = []
+        self._before: Savepoint | None = None
 
     @property
     def cost(self) -> tuple[int, float, int]:
@@ -118,9 +118,13 @@ class _Attempt:
 
     def clear(self) -> bool:
         """Move away what is in the way; tell whether the claimant fits, else undo everything."""
+        movable = self._movable()
+        if not movable:
+            return False
+        self._before = self.state.changes.savepoint()
         gone = smallest_set(
             self.state,
-            self._going(),
+            self._going(movable),
             self._fits,
             lambda gone: latest_first(self.state, gone, self._fits),
         )
@@ -130,10 +134,10 @@ class _Attempt:
             return False
         return True
 
-    def _going(self) -> Iterator[Group]:
-        """Yield who could go on elsewhere, one by one."""
+    def _going(self, movable: list[PreemptionUnit]) -> Iterator[Group]:
+        """Yield who of them could go on elsewhere now, one by one."""
         found = 0
-        for unit in self._movable():
+        for unit in movable:
             if found == MOST_MOVED:
                 return
             if self._elsewhere(unit) is not None:
@@ -173,4 +177,5 @@ class _Attempt:
     def undo(self) -> None:
         """Everybody is where they were."""
         self.moved, self.gone = [], []
-        self.state.changes.rollback(self._before)
+        if self._before is not None:
+            self.state.changes.rollback(self._before)

@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from functools import partial
 from itertools import islice
 
-from benchpool_scheduler.core.capacity.free_capacity import NodeCapacity
+from benchpool_scheduler.core.capacity.free_capacity import NodeCapacity, Savepoint
 from benchpool_scheduler.core.capacity.placement import fits
 from benchpool_scheduler.core.cluster.cluster_state import ClusterState
 from benchpool_scheduler.core.cluster.preemption_units import PreemptionUnit
@@ -60,7 +60,7 @@ class PreemptionAttempt:
         self.entitled = Entitlement(state, candidates, info, workers)
         self.wanted = self.entitled.wanted
         self.victims: list[Victim] = []
-        self._before = state.changes.savepoint()
+        self._before: Savepoint | None = None
         self.delayed_until_s: float | None = None
         self._payable: dict[int, int] = {}
 
@@ -75,6 +75,7 @@ class PreemptionAttempt:
             return False
         if not self.entitled.rightful() or not self.entitled.enough():
             return False
+        self._before = self.state.changes.savepoint()
         patient = self.is_patient()
         if not self._makes_room(best=best, hint=hint):
             return False
@@ -133,7 +134,8 @@ class PreemptionAttempt:
     def undo(self) -> None:
         """Everybody holds again."""
         self.victims = []
-        self.state.changes.rollback(self._before)
+        if self._before is not None:
+            self.state.changes.rollback(self._before)
 
     @property
     def lost(self) -> float:

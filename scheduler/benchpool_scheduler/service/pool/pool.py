@@ -18,6 +18,7 @@ from benchpool_scheduler.configuration import Configuration
 from benchpool_scheduler.errors import BenchpoolError
 from benchpool_scheduler.hub import Directory
 from benchpool_scheduler.runtime import Runtime
+from benchpool_scheduler.service.administration.audit_trail import AuditTrail
 from benchpool_scheduler.service.administration.history import RecordedHistory
 from benchpool_scheduler.service.administration.reconfiguration import Keep, Reconfiguration
 from benchpool_scheduler.service.administration.whatifs import WhatIfs
@@ -57,6 +58,7 @@ from benchpool_scheduler.service.views.job_views import JobViews
 from benchpool_scheduler.service.views.pool_views import PoolViews
 from benchpool_scheduler.service.views.prometheus_counters import PrometheusCounters
 from benchpool_scheduler.store import Store
+from benchpool_scheduler.store.audit_files import AuditFiles
 
 log = logging.getLogger(__name__)
 
@@ -92,6 +94,7 @@ class Pool:
         uploads: Contents that jobs will need. ``contents``: those of a job, for its workers.
         views: The pool and quotas of users. ``events``: what happens, as it happens.
         configuration: Check, apply, reload. ``whatifs``, ``history``: for administrators too.
+        audit: Who did what, for administrators.
         figures: For Prometheus. ``observed``: settings, what was seen last, and what those who look
             after the pool must know (``observed.report``).
     """
@@ -144,6 +147,7 @@ class Pool:
         )
         self.whatifs = WhatIfs(ledger, observed, self.state_cache, self.configuration)
         self.history = RecordedHistory(ledger, observed)
+        self.audit = AuditTrail(observed, AuditFiles(settings.state / "scheduler" / "audit"))
         self._subscribe()
 
     def _build_execution(self, ledger: Ledger, observed: Observed) -> None:
@@ -263,6 +267,7 @@ class Pool:
             await self.runtime.close()
             await self.ledger.store.close()
             raise
+        await self.audit.open()
         self.counters.start()
         self._tasks = [
             self._begin("what hears of workers", self.watcher.listen()),
@@ -293,6 +298,7 @@ class Pool:
             self.housekeeping.count_use()
             await self.housekeeping.save_use()
         await self.runtime.close()
+        await self.audit.close()
         await self.ledger.store.close()
 
     def want_pass(self) -> None:

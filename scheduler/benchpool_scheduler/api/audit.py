@@ -1,0 +1,157 @@
+"""The audit trail: what the API writes into it at its one door, and who reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+from tornado.httputil import HTTPServerRequest
+from tornado.web import RequestHandler
+
+from benchpool_scheduler.api.routing import Answer, Handle, Request, Route
+from benchpool_scheduler.contract import Job
+from benchpool_scheduler.contract.audit import AuditOutcome, Scalar
+from benchpool_scheduler.contract.operation import Operation
+from benchpool_scheduler.contract.operations import Operations
+from benchpool_scheduler.errors import BenchpoolError
+from benchpool_scheduler.service import Caller, Deed, Pool
+
+ACCEPTED = 202
+"""The status of what has changed nothing yet, such as a place in line that is asked for again."""
+
+ALWAYS_NOTED = frozenset({401, 403})
+"""Refusals with these are noted also where something was only to be read."""
+
+NEVER_NOTED = frozenset({429, 503})
+"""Who asks too often, or at the wrong moment, has tried nothing."""
+
+Values = Mapping[str, Scalar]
+
+
+async def handled(route: Route, request: Request) -> Answer:
+    """Do what is asked, and have it in the trail before it is answered."""
+    before = _job_before(route.operation, request)
+    answer = await route.handle(request)
+    if route.operation.audited and answer.status != ACCEPTED:
+        http = request.transport.request
+        deed = done(
+            *(route.operation, request.caller, http, request.path),
+            *(request.body, answer.value, before),
+        )
+        await request.pool.audit.record(deed)
+    return answer
+
+
+def note(
+    pool: Pool,
+    operation: Operation[Any],
+    caller: Caller,
+    handler: RequestHandler,
+    error: BenchpoolError,
+) -> None:
+    """Write down what was refused, where that says something."""
+    deed = _refused(operation, caller, handler.request, handler.path_kwargs, error)
+    if deed is not None:
+        pool.audit.note(deed)
+
+
+def _job_before(operation: Operation[Any], request: Request) -> Job | None:
+    """Return the job that an operation is about to change; None for none that the caller sees."""
+    if not operation.audited or "job" not in request.path:
+        return None
+    try:
+        return request.pool.jobs.detail(request.caller, request.path["job"]).job
+    except BenchpoolError:
+        return None
+
+
+def done(
+    operation: Operation[Any],
+    caller: Caller,
+    request: HTTPServerRequest,
+    path: Mapping[str, str],
+    body: object,
+    value: object,
+    before: Job | None,
+) -> Deed:
+    """Return what was done: what was asked with ``body`` for, and answered with ``value``."""
+    was: Values = {}
+    now: Values
+    if isinstance(value, Job):
+        names = ["state", *(body.__struct_fields__ if isinstance(body, msgspec.Struct) else ())]
+        now = _told(value, names)
+        if before is not None:
+            old = _told(before, names)
+            was = {name: old[name] for name in old if old[name] != now.get(name)}
+            now = {name: now[name] for name in now if name not in old or old[name] != now[name]}
+    else:
+        now = {**_told(body), **_told(value)}
+    return Deed(
+        caller,
+        request.remote_ip or "",
+        operation.name,
+        value.id if isinstance(value, Job) else next(iter(path.values()), ""),
+        reason=getattr(body, "reason", None) or "",
+        before=was,
+        after=now,
+    )
+
+
+def _refused(
+    operation: Operation[Any],
+    caller: Caller,
+    request: HTTPServerRequest,
+    path: Mapping[str, str],
+    error: BenchpoolError,
+) -> Deed | None:
+    """Return what was refused; None where that says nothing."""
+    status = error.http_status
+    if status in NEVER_NOTED or not (operation.audited or status in ALWAYS_NOTED):
+        return None
+    return Deed(
+        caller,
+        request.remote_ip or "",
+        operation.name,
+        next(iter(path.values()), ""),
+        AuditOutcome.REFUSED if status < 500 else AuditOutcome.FAILED,
+        error.code,
+        error.message,
+    )
+
+
+async def read(request: Request) -> Answer:
+    """Answer records, the newest first."""
+    return Answer(await request.pool.audit.read(request.caller, request.query))
+
+
+async def verify(request: Request) -> Answer:
+    """Answer whether the chain holds."""
+    return Answer(await request.pool.audit.verify(request.caller, request.query))
+
+
+async def login(request: Request) -> Answer:
+    """Write what the Hub tells."""
+    await request.pool.audit.login(request.body)
+    return Answer(status=204)
+
+
+HANDLERS: Mapping[Operation[Any], Handle] = {
+    Operations.audit: read,
+    Operations.verify_audit: verify,
+    Operations.report_login: login,
+}
+
+
+def _told(value: object, names: Iterable[str] | None = None) -> dict[str, Scalar]:
+    """Return the fields that are numbers, texts or lists of texts; no other is small."""
+    if not isinstance(value, msgspec.Struct):
+        return {}
+    found: dict[str, Scalar] = {}
+    for name in value.__struct_fields__ if names is None else names:
+        one = msgspec.to_builtins(getattr(value, name, None))
+        if isinstance(one, list | tuple) and all(isinstance(each, str) for each in one):
+            one = ", ".join(one)
+        if one is not None and isinstance(one, str | int | float | bool):
+            found[name] = one
+    return found

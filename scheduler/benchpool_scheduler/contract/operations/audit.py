@@ -1,0 +1,81 @@
+"""The operations on the audit trail."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from benchpool_scheduler.contract.audit import (
+    AuditCheck,
+    AuditOutcome,
+    AuditPage,
+    AuditQuery,
+    AuditVerifyQuery,
+    LoginReport,
+)
+from benchpool_scheduler.contract.forms import PlainVerb
+from benchpool_scheduler.contract.operation import Given, Who, given, operation
+
+AUDIT_S = 120.0
+"""The whole trail of a year is read and hashed."""
+
+
+class AuditOperations:
+    """Who did what."""
+
+    @operation("GET", "audit", AuditPage, who=Who.ADMIN, query=AuditQuery)
+    def audit(
+        self,
+        *,
+        since: datetime | None = None,
+        actor: str | None = None,
+        action: str | None = None,
+        target: str | None = None,
+        outcome: AuditOutcome | None = None,
+        below: int | None = None,
+        limit: int | None = None,
+    ) -> Given:
+        """Read the audit trail.
+
+        Records of who did what, from where and why, the newest first.
+        """
+        query = {
+            "since": since,
+            "actor": actor,
+            "action": action,
+            "target": target,
+            "outcome": outcome,
+            "below": below,
+            "limit": limit,
+        }
+        return given(query=query)
+
+    @operation(
+        "GET",
+        "audit/verify",
+        AuditCheck,
+        who=Who.ADMIN,
+        query=AuditVerifyQuery,
+        takes_s=AUDIT_S,
+        verb=PlainVerb(
+            ("audit", "verify"),
+            "Follow the hashes of the whole audit trail: nothing was changed or taken out.",
+            "Note number and hash that it prints elsewhere, and give them the next time: so it is "
+            "also seen when the newest records were cut off, or all of it was written anew.",
+        ),
+    )
+    def verify_audit(self, number: int | None = None, hash: str | None = None) -> Given:
+        """Follow the hashes of the whole audit trail."""
+        return given(query={"number": number, "hash": hash}, takes_s=AUDIT_S)
+
+    @operation(
+        "POST",
+        "audit/logins",
+        type(None),
+        who=Who.OPERATOR,
+        body=LoginReport,
+        changes=False,
+        statuses={204: "Written."},
+    )
+    def report_login(self, report: LoginReport) -> Given:
+        """Tell of a login, as the Hub does."""
+        return given(report)

@@ -1,0 +1,171 @@
+"""The audit trail as a part of the pool: what is written into it, and who may read it.
+
+Whatever changes something is on disk here before it is answered. Refusals do not wait for the
+disk; of one caller's at most 60 a minute are written singly, the rest is counted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from benchpool_scheduler.contract.audit import (
+    AuditCheck,
+    AuditOutcome,
+    AuditPage,
+    AuditQuery,
+    AuditRecord,
+    AuditVerifyQuery,
+    LoginReport,
+    Scalar,
+)
+from benchpool_scheduler.service.access import rights
+from benchpool_scheduler.service.access.caller import Caller
+from benchpool_scheduler.service.observed.observed import Observed
+from benchpool_scheduler.store.audit_files import AuditFiles
+
+log = logging.getLogger(__name__)
+
+REFUSALS_A_MINUTE = 60
+"""At most this many refusals a minute of one caller are written singly, and of all strangers."""
+
+LONGEST = 500
+"""Reasons and values are cut to this many characters."""
+
+_PROBLEM = "audit"
+
+
+@dataclass(frozen=True, slots=True)
+class Deed:
+    """What somebody did or tried, and what became of it."""
+
+    caller: Caller
+    address: str
+    action: str
+    target: str = ""
+    outcome: AuditOutcome = AuditOutcome.DONE
+    code: str = ""
+    reason: str = ""
+    before: Mapping[str, Scalar] | None = None
+    after: Mapping[str, Scalar] | None = None
+
+
+class AuditTrail:
+    """Who did what, from where, why; read by administrators."""
+
+    def __init__(self, observed: Observed, files: AuditFiles) -> None:
+        self._observed = observed
+        self._files = files
+        self._minute = 0
+        self._refusals: Counter[str] = Counter()
+        self._later: set[asyncio.Task[None]] = set()
+
+    async def open(self) -> None:
+        """Open the files; a trail that cannot be written is a problem that is told."""
+        try:
+            await self._files.open()
+        except OSError as failed:
+            self._tell(failed)
+
+    async def close(self) -> None:
+        """Write what waits."""
+        await asyncio.gather(*self._later, return_exceptions=True)
+        await self._files.close()
+
+    async def record(self, deed: Deed) -> None:
+        """Write what was done; it is on disk when this returns, or the problem is told."""
+        try:
+            await self._files.append(self._record(deed))
+        except OSError as failed:
+            self._tell(failed)
+        else:
+            self._observed.report(_PROBLEM, None)
+
+    def note(self, deed: Deed) -> None:
+        """Write what was refused, without waiting for it."""
+        self._begin_minute()
+        self._refusals[deed.caller.name] += 1
+        if self._refusals[deed.caller.name] <= REFUSALS_A_MINUTE:
+            self._soon(deed)
+
+    async def login(self, report: LoginReport) -> None:
+        """Write what the Hub tells about a login."""
+        who = Caller(report.user if report.outcome is AuditOutcome.DONE else "")
+        deed = Deed(who, report.address, "login", report.user, report.outcome, reason=report.way)
+        if report.outcome is AuditOutcome.DONE:
+            await self.record(deed)
+        else:
+            self.note(deed)
+
+    async def read(self, caller: Caller, query: AuditQuery) -> AuditPage:
+        """Return records, the newest first. Errors: Forbidden for others than administrators."""
+        rights.require_admin(caller, "read the audit trail")
+        return await asyncio.to_thread(self._files.read, query)
+
+    async def verify(self, caller: Caller, query: AuditVerifyQuery) -> AuditCheck:
+        """Follow the whole chain. Errors: Forbidden for others than administrators."""
+        rights.require_admin(caller, "verify the audit trail")
+        return await asyncio.to_thread(self._files.verify, query.number, query.hash)
+
+    def _begin_minute(self) -> None:
+        """Write how many refusals of the last minute were not written singly, for each actor."""
+        minute = int(self._observed.settings.clock.now() // 60)
+        if minute == self._minute:
+            return
+        counted, self._minute, self._refusals = self._refusals, minute, Counter()
+        for actor, number in counted.items():
+            if (more := number - REFUSALS_A_MINUTE) > 0:
+                sentence = f"{more} more refusals within one minute"
+                self._soon(
+                    Deed(
+                        Caller(actor),
+                        "",
+                        "refusals",
+                        outcome=AuditOutcome.REFUSED,
+                        reason=sentence,
+                        after={"refusals": more},
+                    )
+                )
+
+    def _soon(self, deed: Deed) -> None:
+        task = asyncio.get_running_loop().create_task(self.record(deed))
+        self._later.add(task)
+        task.add_done_callback(self._later.discard)
+
+    def _record(self, deed: Deed) -> AuditRecord:
+        caller = deed.caller
+        return AuditRecord(
+            number=0,
+            at=datetime.fromtimestamp(self._observed.settings.clock.now(), UTC),
+            actor=caller.name,
+            kind=caller.kind,
+            admin=caller.admin,
+            address=deed.address,
+            action=deed.action,
+            target=deed.target,
+            outcome=deed.outcome,
+            code=deed.code,
+            reason=deed.reason[:LONGEST],
+            before=_cut(deed.before),
+            after=_cut(deed.after),
+        )
+
+    def _tell(self, failed: OSError) -> None:
+        sentence = (
+            f"The audit trail in {self._files.folder} cannot be written "
+            f"({failed.strerror or failed}): what is done now is not recorded. Free space there, "
+            "or make it writable."
+        )
+        log.warning("%s", sentence)
+        self._observed.report(_PROBLEM, sentence)
+
+
+def _cut(values: Mapping[str, Scalar] | None) -> dict[str, Scalar]:
+    return {
+        name: value[:LONGEST] if isinstance(value, str) else value
+        for name, value in (values or {}).items()
+    }

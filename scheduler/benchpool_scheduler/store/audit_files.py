@@ -1,0 +1,262 @@
+"""The audit trail on disk: lines of JSON in files that only ever grow, chained by hashes.
+
+A line is one record; its hash covers all of it and the hash of the line before, so that no line
+can be changed, taken out or put in without every later hash being another. A file of ``FILE_BYTES``
+is followed by the next; files whose newest line is older than ``KEEP_S`` are deleted whole.
+
+Written by one thread: those that wait at the same time share one flush to the disk.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import os
+import queue
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import msgspec
+
+from benchpool_scheduler.contract.audit import AuditCheck, AuditPage, AuditQuery, AuditRecord
+
+FILE_BYTES = 8 * 1024 * 1024
+KEEP_S = 400 * 24 * 3600.0
+"""A year and a month: last year's audit is still there when it is asked for."""
+
+GROUP = 1000
+NO_HASH = "0" * 64
+_HASH = b',"hash":"'
+_TAIL = len(_HASH) + 64 + len(b'"}')
+
+
+@dataclass(frozen=True, slots=True)
+class _Waiting:
+    record: AuditRecord
+    written: asyncio.Future[None]
+
+
+@dataclass
+class AuditFiles:
+    """The folder of the trail.
+
+    Args:
+        folder: Made when it is not there, readable for the service's account alone.
+        file_bytes: A file of this size is followed by the next.
+        keep_s: For how long records are kept, in seconds.
+    """
+
+    folder: Path
+    file_bytes: int = FILE_BYTES
+    keep_s: float = KEEP_S
+    last: int = 0
+    head: str = NO_HASH
+    _file: Path | None = None
+    _queue: queue.SimpleQueue[_Waiting | None] = field(default_factory=queue.SimpleQueue)
+    _thread: threading.Thread | None = None
+    _loop: asyncio.AbstractEventLoop | None = None
+
+    async def open(self) -> None:
+        """Read where the trail ends, and start to write. Errors: OSError."""
+        await asyncio.to_thread(self._prepare)
+        self._loop = asyncio.get_running_loop()
+        self._thread = threading.Thread(target=self._run, name="benchpool-audit", daemon=True)
+        self._thread.start()
+
+    async def close(self) -> None:
+        """Write what waits and stop."""
+        thread, self._thread = self._thread, None
+        if thread is not None:
+            self._queue.put(None)
+            await asyncio.to_thread(thread.join)
+
+    async def append(self, record: AuditRecord) -> None:
+        """Add a record, whose number and hashes are made here; it is on disk when this returns.
+
+        Errors: OSError, e.g. of a full disk; then nothing of it is there.
+        """
+        if self._loop is None or self._thread is None:
+            raise OSError("the audit trail is not open")
+        written = self._loop.create_future()
+        self._queue.put(_Waiting(record, written))
+        await asyncio.shield(written)
+
+    # ------------------------------------------------------------------ reading
+
+    def read(self, query: AuditQuery) -> AuditPage:
+        """Return the newest records that a query asks for."""
+        found: list[AuditRecord] = []
+        for file in reversed(self._files()):
+            for line in reversed(file.read_bytes().splitlines()):
+                record = _decoded(line)
+                if record is None:
+                    continue
+                if query.since is not None and record.at < query.since:
+                    return AuditPage(found, more=False)
+                if _asked(record, query):
+                    if len(found) == query.limit:
+                        return AuditPage(found, more=True)
+                    found.append(record)
+        return AuditPage(found, more=False)
+
+    def verify(self, number: int | None = None, hash_: str | None = None) -> AuditCheck:
+        """Follow the whole chain; a record that was noted earlier must stand where it stood."""
+        first = last = 0
+        head: str | None = None
+        noted = False
+        known_last, known_head = self.last, self.head
+
+        def broken(problem: str) -> AuditCheck:
+            return AuditCheck(False, first, last, head or NO_HASH, problem)
+
+        for place, line in self._lines():
+            record = _decoded(line)
+            if record is None or _hash(line[:-_TAIL] + b"}") != record.hash:
+                return broken(f"{place} was changed: its hash is not that of its text.")
+            if head is None:
+                first = record.number
+            elif record.number != last + 1 or record.previous != head:
+                return broken(
+                    f"{place} has number {record.number} and does not follow number {last}: "
+                    "records before it were taken out, put in or changed."
+                )
+            last, head = record.number, record.hash
+            if record.number == number:
+                noted = True
+                if hash_ is not None and record.hash != hash_:
+                    return broken(f"{place} is not the record {number} that was noted earlier.")
+        if last < known_last or (last == known_last and (head or NO_HASH) != known_head):
+            return broken(
+                f"The trail ends with number {last}, and number {known_last} was written."
+            )
+        if number is not None and not noted:
+            return broken(
+                f"Record {number} is not there: the trail has {first} to {last}."
+                if last < number
+                else f"Record {number} is older than what is kept: the trail begins with {first}."
+            )
+        return AuditCheck(True, first, last, head or NO_HASH, None)
+
+    def _files(self) -> list[Path]:
+        return sorted(self.folder.glob("*.jsonl"))
+
+    def _lines(self) -> Iterator[tuple[str, bytes]]:
+        for file in self._files():
+            for number, line in enumerate(file.read_bytes().splitlines(), start=1):
+                yield f"Line {number} of {file.name}", line
+
+    # ------------------------------------------------------------------ writing
+
+    def _prepare(self) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        for file in reversed(self._files()):
+            lines = file.read_bytes()
+            if lines and not lines.endswith(b"\n"):  # a crash cut the last line off, unanswered
+                lines = lines[: lines.rfind(b"\n") + 1]
+                os.truncate(file, len(lines))
+            if lines:
+                record = _decoded(lines.splitlines()[-1])
+                if record is not None:
+                    self.last, self.head, self._file = record.number, record.hash, file
+                return
+
+    def _run(self) -> None:
+        while (first := self._queue.get()) is not None:
+            group = [first]
+            while len(group) < GROUP and not self._queue.empty():
+                following = self._queue.get()
+                if following is None:
+                    self._queue.put(None)
+                    break
+                group.append(following)
+            self._answer(group, self._write(group))
+
+    def _write(self, group: list[_Waiting]) -> OSError | None:
+        number, head, lines = self.last, self.head, []
+        for waiting in group:
+            number += 1
+            line, head = _chained(waiting.record, number, head)
+            lines.append(line)
+        data = b"".join(lines)
+        try:
+            self._put(data, group[-1].record.at.timestamp())
+        except OSError as failed:
+            return failed
+        self.last, self.head = number, head
+        return None
+
+    def _put(self, data: bytes, now_s: float) -> None:
+        """Write all of it, flushed to the disk, or nothing."""
+        file = self._file
+        if file is None or not file.exists() or file.stat().st_size >= self.file_bytes:
+            file = self.folder / f"{self.last + 1:012d}.jsonl"
+            self._expire(now_s)
+        descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        try:
+            before = os.fstat(descriptor).st_size
+            try:
+                view = memoryview(data)
+                while view:
+                    view = view[os.write(descriptor, view) :]
+                os.fsync(descriptor)
+            except OSError:
+                os.ftruncate(descriptor, before)
+                raise
+        finally:
+            os.close(descriptor)
+        self._file = file
+
+    def _expire(self, now_s: float) -> None:
+        """Delete the files whose newest record is too old."""
+        for file in self._files()[:-1]:
+            lines = file.read_bytes().splitlines()
+            newest = _decoded(lines[-1]) if lines else None
+            if newest is None or now_s - newest.at.timestamp() < self.keep_s:
+                return
+            file.unlink()
+
+    def _answer(self, group: list[_Waiting], failed: OSError | None) -> None:
+        def settle() -> None:
+            for waiting in group:
+                if not waiting.written.done():
+                    if failed is None:
+                        waiting.written.set_result(None)
+                    else:
+                        waiting.written.set_exception(failed)
+
+        if self._loop is not None and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(settle)
+
+
+_text: Callable[[object], bytes] = msgspec.json.Encoder().encode
+
+
+def _chained(record: AuditRecord, number: int, previous: str) -> tuple[bytes, str]:
+    """Return the line of a record, and its hash."""
+    numbered = msgspec.structs.replace(record, number=number, previous=previous, hash="")
+    covered = _text(numbered)[: -len(',"hash":""}')] + b"}"
+    found = _hash(covered)
+    return covered[:-1] + _HASH + found.encode() + b'"}\n', found
+
+
+def _hash(covered: bytes) -> str:
+    return hashlib.sha256(covered).hexdigest()
+
+
+def _decoded(line: bytes) -> AuditRecord | None:
+    try:
+        return msgspec.json.decode(line, type=AuditRecord)
+    except msgspec.DecodeError:
+        return None
+
+
+def _asked(record: AuditRecord, query: AuditQuery) -> bool:
+    return (
+        (query.below is None or record.number < query.below)
+        and (query.actor is None or record.actor == query.actor)
+        and (query.action is None or record.action == query.action)
+        and (query.target is None or record.target.startswith(query.target))
+        and (query.outcome is None or record.outcome is query.outcome)
+    )

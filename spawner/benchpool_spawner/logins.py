@@ -1,0 +1,65 @@
+"""Logins, as the Hub tells them to the scheduler's audit trail.
+
+Nobody waits for that: a scheduler that is away, as while the Hub itself starts, is told later.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import Any
+
+from benchpool_scheduler.client import AsyncClient, Credentials
+from benchpool_scheduler.contract import AuditOutcome, LoginReport
+from benchpool_scheduler.errors import BenchpoolError
+
+log = logging.getLogger(__name__)
+
+PATIENCE_S = 120.0
+"""For how long a scheduler that is away is told again."""
+
+MOST_UNTOLD = 1000
+"""At most this many reports wait; more are in the Hub's log alone."""
+
+
+class LoginReports:
+    """Tells of logins; as an authenticator's ``post_auth_hook`` of each that succeeded.
+
+    Args:
+        url: The scheduler's address. ``token``: by which it knows the Hub.
+    """
+
+    def __init__(self, url: str, token: str) -> None:
+        self._credentials = Credentials(url, token, source="hub")
+        self._client: AsyncClient | None = None
+        self._telling: set[asyncio.Task[None]] = set()
+
+    async def __call__(self, authenticator: Any, handler: Any, model: Any) -> Any:
+        """Tell who has logged in, and let them in."""
+        way = type(authenticator).__name__
+        self.tell(str(model["name"]), AuditOutcome.DONE, way, handler)
+        return model
+
+    def tell(self, user: str, outcome: AuditOutcome, way: str, handler: Any) -> None:
+        """Tell of one login, as soon as the scheduler listens."""
+        if len(self._telling) >= MOST_UNTOLD:
+            log.warning("the audit trail is not told of a login of %.255r: %s", user, outcome)
+            return
+        address = str(getattr(handler.request, "remote_ip", "") or "")
+        report = LoginReport(user[:255], outcome, way[:64], address[:64])
+        task = asyncio.get_running_loop().create_task(self._send(report))
+        self._telling.add(task)
+        task.add_done_callback(self._telling.discard)
+
+    async def _send(self, report: LoginReport) -> None:
+        if self._client is None:
+            self._client = AsyncClient(self._credentials, patience_s=PATIENCE_S)
+        try:
+            await self._client.report_login(report)
+        except BenchpoolError as failed:
+            log.warning(
+                "the audit trail is not told of a login of %.255r (%s): %s",
+                report.user,
+                report.outcome,
+                failed,
+            )

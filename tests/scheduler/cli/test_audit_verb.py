@@ -1,0 +1,37 @@
+"""``benchpool audit`` and ``benchpool audit verify``."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from .conftest import Benchpool
+
+
+def test_administrators_see_who_did_what_and_that_nothing_was_changed(
+    benchpool: Benchpool, tmp_path: Path
+) -> None:
+    sent = benchpool("submit", "--name", "fit", "--json", "--", sys.executable, "-c", "pass").json
+    benchpool("change", sent["id"], "--priority", "70", by="root")
+    shown = benchpool("audit", "--actor", "root", by="root")
+    assert shown.status == 0, shown.err
+    assert "priority 50 → 70" in shown.out
+    assert "submit" not in shown.out
+    narrowed = benchpool("audit", "--target", sent["id"][:8], "--since", "1h", "--json", by="root")
+    assert {one["action"] for one in narrowed.json["records"]} == {"submit", "change"}
+
+    holds = benchpool("audit", "verify", by="root")
+    assert (holds.status, "The audit trail holds" in holds.out) == (0, True)
+    noted = holds.out.strip().splitlines()[-1].split()[1:]  # as a person types it again
+    assert benchpool(*noted, by="root").status == 0
+
+    file = next((tmp_path / "state" / "scheduler" / "audit").glob("*.jsonl"))
+    file.write_bytes(file.read_bytes().replace(b'"fit"', b'"tif"'))
+    broken = benchpool("audit", "verify", by="root")
+    assert (broken.status, "does not hold" in broken.out) == (1, True)
+
+
+def test_others_are_refused(benchpool: Benchpool) -> None:
+    for words in (("audit",), ("audit", "verify")):
+        said = benchpool(*words)
+        assert (said.status, "administrator" in said.err) == (3, True), said

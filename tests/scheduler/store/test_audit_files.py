@@ -1,0 +1,144 @@
+"""The audit trail on disk: a chain in which every change shows."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from benchpool_scheduler.contract import AuditOutcome, AuditQuery, AuditRecord
+from benchpool_scheduler.store.audit_files import AuditFiles
+
+pytestmark = pytest.mark.asyncio
+BEGUN = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def record(minutes: int, actor: str = "susan", action: str = "cancel") -> AuditRecord:
+    at = BEGUN + timedelta(minutes=minutes)
+    return AuditRecord(number=0, at=at, actor=actor, action=action, target=f"job{minutes}")
+
+
+@asynccontextmanager
+async def trail(folder: Path, **settings: float) -> AsyncIterator[AuditFiles]:
+    files = AuditFiles(folder, **settings)  # type: ignore[arg-type]
+    await files.open()
+    try:
+        yield files
+    finally:
+        await files.close()
+
+
+async def written(folder: Path, number: int) -> Path:
+    """Write so many records; return their file."""
+    async with trail(folder) as files:
+        await asyncio.gather(*(files.append(record(minute)) for minute in range(number)))
+    return next(folder.glob("*.jsonl"))
+
+
+async def test_records_are_numbered_and_chained_and_go_on_after_a_restart(tmp_path: Path) -> None:
+    await written(tmp_path, 3)
+    async with trail(tmp_path) as files:
+        await files.append(record(9, "joe"))
+        check = files.verify()
+        page = files.read(AuditQuery())
+    assert (check.ok, check.first, check.last) == (True, 1, 4)
+    assert [one.number for one in page.records] == [4, 3, 2, 1]
+    assert page.records[0].hash == check.hash
+    assert [one.previous for one in page.records[:-1]] == [one.hash for one in page.records[1:]]
+
+
+@pytest.mark.parametrize(
+    ("harm", "said"),
+    [
+        (lambda lines: [lines[0].replace(b"susan", b"sarah"), *lines[1:]], "was changed"),
+        (lambda lines: [lines[0], *lines[2:]], "does not follow number 1"),
+        (lambda lines: [lines[1], lines[0], *lines[2:]], "does not follow"),
+        (lambda lines: [*lines[:2], lines[1], *lines[2:]], "does not follow"),
+        (lambda lines: [*lines[:2], b"{}\n", *lines[2:]], "was changed"),
+    ],
+)
+async def test_what_was_changed_taken_out_or_put_in_is_found(
+    tmp_path: Path, harm: object, said: str
+) -> None:
+    file = await written(tmp_path, 4)
+    lines = file.read_bytes().splitlines(keepends=True)
+    file.write_bytes(b"".join(harm(lines)))  # type: ignore[operator]
+    check = AuditFiles(tmp_path).verify()
+    assert not check.ok
+    assert said in str(check.problem)
+    assert file.name in str(check.problem)
+
+
+async def test_an_end_that_was_cut_off_is_found_while_it_runs_and_later_by_what_was_noted(
+    tmp_path: Path,
+) -> None:
+    async with trail(tmp_path) as files:
+        for minute in range(3):
+            await files.append(record(minute))
+        noted = files.verify()
+        file = next(tmp_path.glob("*.jsonl"))
+        lines = file.read_bytes().splitlines(keepends=True)
+        file.write_bytes(b"".join(lines[:2]))
+        found = files.verify()
+    assert "ends with number 2, and number 3 was written" in str(found.problem)
+    anew = AuditFiles(tmp_path)
+    assert anew.verify().ok  # the chain alone cannot tell
+    assert "Record 3 is not there" in str(anew.verify(noted.last, noted.hash).problem)
+
+
+async def test_a_trail_that_was_written_anew_does_not_have_what_was_noted(tmp_path: Path) -> None:
+    await written(tmp_path / "one", 3)
+    noted = AuditFiles(tmp_path / "one").verify()
+    async with trail(tmp_path / "two") as files:
+        for minute in range(3):
+            await files.append(record(minute, "joe"))
+    anew = AuditFiles(tmp_path / "two")
+    assert AuditFiles(tmp_path / "one").verify(noted.last, noted.hash).ok
+    assert "noted earlier" in str(anew.verify(noted.last, noted.hash).problem)
+
+
+async def test_a_line_that_a_crash_cut_off_is_dropped_and_the_chain_goes_on(tmp_path: Path) -> None:
+    file = await written(tmp_path, 2)
+    with file.open("ab") as torn:
+        torn.write(b'{"number":3,"at":"2026-')
+    async with trail(tmp_path) as files:
+        await files.append(record(5))
+        check = files.verify()
+    assert (check.ok, check.last) == (True, 3)
+
+
+async def test_full_files_are_followed_by_others_and_old_ones_go_whole(tmp_path: Path) -> None:
+    day = 24 * 60
+    async with trail(tmp_path, file_bytes=1, keep_s=2.5 * 24 * 3600) as files:
+        for number in range(6):
+            await files.append(record(number * day))
+        check = files.verify()
+        kept = [one.number for one in files.read(AuditQuery()).records]
+        gone = files.verify(1)
+    assert (check.ok, check.first, check.last) == (True, 4, 6)
+    assert kept == [6, 5, 4]
+    assert "older than what is kept" in str(gone.problem)
+
+
+async def test_a_query_narrows_and_goes_on_below_a_number(tmp_path: Path) -> None:
+    async with trail(tmp_path) as files:
+        for number in range(6):
+            await files.append(record(number, ("susan", "joe")[number % 2]))
+        joe = files.read(AuditQuery(actor="joe", limit=2))
+        older = files.read(AuditQuery(actor="joe", below=joe.records[-1].number))
+        late = files.read(AuditQuery(since=BEGUN + timedelta(minutes=4)))
+        none = files.read(AuditQuery(outcome=AuditOutcome.REFUSED))
+    assert ([one.number for one in joe.records], joe.more) == ([6, 4], True)
+    assert ([one.number for one in older.records], older.more) == ([2], False)
+    assert [one.number for one in late.records] == [6, 5]
+    assert none.records == []
+
+
+async def test_others_on_the_machine_cannot_read_it(tmp_path: Path) -> None:
+    file = await written(tmp_path / "audit", 1)
+    assert (os.stat(file.parent).st_mode & 0o777, os.stat(file).st_mode & 0o777) == (0o700, 0o600)
