@@ -264,11 +264,35 @@ Change = (
 )
 
 
+class Unreadable(Struct, frozen=True):
+    """A record that is there and cannot be read.
+
+    Attributes:
+        kind: ``job``, ``lease``, or another one that only a history lacks.
+        id: Of the job or the lease.
+        why: In a few words. ``file``: where it is.
+        gpus: What it holds all the same: nobody else may be given these (R1).
+    """
+
+    kind: str
+    id: str
+    why: str
+    file: str = ""
+    gpus: tuple[str, ...] = ()
+
+
 class StoredContents(Struct, frozen=True):
-    """Everything that a service holds in memory, in the order in which it was accepted."""
+    """Everything that a service holds in memory, in the order in which it was accepted.
+
+    Attributes:
+        unreadable: Records that cannot be read; nothing else of their jobs is told.
+        hold: Why nothing new may begin until an administrator decides, None where it may.
+    """
 
     jobs: tuple[JobRecord, ...] = ()
     attempts: tuple[AttemptRecord, ...] = ()
     preemptions: tuple[PreemptionRecord, ...] = ()
     leases: tuple[LeaseRecord, ...] = ()
     use: tuple[UseRecord, ...] = ()
+    unreadable: tuple[Unreadable, ...] = ()
+    hold: str | None = None

@@ -126,16 +126,25 @@ def migrate(connection: sqlite3.Connection) -> None:
     version = int(connection.execute("PRAGMA user_version").fetchone()[0])
     owner = int(connection.execute("PRAGMA application_id").fetchone()[0])
     if owner not in (0, APPLICATION_ID) or (owner == 0 and version != 0):
-        raise Unavailable("The database file belongs to another program; choose another --state.")
+        raise Unavailable(
+            f"The database {_file(connection)} belongs to another program: choose another folder "
+            "with --state.",
+            code="store-foreign",
+        )
     if version > len(MIGRATIONS):
         raise Unavailable(
-            f"The database has version {version}; this release of benchpool knows up to version "
-            f"{len(MIGRATIONS)}. Start the newer release, or restore a backup made before it.",
+            f"The database {_file(connection)} has version {version}; this release of benchpool "
+            f"knows up to version {len(MIGRATIONS)}. Nothing of it was touched, and running jobs "
+            "go on: start the newer release, or put a copy from before it in its place.",
             code="store-newer",
             numbers={"version": version, "known": len(MIGRATIONS)},
         )
     for number in range(version, len(MIGRATIONS)):
         _step(connection, number)
+
+
+def _file(connection: sqlite3.Connection) -> str:
+    return str(connection.execute("PRAGMA database_list").fetchone()[2])
 
 
 def _step(connection: sqlite3.Connection, number: int) -> None:

@@ -10,9 +10,10 @@ from itertools import islice
 from pathlib import Path
 
 import psutil
+from msgspec.structs import replace
 
 from benchpool_scheduler.errors import Unavailable
-from benchpool_scheduler.store import statements
+from benchpool_scheduler.store import hold, reading, repair
 from benchpool_scheduler.store.lock import StoreLock
 from benchpool_scheduler.store.records import Change, StoredContents
 from benchpool_scheduler.store.writer import Writer
@@ -46,17 +47,42 @@ class SqliteStore:
         self._reader: sqlite3.Connection | None = None
 
     async def open(self) -> StoredContents:
-        """Take possession and read everything. Errors: Unavailable."""
+        """Take possession and read everything that can be read. Errors: Unavailable.
+
+        A database that is damaged, or missing beside jobs, is told in ``StoredContents.hold``.
+        """
         self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         refuse_network_file_system(self._path.parent)
         await self._take_lock()
         try:
-            await self.writer.open()
-            self._reader = _open_reader(self._path)
-            return await asyncio.to_thread(statements.read, self._reader, self._progress)
+            repair.note_loss(self._path, self._path.parent.parent / "jobs")
+            try:
+                contents = await self._open_file()
+            except (Unavailable, sqlite3.DatabaseError) as error:
+                if isinstance(error, Unavailable) and error.code != "store-damaged":
+                    raise
+                await self._close_file()
+                await asyncio.to_thread(repair.set_aside, self._path, _fault(error))
+                contents = await self._open_file()
+            return replace(contents, hold=hold.read(self._path))
         except BaseException:
             await self.close()
             raise
+
+    async def _open_file(self) -> StoredContents:
+        await self.writer.open()
+        self._reader = _open_reader(self._path)
+        return await asyncio.to_thread(reading.read, self._reader, self._progress)
+
+    async def _close_file(self) -> None:
+        if self._reader is not None:
+            self._reader.close()
+            self._reader = None
+        await self.writer.close()
+
+    async def go_on(self) -> None:
+        """Let everything begin again: an administrator has decided."""
+        await asyncio.to_thread(hold.release, self._path)
 
     async def _take_lock(self) -> None:
         """Take the lock; one that a killed service's half-made child still has is free soon."""
@@ -69,10 +95,7 @@ class SqliteStore:
 
     async def close(self) -> None:
         """Write what is left and give the file up."""
-        if self._reader is not None:
-            self._reader.close()
-            self._reader = None
-        await self.writer.close()
+        await self._close_file()
         self._lock.release()
 
     async def commit(
@@ -124,7 +147,15 @@ class SqliteStore:
     def _read(self, sql: str, parameters: tuple[object, ...]) -> sqlite3.Cursor:
         if self._reader is None:
             raise Unavailable("The store is closed; start the service again.")
-        return self._reader.execute(sql, parameters)
+        try:
+            return self._reader.execute(sql, parameters)
+        except sqlite3.DatabaseError as error:
+            raise self.writer.public(error) from error
+
+
+def _fault(error: Exception) -> str:
+    """Return in a few words what SQLite said of a damaged file."""
+    return str(error.__cause__ or error)
 
 
 def _open_reader(path: Path) -> sqlite3.Connection:

@@ -3,35 +3,24 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, TypeVar
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import msgspec
 
 from benchpool_scheduler.store.records import (
     AddJob,
     AddObject,
-    AttemptRecord,
     Change,
     DropJob,
     DropLease,
-    JobRecord,
-    LeaseRecord,
-    PreemptionRecord,
     SaveAsked,
     SaveAttempt,
     SaveJob,
     SaveLease,
     SavePreemption,
     SaveUse,
-    StoredContents,
-    UseRecord,
 )
-
-_Facts = TypeVar("_Facts", bound=msgspec.Struct)
-
-PROGRESS_JOBS = 1000
-"""Progress of reading is told each time that so many jobs have been read."""
 
 
 def _json(facts: msgspec.Struct) -> str:
@@ -133,35 +122,3 @@ _APPLY: Mapping[type[Change], Callable[[sqlite3.Connection, Any], None]] = {
 def apply(db: sqlite3.Connection, change: Change) -> None:
     """Make one change inside the present transaction. Errors: sqlite3.Error."""
     _APPLY[type(change)](db, change)
-
-
-def read(
-    db: sqlite3.Connection, progress: Callable[[int, int], None] = lambda done, of: None
-) -> StoredContents:
-    """Read everything that the service keeps in memory, oldest first.
-
-    Args:
-        progress: Told how many jobs of how many have been read.
-    """
-    of = int(db.execute("SELECT COUNT(*) FROM jobs").fetchone()[0])
-    jobs: list[JobRecord] = []
-    for job in _rows(db, "SELECT facts FROM jobs ORDER BY number", JobRecord):
-        jobs.append(job)
-        if len(jobs) % PROGRESS_JOBS == 0:
-            progress(len(jobs), of)
-    return StoredContents(
-        jobs=tuple(jobs),
-        attempts=tuple(
-            _rows(db, "SELECT facts FROM attempts ORDER BY job, attempt", AttemptRecord)
-        ),
-        preemptions=tuple(_rows(db, "SELECT facts FROM preemptions ORDER BY at", PreemptionRecord)),
-        leases=tuple(_rows(db, "SELECT facts FROM leases", LeaseRecord)),
-        use=tuple(
-            UseRecord(*row) for row in db.execute("SELECT project, user, gpu_s, at FROM past_use")
-        ),
-    )
-
-
-def _rows(db: sqlite3.Connection, sql: str, kind: type[_Facts]) -> Iterator[_Facts]:
-    decoder = msgspec.json.Decoder(kind)
-    return (decoder.decode(row[0]) for row in db.execute(sql))

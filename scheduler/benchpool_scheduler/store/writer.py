@@ -17,10 +17,13 @@ from pathlib import Path
 
 from benchpool_scheduler.errors import Unavailable
 from benchpool_scheduler.store import schema, statements
+from benchpool_scheduler.store.presence import Place, Presence
 from benchpool_scheduler.store.records import Change, Conflict
 
 GROUP = 1000
 IDLE_S = 5.0
+
+DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 Work = Callable[[sqlite3.Connection], None]
 
@@ -51,6 +54,7 @@ class Writer:
     async def open(self) -> None:
         """Start the thread; open, check and migrate the file. Errors: Unavailable."""
         self._loop = asyncio.get_running_loop()
+        self._requests = queue.SimpleQueue()
         opened = self._loop.create_future()
         self._thread = threading.Thread(
             target=self._run, args=(opened,), name="benchpool-store", daemon=True
@@ -95,6 +99,7 @@ class Writer:
         except Exception as error:
             self._answer([(opened, _public(error, self._path))])
             return
+        self._presence = Presence(self._path)
         self._answer([(opened, None)])
         try:
             self._serve(connection)
@@ -108,28 +113,32 @@ class Writer:
 
     def _tell_end(self, error: BaseException) -> None:
         """Answer all that wait, and tell that the thread has ended: in the loop."""
+        why = str(error) if isinstance(error, Unavailable | sqlite3.Error) else repr(error)
         self._ended = Unavailable(
-            f"The part that writes to {self._path} has ended ({error!r}), and nothing is "
-            "accepted until the scheduler is started again.",
+            f"The part that writes to {self._path} has ended ({why}), and nothing is accepted "
+            "until the scheduler has been started again, by itself.",
             code="store-ended",
         )
         _settle([(done, self._ended) for done in tuple(self._waiting)])
         if self._lost is not None:
-            self._lost(f"the part that writes to {self._path} has ended ({error!r}).")
+            self._lost(f"the part that writes to {self._path} has ended ({why}).")
 
     def _serve(self, connection: sqlite3.Connection) -> None:
         dirty = False
         while True:
             try:
-                first = self._requests.get(timeout=IDLE_S if dirty else None)
+                first = self._requests.get(timeout=IDLE_S)
             except queue.Empty:
-                _truncate(connection)
+                self._check_place(connection)
+                if dirty:
+                    _truncate(connection)
                 dirty = False
                 continue
             if first is None:
                 _truncate(connection)
                 return
             group, last = self._gather(first)
+            self._check_place(connection)
             self._answer(self._commit(connection, group))
             dirty = True
             if last:
@@ -148,10 +157,36 @@ class Writer:
             group.append(request)
         return group, False
 
+    def _check_place(self, connection: sqlite3.Connection) -> None:
+        """End the thread where the file is not ours any more; one that is gone is put back."""
+        found = self._presence.look()
+        if found is Place.OURS:
+            return
+        if found is Place.ANOTHER:
+            self._presence.drop_log()
+            raise Unavailable(
+                f"the database {self._path} was replaced by another file while it was open",
+                code="store-replaced",
+            )
+        self._presence.write_back(connection)
+        raise Unavailable(
+            f"the database {self._path} was deleted while it was open, and was written back whole",
+            code="store-deleted",
+        )
+
+    def public(self, error: Exception) -> Exception:
+        """Return what to tell of an error; after one of a damaged file nothing is written."""
+        told = _public(error, self._path)
+        if isinstance(told, Unavailable) and told.code == "store-damaged" and self._lost:
+            self._lost(told.message)
+        return told
+
     def _commit(
         self, connection: sqlite3.Connection, group: list[_Request]
     ) -> list[tuple[asyncio.Future[None], Exception | None]]:
         error = _transaction(connection, [request.work for request in group])
+        if error is not None and _code(error) in DAMAGED:
+            raise error  # nothing may be written into a damaged file any more
         if error is None:
             return [(request.done, None) for request in group]
         if len(group) == 1:
@@ -179,7 +214,9 @@ def _connect(path: Path) -> sqlite3.Connection:
         schema.configure(connection)
         verdict = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
         if verdict != "ok":
-            raise sqlite3.DatabaseError(str(verdict))
+            damaged = sqlite3.DatabaseError(str(verdict).replace("\n", " ")[:200])
+            damaged.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
+            raise damaged
         schema.migrate(connection)
     except BaseException:
         connection.close()
@@ -208,24 +245,32 @@ def _truncate(connection: sqlite3.Connection) -> None:
         return
 
 
+def _code(error: Exception) -> int:
+    """Return the primary result code of SQLite, 0 for another error."""
+    return int(getattr(error, "sqlite_errorcode", 0) or 0) & 0xFF
+
+
 def _public(error: Exception, path: Path) -> Exception:
     """Return what to tell: a full or failing disk is no bug, a broken rule of the schema is."""
     if isinstance(error, sqlite3.IntegrityError):
         return Conflict(str(error))
     if not isinstance(error, sqlite3.Error):
         return error
-    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    code = _code(error)
     if code == sqlite3.SQLITE_FULL:
         return Unavailable(
             f"The disk of {path.parent} is full: nothing can be accepted, running jobs go on. "
             "Free some space on it and try again.",
             code="store-full",
         )
-    if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
-        return Unavailable(
-            f"The database {path} is damaged ({error}); move it away and restore a backup.",
+    if code in DAMAGED:
+        told = Unavailable(
+            f"The database {path} is damaged ({error}): the scheduler is started again, and "
+            "reads what can be read of it.",
             code="store-damaged",
         )
+        told.__cause__ = error
+        return told
     return Unavailable(
         f"The database {path} cannot be used ({error}); check the disk and its permissions.",
         code="store-failed",

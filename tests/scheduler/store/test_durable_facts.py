@@ -116,13 +116,6 @@ async def test_a_second_service_is_told_who_has_the_folder(
         await SqliteStore(tmp_path).open()
 
 
-async def test_a_damaged_file_is_refused_in_words(tmp_path: Path) -> None:
-    (tmp_path / "pool.sqlite").write_bytes(b"this is no database, " * 100)
-    with pytest.raises(Unavailable, match="is damaged") as caught:
-        await SqliteStore(tmp_path).open()
-    assert caught.value.code == "store-damaged"
-
-
 async def test_a_file_of_a_newer_release_is_not_touched(tmp_path: Path) -> None:
     first = SqliteStore(tmp_path)
     await first.open()

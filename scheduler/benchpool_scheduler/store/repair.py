@@ -1,0 +1,90 @@
+"""What is done about a database that is lost or damaged, before it is opened.
+
+Nothing is ever deleted: the damaged file stays under another name, and what could be read of it
+takes its place. The service then begins nothing new until an administrator decides (``hold``).
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+from benchpool_scheduler.store import hold
+from benchpool_scheduler.store.salvage import Salvaged, salvage
+
+WAY_OUT = (
+    "Running jobs go on and are watched over; nothing new is started or accepted until an "
+    "administrator decides: `benchpool adopt` lists running jobs that are not known any more, and "
+    "`benchpool adopt --go-on` goes on with what is there."
+)
+
+
+def note_loss(database: Path, jobs: Path) -> None:
+    """Hold everything where there is no database, or an empty one, and there are jobs."""
+    there = database.exists()
+    if there and database.stat().st_size > 0:
+        return
+    try:
+        known = sum(1 for _ in os.scandir(jobs))
+    except OSError:
+        known = 0
+    if known == 0 or hold.read(database) is not None:
+        return
+    what = "is empty" if there else "is missing"
+    log = Path(f"{database}-wal")
+    if log.exists():  # SQLite would delete it
+        log.replace(f"{database}.lost-{_stamp()}-wal")
+    hold.write(
+        database,
+        f"The database {database} {what}, and {jobs} has the files of {known} jobs: jobs that "
+        f"waited, and who has which bench, are not known any more. {WAY_OUT}",
+    )
+
+
+def set_aside(database: Path, fault: str) -> None:
+    """Put what can be read of a damaged database in its place, and hold everything.
+
+    Errors: OSError, sqlite3.Error: the disk takes nothing; all is as it was.
+    """
+    aside = database.with_name(f"{database.name}.damaged-{_stamp()}")
+    new = database.with_name(f"{database.name}.salvaged")
+    found = salvage(database, new)
+    hold.write(
+        database,
+        f"The database {database} was damaged ({fault}). {_in_words(found)} The damaged file is "
+        f"kept as {aside}. {WAY_OUT}",
+    )
+    # From here on a crash leaves either file in place, and the note.
+    os.link(database, aside)
+    for suffix in ("-wal", "-shm"):
+        left = Path(f"{database}{suffix}")
+        if left.exists():
+            left.replace(f"{aside}{suffix}")
+    new.replace(database)
+    _sync(database.parent)
+
+
+def _in_words(found: Salvaged) -> str:
+    """Return what was read, as sentences.
+
+    >>> _in_words(Salvaged({"jobs": 2, "leases": 0}, {"jobs": False, "leases": True}))
+    'Of it 2 jobs and 0 benches could be read; others may be lost.'
+    """
+    whole = found.whole.get("jobs") and found.whole.get("leases")
+    rest = "and no job is missing" if whole else "others may be lost"
+    jobs, leases = found.rows.get("jobs", 0), found.rows.get("leases", 0)
+    separator = "," if whole else ";"
+    return f"Of it {jobs} jobs and {leases} benches could be read{separator} {rest}."
+
+
+def _stamp() -> str:
+    return time.strftime("%Y%m%d-%H%M%S", time.gmtime())
+
+
+def _sync(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
