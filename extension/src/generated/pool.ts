@@ -4,6 +4,23 @@
  */
 
 export interface paths {
+    "/adopt": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Take in or end what runs and is not known */
+        post: operations["adopt"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/audit": {
         parameters: {
             query?: never;
@@ -547,6 +564,24 @@ export interface components {
             reason: string | null;
         };
         /**
+         * AdoptionRequest
+         * @description What shall become of it; nothing at all only looks.
+         */
+        AdoptionRequest: {
+            /**
+             * @description End it instead of taking it in.
+             * @default false
+             */
+            end: boolean;
+            /**
+             * @description Let new work begin again after the database was lost or damaged.
+             * @default false
+             */
+            go_on: boolean;
+            /** @default null */
+            id: string | null;
+        };
+        /**
          * Attempt
          * @description One start of a job.
          *
@@ -679,6 +714,15 @@ export interface components {
             home: boolean;
             image: string | null;
             text: string;
+        };
+        /**
+         * Doubts
+         * @description Answer of ``adopt``: what is not known. ``hold`` is why nothing new begins, else null.
+         */
+        Doubts: {
+            hold: string | null;
+            unknown: components["schemas"]["UnknownRun"][];
+            unreadable: components["schemas"]["UnreadableRecord"][];
         };
         /**
          * ErrorAnswer
@@ -1382,6 +1426,33 @@ export interface components {
             value: string;
         };
         /**
+         * UnknownRun
+         * @description A job that runs, and that the database does not know, or not this attempt of it.
+         *
+         *         ``gpus`` is null where it cannot be told. ``in_line``: the database has it as a job that waits.
+         */
+        UnknownRun: {
+            attempt: number;
+            gpus: string[] | null;
+            id: string;
+            in_line: boolean;
+            name: string;
+            project: string;
+            since: string | null;
+            user: string;
+        };
+        /**
+         * UnreadableRecord
+         * @description A record that is there and cannot be read; ``gpus`` are given to nobody meanwhile.
+         */
+        UnreadableRecord: {
+            file: string;
+            gpus: string[];
+            id: string;
+            kind: string;
+            why: string;
+        };
+        /**
          * WhatIf
          * @description Answer of ``whatif``; nothing was changed.
          *
@@ -1464,6 +1535,7 @@ export interface components {
     pathItems: never;
 }
 export type ActionReason = components['schemas']['ActionReason'];
+export type AdoptionRequest = components['schemas']['AdoptionRequest'];
 export type Attempt = components['schemas']['Attempt'];
 export type AuditCheck = components['schemas']['AuditCheck'];
 export type AuditOutcome = components['schemas']['AuditOutcome'];
@@ -1473,6 +1545,7 @@ export type BuildQuota = components['schemas']['BuildQuota'];
 export type CommandEntry = components['schemas']['CommandEntry'];
 export type ConfigurationChange = components['schemas']['ConfigurationChange'];
 export type Container = components['schemas']['Container'];
+export type Doubts = components['schemas']['Doubts'];
 export type ErrorAnswer = components['schemas']['ErrorAnswer'];
 export type ErrorBody = components['schemas']['ErrorBody'];
 export type EstimatedStart = components['schemas']['EstimatedStart'];
@@ -1521,6 +1594,8 @@ export type Source = components['schemas']['Source'];
 export type State = components['schemas']['State'];
 export type Status = components['schemas']['Status'];
 export type Toleration = components['schemas']['Toleration'];
+export type UnknownRun = components['schemas']['UnknownRun'];
+export type UnreadableRecord = components['schemas']['UnreadableRecord'];
 export type WhatIf = components['schemas']['WhatIf'];
 export type WhatIfQuestion = components['schemas']['WhatIfQuestion'];
 export type Why = components['schemas']['Why'];
@@ -1528,6 +1603,31 @@ export type WorkloadWhatIf = components['schemas']['WorkloadWhatIf'];
 export type ResponseError = components['responses']['Error'];
 export type $defs = Record<string, never>;
 export interface operations {
+    adopt: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AdoptionRequest"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Doubts"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
     audit: {
         parameters: {
             query?: {

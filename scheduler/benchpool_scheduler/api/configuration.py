@@ -1,4 +1,4 @@
-"""``benchpool.yaml`` through the API."""
+"""What administrators decide through the API: ``benchpool.yaml``, and what is not known."""
 
 from __future__ import annotations
 
@@ -20,7 +20,13 @@ async def apply(request: Request) -> Answer:
     return Answer(await request.pool.configuration.apply(request.caller, request.body))
 
 
+async def adopt(request: Request) -> Answer:
+    """Answer what is not known, after what was decided about it."""
+    return Answer(await request.pool.adoption.act(request.caller, request.body))
+
+
 HANDLERS: Mapping[Operation[Any], Handle] = {
     Operations.check_config: check,
     Operations.apply_config: apply,
+    Operations.adopt: adopt,
 }

@@ -20,6 +20,7 @@ from benchpool_scheduler.client import Call
 from benchpool_scheduler.contract import (
     AuditCheck,
     ConfigurationChange,
+    Doubts,
     InLine,
     Job,
     JobDetail,
@@ -39,6 +40,7 @@ SHOWN: Mapping[Any, Callable[[Screen, Any], None]] = {
     list[InLine]: views.line,
     ConfigurationChange: views.change,
     AuditCheck: views.audit_check,
+    Doubts: views.doubts,
 }
 """How an answer is shown to people, by its type."""
 
@@ -59,7 +61,7 @@ def plain(one: Operation[Any]) -> Verb:
 
 
 def _once(one: Operation[Any], session: Session, options: Options) -> int:
-    answer = session.client.send(_call(one, options, options.get("id")))
+    answer = session.client.send(_call(one, options, options["id"] if one.parts else None))
     if session.screen.json:
         session.screen.value(answer)
     else:
@@ -121,7 +123,7 @@ def _params(one: Operation[Any], verb: PlainVerb) -> Iterator[click.Parameter]:
     asked = (*fields(one.query), *(() if one.body is None else fields(one.body)))
     known = {field.name: field for field in asked if field.name not in verb.hidden}
     for name in verb.positional:
-        yield argument(name, metavar=name.upper())
+        yield argument(name, metavar=name.upper(), required=known[name].required)
     for name, field in known.items():
         if name not in verb.positional:
             yield _option(field)

@@ -12,6 +12,7 @@ from benchpool_scheduler.contract import (
     AuditCheck,
     AuditPage,
     ConfigurationChange,
+    Doubts,
     InLine,
     Job,
     JobDetail,
@@ -290,3 +291,24 @@ def _attempt_rows(detail: JobDetail, now: datetime) -> list[tuple[str, ...]]:
         )
         for one in detail.attempts
     ]
+
+
+def doubts(screen: Screen, answer: Doubts) -> None:
+    """Show what runs and is not known, and what cannot be read."""
+    if answer.hold is not None:
+        screen.line(f"! {words.clean(answer.hold)}")
+    for job in answer.unknown:
+        what = f"{job.name} of {job.user} in {job.project}" if job.name else "of unknown name"
+        gpus = "GPUs unknown" if job.gpus is None else f"{phrases.count(len(job.gpus), 'GPU')}"
+        screen.line(
+            words.clean(f"runs, not known   {job.id}  {what}, attempt {job.attempt}, {gpus}")
+        )
+    for it in answer.unreadable:
+        gpus = phrases.count(len(it.gpus), "GPU")
+        screen.line(
+            words.clean(f"cannot be read    {it.id}  a {it.kind} in {it.file}, {gpus}: {it.why}")
+        )
+    if answer.unknown or answer.unreadable:
+        screen.line("`benchpool adopt ID` takes one in, `benchpool adopt ID --end` ends it.")
+    elif answer.hold is None:
+        screen.line("All that runs is known, and every record can be read.")

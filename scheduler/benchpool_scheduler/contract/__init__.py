@@ -79,6 +79,12 @@ from benchpool_scheduler.contract.pool import (
     StatusQuery,
     UserQuery,
 )
+from benchpool_scheduler.contract.safe_mode import (
+    AdoptionRequest,
+    Doubts,
+    UnknownRun,
+    UnreadableRecord,
+)
 from benchpool_scheduler.contract.scalars import (
     Argument,
     Cores,
@@ -128,6 +134,7 @@ API_VERSION = "v1"
 __all__ = [
     "API_VERSION",
     "ENDED",
+    "AdoptionRequest",
     "Argument",
     "Attempt",
     "AttemptNumber",
@@ -142,6 +149,7 @@ __all__ = [
     "ConfigurationChange",
     "Container",
     "Cores",
+    "Doubts",
     "Entry",
     "ErrorAnswer",
     "ErrorBody",
@@ -209,6 +217,8 @@ __all__ = [
     "Status",
     "StatusQuery",
     "Toleration",
+    "UnknownRun",
+    "UnreadableRecord",
     "UserQuery",
     "WhatIf",
     "WhatIfQuestion",

@@ -41,6 +41,8 @@ class Launch:
         image: Container image; None takes the site's. Only where workers are containers.
         cpus: Processor cores of the worker, ``memory_gib`` its memory; 0 for no bound.
         objects: Contents that ``argv`` names besides ``files``, by hash.
+        origin: A note to lay beside the attempt's records: what the job is, for a service that does
+            not know it. Opaque to the runtime.
         claim: Volume claim that is mounted at ``claim_path``, the submitter's home.
     """
 
@@ -62,6 +64,7 @@ class Launch:
     objects: tuple[str, ...] = ()
     claim: str | None = None
     claim_path: str = ""
+    origin: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +75,24 @@ class Notice:
     grace_s: float
     for_: str
     text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Stranger:
+    """A worker that runs and that nobody expected.
+
+    Attributes:
+        since: When its command started. ``origin``: the note of its start, empty for none.
+        variables: Those of its process, where they can be read; ``argv`` its command, and
+            ``working_dir`` where it runs.
+    """
+
+    worker: WorkerId
+    since: float | None
+    origin: bytes
+    variables: Mapping[str, str]
+    argv: tuple[str, ...] = ()
+    working_dir: str = ""
 
 
 class EndedBy(StrEnum):
@@ -215,7 +236,7 @@ class Runtime(Protocol):
 
         Afterwards ``events`` tells the present state of each expected worker: started, ended
         (with the exit code its supervisor kept), or ended as lost. A worker that runs and is not
-        expected is ended.
+        expected is ended, or left alone as one of its ``Strangers``.
         """
 
     async def close(self) -> None:
@@ -262,6 +283,20 @@ class Runtime(Protocol):
 
     async def forget(self, job: str) -> None:
         """Delete all files of an ended job."""
+
+
+@runtime_checkable
+class Strangers(Protocol):
+    """The side of a runtime that leaves workers alone which nobody expected, and tells of them."""
+
+    def strangers(self) -> tuple[Stranger, ...]:
+        """Return those that run now."""
+
+    async def adopt(self, worker: WorkerId) -> None:
+        """Expect a worker from now on: ``events`` tells its state, as after ``open``."""
+
+    async def end(self, worker: WorkerId, notice: Notice) -> None:
+        """Stop a stranger, and return when it is gone."""
 
 
 @runtime_checkable

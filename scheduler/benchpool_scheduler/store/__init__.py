@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from benchpool_scheduler.store.records import Change, Conflict, StoredContents
 
@@ -54,4 +54,12 @@ class Store(Protocol):
         """Return the bytes that the store occupies on disk."""
 
 
-__all__ = ["Conflict", "Store"]
+@runtime_checkable
+class Held(Protocol):
+    """The side of a store that may be found lost or damaged, and holds what is new then."""
+
+    async def go_on(self) -> None:
+        """Let everything begin again: an administrator has decided. Errors: OSError."""
+
+
+__all__ = ["Conflict", "Held", "Store"]

@@ -12,7 +12,7 @@ from enum import Enum
 from pathlib import Path
 
 
-class Place(Enum):
+class FileState(Enum):
     """What is found under the name of an open database."""
 
     OURS = "ours"
@@ -29,15 +29,15 @@ class Presence:
         self._known = _identity(path)
         self._known_log = _identity(self._log)
 
-    def look(self) -> Place:
+    def look(self) -> FileState:
         """Tell what is found there now."""
         now = _identity(self._path)
         if now is None:
-            return Place.GONE
+            return FileState.GONE
         if now != self._known:
-            return Place.ANOTHER
+            return FileState.ANOTHER
         self._known_log = _identity(self._log) or self._known_log
-        return Place.OURS
+        return FileState.OURS
 
     def write_back(self, connection: sqlite3.Connection) -> None:
         """Put the file back, whole: it lives on for as long as it is open.

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from benchpool_scheduler.errors import Unavailable
 from benchpool_scheduler.store import schema, statements
-from benchpool_scheduler.store.presence import Place, Presence
+from benchpool_scheduler.store.presence import FileState, Presence
 from benchpool_scheduler.store.records import Change, Conflict
 
 GROUP = 1000
@@ -160,9 +160,9 @@ class Writer:
     def _check_place(self, connection: sqlite3.Connection) -> None:
         """End the thread where the file is not ours any more; one that is gone is put back."""
         found = self._presence.look()
-        if found is Place.OURS:
+        if found is FileState.OURS:
             return
-        if found is Place.ANOTHER:
+        if found is FileState.ANOTHER:
             self._presence.drop_log()
             raise Unavailable(
                 f"the database {self._path} was replaced by another file while it was open",

@@ -15,6 +15,7 @@ from typing import Any
 from benchpool_scheduler.app import start_status
 from benchpool_scheduler.app.start_status import StartStatus
 from benchpool_scheduler.errors import BenchpoolError, InvalidInput, Unavailable
+from benchpool_scheduler.store.checking import fault_of
 from benchpool_scheduler.workstation.hub_api import AwaitedAddress, wait_until
 from benchpool_scheduler.workstation.hub_process import HubProcess
 from benchpool_scheduler.workstation.startup_screen import StartupScreen
@@ -111,6 +112,7 @@ class HubKeeper:
 
     async def _start_once(self, *, first: bool) -> None:
         start_status.path_of(self._state).unlink(missing_ok=True)
+        await asyncio.to_thread(_check_hub_database, self._state / "hub" / "jupyterhub.sqlite")
         await self._hub.start()
         answers = asyncio.create_task(self._answers())
         ended = asyncio.create_task(self._hub.ended())
@@ -208,3 +210,16 @@ async def first_of(*waits: Coroutine[Any, Any, Any]) -> object:
     for task in pending:
         task.cancel()
     return next(iter(done)).result()
+
+
+def _check_hub_database(path: Path) -> None:
+    """Refuse a damaged database before the Hub stumbles over it. Errors: Unavailable."""
+    fault = fault_of(path)
+    if fault is not None:
+        raise Unavailable(
+            f"The Hub's database {path} is damaged ({fault}); it was not touched, and jobs and "
+            f"notebook servers run on. Put a copy in its place; or run `mv {path} {path}.damaged` "
+            "and start benchpool again: users, tokens and log-ins are then made anew, and notebook "
+            "servers that run must be ended by hand. Jobs stay as they are.",
+            code="hub-damaged",
+        )

@@ -65,6 +65,7 @@ BODIES: Mapping[str, Any] = {
     "apply_config": CONFIGURATION.encode(),
     "whatif": {"more_gpus": 1},
     "report_login": {"user": "susan", "outcome": "done", "way": "link"},
+    "adopt": {},
 }
 """An example for each operation with a body, by its name."""
 

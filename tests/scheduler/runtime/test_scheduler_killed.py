@@ -141,7 +141,7 @@ async def test_starting_a_worker_that_an_earlier_scheduler_started_finds_it(stat
         assert await whole_log(runtime, worker) == b"up\n"
 
 
-async def test_a_running_worker_that_nobody_expects_is_ended_before_open_returns(
+async def test_a_running_worker_that_nobody_expects_is_told_and_ended_only_when_asked(
     state: Path,
 ) -> None:
     (worker,) = await run_and_kill_a_scheduler(
@@ -150,8 +150,25 @@ async def test_a_running_worker_that_nobody_expects_is_ended_before_open_returns
     pid = int((folder(state, worker) / "log").read_text().split()[1])
     runtime = LocalRuntime(state, simulated(4))
     await runtime.open([])
+    (stranger,) = runtime.strangers()
+    assert (stranger.worker, stranger.since is not None) == (worker, True)
+    assert stranger.variables["BENCHPOOL_NOTICE_FILE"].startswith(str(folder(state, worker)))
+    assert os.path.exists(f"/proc/{pid}")
+    await runtime.end(worker, cancel(5))
     assert not os.path.exists(f"/proc/{pid}")
+    assert runtime.strangers() == ()
     await runtime.close()
+
+
+async def test_a_worker_that_is_adopted_is_told_as_any_other(state: Path) -> None:
+    (worker,) = await run_and_kill_a_scheduler(
+        state, worker_id().job, "print('up'); import time; time.sleep(600)"
+    )
+    async with next_scheduler(state, []) as (runtime, listener):
+        await runtime.adopt(worker)
+        assert isinstance(await listener.started(worker), WorkerStarted)
+        await runtime.stop(worker, cancel(5))
+        assert await listener.exit_of(worker) == (143, EndedBy.NOTICE)
 
 
 async def test_after_a_restart_of_the_machine_a_worker_is_lost(state: Path) -> None:

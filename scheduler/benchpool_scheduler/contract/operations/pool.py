@@ -36,6 +36,7 @@ from benchpool_scheduler.contract.operation import (
     stream,
 )
 from benchpool_scheduler.contract.pool import Liveness, Quota, Status, StatusQuery, UserQuery
+from benchpool_scheduler.contract.safe_mode import AdoptionRequest, Doubts
 from benchpool_scheduler.contract.submission import Missing
 from benchpool_scheduler.contract.whatif import HistoryQuery, WhatIf, WhatIfQuestion
 
@@ -311,6 +312,26 @@ class PlanningOperations:
 
 class ServiceOperations:
     """The service itself."""
+
+    @operation(
+        "POST",
+        "adopt",
+        Doubts,
+        who=Who.ADMIN,
+        body=AdoptionRequest,
+        verb=PlainVerb(
+            ("adopt",),
+            "List running jobs that the database does not know, take them in or end them.",
+            "Without an ID it only lists; so it does with what cannot be read.",
+            positional=("id",),
+        ),
+    )
+    def adopt(self, request: AdoptionRequest) -> Given:
+        """Take in or end what runs and is not known.
+
+        An empty request only lists.
+        """
+        return given(request)
 
     @operation("GET", "health", Liveness, who=Who.ANYBODY, lab=True)
     def health(self) -> Given:

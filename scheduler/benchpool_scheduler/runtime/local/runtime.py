@@ -12,7 +12,6 @@ import contextlib
 import os
 import time
 from collections.abc import AsyncIterator, Coroutine, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
@@ -24,6 +23,7 @@ from benchpool_scheduler.runtime import (
     NodeFacts,
     Notice,
     StartFault,
+    Stranger,
     WorkerEvent,
     WorkerId,
     WorkerProgress,
@@ -34,42 +34,21 @@ from benchpool_scheduler.worker import records
 from benchpool_scheduler.worker.folders import Folders
 from benchpool_scheduler.worker.log_files import BOUND
 from benchpool_scheduler.worker.progress import (
-    ReportedProgress,
     checkpoint_time,
     read_progress,
     signature,
 )
 from benchpool_scheduler.worker.supervisor_process import is_locked, take_lock
 
-from . import ends, supervisors, trial
+from . import ends, strangers, supervisors, trial
 from .gpus import DeviceSource
 from .observed_machine import ObservedMachine
+from .running_worker import RunningWorker
 
 PROGRESS_S = 1.0
 LOG_S = 0.05
 INTRODUCTION_S = 10.0
 """Seconds between looks at progress, at logs; for a supervisor to say who it is."""
-
-UNEXPECTED = Notice("cancel", 5.0, "", "the service does not know this job any more")
-
-
-@dataclass(slots=True)
-class RunningWorker:
-    """A worker that has a living supervisor."""
-
-    worker: WorkerId
-    folder: Path
-    handle: supervisors.SupervisorHandle
-    ready: int | None
-    expected: bool
-    introduced: bool = False
-    let_go: bool = False
-    told_started: bool = False
-    seen: tuple[int, int, int] | None = None
-    progress: ReportedProgress = field(default_factory=ReportedProgress)
-    checkpoint_at: float | None = None
-    checkpoint_seen: float | None = None
-    over: asyncio.Event = field(default_factory=asyncio.Event)
 
 
 class LocalRuntime:
@@ -109,7 +88,7 @@ class LocalRuntime:
     # --------------------------------------------------------------------------- life
 
     async def open(self, expected: Sequence[WorkerId]) -> None:
-        """Find the workers of an earlier service again, and end those nobody expects."""
+        """Find the workers of an earlier service again, also those that nobody expects."""
         self._ticker = asyncio.create_task(self._look_at_progress())
         self._ticker.add_done_callback(self._ticker_ended)
         for worker in expected:
@@ -118,12 +97,6 @@ class LocalRuntime:
         for worker in await asyncio.to_thread(list, self._folders.workers()):
             if worker not in wanted and is_locked(self._folders.worker(worker)):
                 await self._find(worker, expected=False)
-        strangers = [run for run in self._running.values() if not run.expected]
-        for run in strangers:
-            with contextlib.suppress(OSError):
-                await self.stop(run.worker, UNEXPECTED)
-        for run in strangers:
-            await run.over.wait()
 
     async def close(self) -> None:
         """Let go of everything; workers run on."""
@@ -158,6 +131,32 @@ class LocalRuntime:
         """Return that any node will do: there is one."""
         return None
 
+    # --------------------------------------------------------------------------- strangers
+
+    def strangers(self) -> tuple[Stranger, ...]:
+        """Return the workers that run and that nobody expects."""
+        found = [run for run in self._running.values() if not run.expected]
+        for run in found:
+            run.stranger = run.stranger or strangers.describe(run.worker, run.folder)
+        return tuple(run.stranger for run in found if run.stranger is not None)
+
+    async def adopt(self, worker: WorkerId) -> None:
+        """Expect a worker from now on; what it is now comes as an event."""
+        run = self._running.get(worker)
+        if run is None:
+            await self._find(worker, expected=True)
+            return
+        run.expected = True
+        self._tell_started(run)
+
+    async def end(self, worker: WorkerId, notice: Notice) -> None:
+        """Stop a stranger, and return when it is gone."""
+        run = self._running.get(worker)
+        if run is not None:
+            with contextlib.suppress(OSError):
+                await self.stop(worker, notice)
+            await run.over.wait()
+
     # --------------------------------------------------------------------------- start
 
     async def start(self, launch: Launch) -> None:
@@ -186,6 +185,7 @@ class LocalRuntime:
         try:
             if (folder / records.PROCESS).exists() or (folder / records.EXIT).exists():
                 return None
+            strangers.note_origin(folder, launch.origin)
             told = supervisors.supervisor_config(launch, self._folders, self._log_bytes)
             handle, ready = supervisors.start(folder, told, lock)
             return RunningWorker(worker, folder, handle, ready, expected=True)

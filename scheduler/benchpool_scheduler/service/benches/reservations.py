@@ -59,6 +59,7 @@ class Leases:
         async with self._ledger.lock:
             if (held := self._held_for(request)) is not None:
                 return held
+            self._observed.now.safe_mode.require_open()
             self._check_quota(request)
             self._check_nodes(request)
             taken = [gpu.gpu for it in self._line.seats().values() for gpu in it.gpus]
@@ -102,6 +103,7 @@ class Leases:
         async with self._ledger.lock:
             if (held := self._held_for(request)) is not None:
                 return held
+            self._observed.now.safe_mode.require_open()
             self._check_quota(request)
             self._check_nodes(request)
             since = None if asked.since is None else asked.since.timestamp()
@@ -150,6 +152,8 @@ class Leases:
 
     async def serve(self) -> None:
         """Give GPUs that have become free to those in line; the caller has the ledger's lock."""
+        if self._observed.now.safe_mode.hold is not None:
+            return
         served = False
         while (found := self._first_ready()) is not None:
             waiting, its = found

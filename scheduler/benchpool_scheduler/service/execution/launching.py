@@ -18,6 +18,7 @@ from benchpool_scheduler.contract import (
 )
 from benchpool_scheduler.runtime import Launch, SnapshotEntry, WorkerId
 from benchpool_scheduler.service.execution import containers
+from benchpool_scheduler.service.lifecycle import origin
 from benchpool_scheduler.service.observed.observed import Observed
 from benchpool_scheduler.store.records import AttemptRecord, JobRecord
 
@@ -77,6 +78,7 @@ class Launcher:
             time_limit_s=job.spec.time_limit_s,
             nodes=tuple(w.node for w in attempt.workers),
             port=attempt.port,
+            origin=origin.encode(job, attempt, submission),
         )
 
     def _argv(

@@ -130,6 +130,8 @@ class Passes:
         return min(max(left, SHORTEST_S), LONGEST_S)
 
     async def _guarded_pass(self) -> None:
+        if self._observed.now.safe_mode.hold is not None:
+            return  # nothing new begins until an administrator decides
         try:
             await self.make()
         except Unavailable as error:

@@ -6,11 +6,12 @@ never came to be is told as lost and queues again. Whoever was told to stop is t
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Iterator
 
 from benchpool_scheduler.core.lifecycle.states import HOLDS_GPUS
-from benchpool_scheduler.runtime import Notice, Runtime, WorkerId
+from benchpool_scheduler.runtime import Notice, Runtime, Strangers, WorkerId
 from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.service.lifecycle import endings, notices
 from benchpool_scheduler.service.observed.observed import Observed
@@ -22,12 +23,27 @@ log = logging.getLogger(__name__)
 async def recover(ledger: Ledger, observed: Observed, runtime: Runtime) -> None:
     """Open the runtime with what should run, and repeat what stops were under way."""
     await runtime.open([worker for worker, _ in _expected(ledger)])
+    await _end_what_is_over(ledger, runtime)
     for worker, notice in stops_under_way(ledger, observed):
         try:
             await runtime.stop(worker, notice)
         except OSError as error:
             # The service must start; ``Stops`` repeats it.
             log.warning("worker %s could not be told to stop: %s", worker, error)
+
+
+async def _end_what_is_over(ledger: Ledger, runtime: Runtime) -> None:
+    """End workers whose end is on record; those without a record are an administrator's matter."""
+    if not isinstance(runtime, Strangers):
+        return
+    over = [it.worker for it in runtime.strangers() if _is_over(ledger, it.worker)]
+    await asyncio.gather(*(runtime.end(worker, notices.over_already()) for worker in over))
+
+
+def _is_over(ledger: Ledger, worker: WorkerId) -> bool:
+    attempt = ledger.attempt(worker.job, worker.attempt)
+    known = () if attempt is None else attempt.workers
+    return any(it.index == worker.worker and it.ended is not None for it in known)
 
 
 def stops_under_way(ledger: Ledger, observed: Observed) -> Iterator[tuple[WorkerId, Notice]]:

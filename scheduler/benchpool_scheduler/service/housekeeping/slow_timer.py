@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from benchpool_scheduler.errors import BenchpoolError, InvalidInput
 from benchpool_scheduler.runtime import DeviceState, Hearing, Runtime
+from benchpool_scheduler.service.administration.adoption import Adoption
 from benchpool_scheduler.service.benches import bench_reserve
 from benchpool_scheduler.service.benches.reservations import Leases
 from benchpool_scheduler.service.execution.stops import Stops
@@ -48,6 +49,7 @@ class Housekeeping:
         usage: UsageDecay,
         leases: Leases,
         objects: UploadedContents,
+        adoption: Adoption,
         stops: Stops,
         want_pass: Callable[[], None],
     ) -> None:
@@ -57,6 +59,7 @@ class Housekeeping:
         self._usage = usage
         self._leases = leases
         self._objects = objects
+        self._adoption = adoption
         self._stops = stops
         self._want_pass = want_pass
 
@@ -84,7 +87,8 @@ class Housekeeping:
 
     async def look(self) -> None:
         """See the GPUs as they are and how they are used; a pass follows what it must know."""
-        changed = await self.see_machines()
+        changed = self._adoption.refresh()
+        changed |= await self.see_machines()
         unusable = self._observed.now.inventory.unusable
         broken = [d for d in unusable if d.state is DeviceState.BROKEN]
         notes = "; ".join(f"GPU {d.index} of {d.node}: {d.note or 'broken'}" for d in broken)
@@ -102,6 +106,7 @@ class Housekeeping:
         """Learn GPUs and machines from the runtime; tell whether they are others than before."""
         devices, nodes = await self._runtime.devices(), await self._runtime.nodes()
         seen = self._observed.now
+        devices = seen.safe_mode.without_blocked(devices)
         if devices == seen.inventory.devices and nodes == seen.inventory.told:
             return False
         self._observed.put(seen.with_machines(devices, nodes))
@@ -165,7 +170,12 @@ class Housekeeping:
         return None
 
     async def clean(self) -> None:
-        """Remove what is old: ended jobs with their files, contents that nothing names."""
+        """Remove what is old: ended jobs with their files, contents that nothing names.
+
+        Nothing is removed while it is not known what there is.
+        """
+        if not self._observed.now.safe_mode.quiet:
+            return
         oldest = self._observed.settings.clock.now() - KEPT_S
         ended = [job for job in self._ledger.jobs() if not job.live]
         old = [

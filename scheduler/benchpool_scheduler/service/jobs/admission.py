@@ -99,6 +99,7 @@ class Admission:
         paused: Note | None = None,
     ) -> JobRecord:
         try:
+            self._observed.now.safe_mode.require_open()
             record = self.checked(caller, submission, job)
             if paused is not None:
                 record = replace(record, state=JobState.PAUSED, note=paused)

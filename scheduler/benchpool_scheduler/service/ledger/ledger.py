@@ -38,6 +38,7 @@ from benchpool_scheduler.store.records import (
     SavePreemption,
     SaveUse,
     StoredContents,
+    Unreadable,
     UseRecord,
 )
 
@@ -53,6 +54,7 @@ class Ledger:
         job_index: The jobs; ``counters``: what the live ones do and hold, as counts.
         learned: The run times of those that have ended, by kind of job.
         leased: The lease that holds a GPU, by UUID. ``saved_use``: past use as last saved (R7).
+        unreadable: Records that were found damaged; ``lost``: why nothing new may begin.
         jobs_changed: News after each commit: the ids of the jobs that changed.
         job_dropped: News of each job that was removed, as it was.
         lease_taken: News of each lease that is held now; ``lease_returned`` of each that was.
@@ -72,6 +74,8 @@ class Ledger:
         self.runtime_estimator = RuntimeEstimator()
         self.leased: dict[str, LeaseRecord] = {}
         self.saved_use: tuple[UseRecord, ...] = ()
+        self.unreadable: tuple[Unreadable, ...] = ()
+        self.lost: str | None = None
         self.submission_cache = SubmissionCache()
         self.submission_bytes = SubmissionBytes()
         self._attempts: dict[str, dict[int, AttemptRecord]] = {}
@@ -85,6 +89,7 @@ class Ledger:
         self._fill(contents)
 
     def _fill(self, contents: StoredContents) -> None:
+        self.unreadable, self.lost = contents.unreadable, contents.hold
         self.saved_use = contents.use
         for attempt in contents.attempts:
             self._attempts.setdefault(attempt.job, {})[attempt.attempt] = attempt

@@ -40,6 +40,16 @@ def fewer_workers(grace_s: float) -> Notice:
     return Notice("pause", grace_s, "others", "The job goes on with fewer workers.")
 
 
+def over_already() -> Notice:
+    """Return what a worker is told that runs although its end is on record."""
+    return Notice("cancel", 5.0, "", "The end of this worker is on record already.")
+
+
+def unknown_ended(by: str, grace_s: float) -> Notice:
+    """Return what a worker is told that the database does not know, and that somebody ends."""
+    return Notice("cancel", grace_s, "", f"Ended by {by}: the database does not know this job.")
+
+
 def preempted_for_job(
     claimant: JobRecord, gpus: int, rule: str, grace_s: float, now: float
 ) -> StopIntent:

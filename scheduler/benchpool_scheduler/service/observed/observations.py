@@ -11,6 +11,7 @@ from benchpool_scheduler.runtime import Device, NodeFacts
 from benchpool_scheduler.service.ledger.usage_decay import ToldUsage
 from benchpool_scheduler.service.observed.inventory import Inventory
 from benchpool_scheduler.service.observed.latest_pass import LatestPass
+from benchpool_scheduler.service.observed.safe_mode import SafeMode
 from benchpool_scheduler.service.observed.users import Users
 
 
@@ -27,6 +28,7 @@ class Observations:
         drained: Names of machines that take no starts for a fault of their own.
         latest_pass: What the newest pass said.
         problems: Sentences of health by their topic, in the order in which they came up.
+        safe_mode: What runs and is not known, and what cannot be read.
     """
 
     configuration: Configuration
@@ -37,6 +39,7 @@ class Observations:
     drained: frozenset[str] = frozenset()
     latest_pass: LatestPass = field(default_factory=LatestPass)
     problems: Mapping[str, str] = field(default_factory=dict)
+    safe_mode: SafeMode = field(default_factory=SafeMode)
 
     @classmethod
     def of(cls, configuration: Configuration, users: tuple[HubUser, ...] = ()) -> Observations:

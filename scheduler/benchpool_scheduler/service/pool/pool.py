@@ -18,6 +18,7 @@ from benchpool_scheduler.configuration import Configuration
 from benchpool_scheduler.errors import BenchpoolError
 from benchpool_scheduler.hub import Directory
 from benchpool_scheduler.runtime import Runtime
+from benchpool_scheduler.service.administration.adoption import Adoption
 from benchpool_scheduler.service.administration.audit_trail import AuditTrail
 from benchpool_scheduler.service.administration.history import RecordedHistory
 from benchpool_scheduler.service.administration.reconfiguration import Keep, Reconfiguration
@@ -93,6 +94,7 @@ class Pool:
         benches: Reserve, wait in line, give back.
         uploads: Contents that jobs will need. ``contents``: those of a job, for its workers.
         views: The pool and quotas of users. ``events``: what happens, as it happens.
+        adoption: What runs and is not known.
         configuration: Check, apply, reload. ``whatifs``, ``history``: for administrators too.
         audit: Who did what, for administrators.
         figures: For Prometheus. ``observed``: settings, what was seen last, and what those who look
@@ -140,6 +142,7 @@ class Pool:
         self._ended, self._step = ended, step
         self._closing = False
         self._build_execution(ledger, observed)
+        self.adoption = Adoption(ledger, observed, runtime)
         self._build_views(ledger, observed, announce)
         self._build_verbs(ledger, observed, contents)
         self.configuration = Reconfiguration(
@@ -202,6 +205,7 @@ class Pool:
             self.usage,
             self.reservations,
             self.uploads,
+            self.adoption,
             self.actions.stops,
             want_pass,
         )
@@ -261,6 +265,8 @@ class Pool:
             self._refuse_benches_that_do_not_fit()
             self._step("finds running jobs again")
             await recovery.recover(self.ledger, self.observed, self.runtime)
+            self.adoption.refresh()
+            await self.housekeeping.see_machines()
             await self.gates.hold_all()
             self.housekeeping.count_use()
         except BaseException:

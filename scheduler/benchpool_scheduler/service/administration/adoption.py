@@ -1,0 +1,328 @@
+"""Jobs that run and that the database does not know: listed, taken in, or ended.
+
+They are there after a database was lost, damaged, or put back from an older copy. Nobody ends
+them unasked: what they hold is kept out of the pool until an administrator decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace as with_fields
+from datetime import UTC, datetime
+
+import msgspec
+from msgspec.structs import replace
+
+from benchpool_scheduler import contract
+from benchpool_scheduler.contract import CommandEntry, JobSubmission, NotebookEntry
+from benchpool_scheduler.contract.spec import JobSpec
+from benchpool_scheduler.core.lifecycle.states import JobState
+from benchpool_scheduler.errors import NotFound, Refused
+from benchpool_scheduler.phrases import count
+from benchpool_scheduler.runtime import Runtime, Stranger, Strangers, WorkerId
+from benchpool_scheduler.service.access import rights
+from benchpool_scheduler.service.access.caller import Caller
+from benchpool_scheduler.service.ledger.ledger import Ledger
+from benchpool_scheduler.service.lifecycle import notices, origin
+from benchpool_scheduler.service.lifecycle.origin import StartNote
+from benchpool_scheduler.service.observed.observed import Observed
+from benchpool_scheduler.service.observed.safe_mode import SafeMode, UnknownJob
+from benchpool_scheduler.service.process.shielded import shielded
+from benchpool_scheduler.store import Conflict, Held
+from benchpool_scheduler.store.records import (
+    AddJob,
+    AttemptRecord,
+    Change,
+    DropJob,
+    DropLease,
+    JobRecord,
+    SaveAttempt,
+    SaveJob,
+    Unreadable,
+    WorkerRecord,
+)
+
+NAMED = ("JOB_NAME", "PROJECT", "USER")
+NODE_OF_A_GUESS = "localhost"
+ADVICE = "`benchpool adopt` lists them, `benchpool adopt ID` takes one in, `--end` ends it."
+
+
+class Adoption:
+    """What is not known, and what is decided about it."""
+
+    def __init__(self, ledger: Ledger, observed: Observed, runtime: Runtime) -> None:
+        self._ledger = ledger
+        self._observed = observed
+        self._runtime = runtime
+        self._origins: dict[WorkerId, StartNote] = {}
+
+    def refresh(self) -> bool:
+        """Look at what runs and is not known, and say it; tell whether it is something new."""
+        before = self._observed.now.safe_mode
+        now = SafeMode(self._ledger.lost, tuple(self._unknown()), self._ledger.unreadable)
+        if now == before:
+            return False
+        self._observed.put(with_fields(self._observed.now, safe_mode=now))
+        self._observed.report("safe-mode", now.hold)
+        self._observed.report("unknown-jobs", _say_unknown(now.unknown))
+        self._observed.report("unreadable", _say_unreadable(now.unreadable))
+        # Those that were held back may be decided about again.
+        freed = before.held_jobs - now.held_jobs
+        if freed:
+            self._ledger.jobs_changed.publish([job for job in freed if self._ledger.job(job)])
+        return True
+
+    async def act(self, caller: Caller, request: contract.AdoptionRequest) -> contract.Doubts:
+        """Take in or end what is not known; an empty request only lists.
+
+        Errors: Forbidden for others than administrators; NotFound, Refused, Unavailable.
+        """
+        rights.require_admin(caller, "decide about what is not known")
+        if request.id is not None:
+            await shielded(self._decide(caller, request.id, end=request.end))
+        if request.go_on:
+            await self._go_on()
+        self.refresh()
+        return _doubts(self._observed.now.safe_mode)
+
+    # ------------------------------------------------------------------ deciding
+
+    async def _decide(self, caller: Caller, named: str, *, end: bool) -> None:
+        safe_mode = self._observed.now.safe_mode
+        job = next((it for it in safe_mode.unknown if it.id.startswith(named)), None)
+        record = next(
+            (it for it in safe_mode.unreadable if it.id.startswith(job.id if job else named)), None
+        )
+        if job is None and record is None:
+            raise NotFound(f"Nothing unknown has the id {named}: `benchpool adopt` lists what has.")
+        if job is None and not end:
+            raise Refused(
+                f"Nothing of {named} runs that could be taken in, and its record cannot be read: "
+                f"`benchpool adopt {named} --end` gives up the record and frees what it holds.",
+                code="nothing-runs",
+            )
+        if end:
+            await self._end(caller, job, record)
+        elif job is not None:
+            await self._adopt(caller, job, record)
+
+    async def _adopt(self, caller: Caller, job: UnknownJob, record: Unreadable | None) -> None:
+        known = self._origin(job, caller)
+        attempt = known.attempt
+        changes: list[Change] = [DropJob(job.id)] if record is not None else []
+        async with self._ledger.lock:
+            there = self._ledger.job(job.id)
+            before = known.job if there is None else there
+            taken = replace(
+                before, state=JobState.STARTING, attempt=attempt.attempt, wish=None, note=None,
+                promised=(), ended=None,
+            )  # fmt: skip
+            if there is None:
+                body = msgspec.json.encode(known.submission)
+                changes.append(AddJob(taken, body, _objects(known.submission)))
+            else:
+                changes.append(SaveJob(taken))
+            changes.append(SaveAttempt(attempt))
+            try:
+                await self._ledger.commit(*changes)
+            except Conflict as conflict:
+                raise Refused(
+                    f"Job {job.id[:8]} cannot be taken in, because something of it is taken "
+                    f"({conflict}): end what has it, or end this one with "
+                    f"`benchpool adopt {job.id} --end`.",
+                    code="taken",
+                ) from None
+            self._forget(record)
+        if isinstance(self._runtime, Strangers):
+            for worker in attempt.live_workers:
+                await self._runtime.adopt(WorkerId(job.id, attempt.attempt, worker.index))
+
+    async def _end(self, caller: Caller, job: UnknownJob | None, record: Unreadable | None) -> None:
+        if job is not None and isinstance(self._runtime, Strangers):
+            grace_s = self._observed.now.configuration.policy.grace_s
+            notice = notices.unknown_ended(caller.name, grace_s)
+            async with self._ledger.lock:
+                there = self._ledger.job(job.id)
+                if there is not None:
+                    await self._ledger.commit(*self._over(there, job, caller))
+            for worker in job.workers:
+                await self._runtime.stop(worker, notice)
+        if record is not None:
+            async with self._ledger.lock:
+                drop = DropLease(record.id) if record.kind == "lease" else DropJob(record.id)
+                await self._ledger.commit(drop)
+                self._forget(record)
+
+    def _over(self, there: JobRecord, job: UnknownJob, caller: Caller) -> tuple[Change, ...]:
+        """Return that an attempt of a job of the database is over; the job stays in line."""
+        now = self._observed.settings.clock.now()
+        attempt = self._origin(job, caller).attempt
+        ended = tuple(replace(it, ended=now, ended_by="notice") for it in attempt.workers)
+        over = replace(attempt, workers=ended, ended=now, ended_by="notice")
+        return SaveAttempt(over), SaveJob(replace(there, attempt=attempt.attempt))
+
+    async def _go_on(self) -> None:
+        if isinstance(self._ledger.store, Held):
+            await self._ledger.store.go_on()
+        self._ledger.lost = None
+
+    def _forget(self, record: Unreadable | None) -> None:
+        left = (it for it in self._ledger.unreadable if it is not record)
+        self._ledger.unreadable = tuple(left)
+
+    # ------------------------------------------------------------------ what they are
+
+    def _unknown(self) -> Iterable[UnknownJob]:
+        if not isinstance(self._runtime, Strangers):
+            return
+        of_attempt: dict[tuple[str, int], list[Stranger]] = {}
+        for it in self._runtime.strangers():
+            of_attempt.setdefault((it.worker.job, it.worker.attempt), []).append(it)
+        for (job, attempt), them in of_attempt.items():
+            first = them[0]
+            known = self._note(first)
+            if known is None:
+                own = first.variables
+                names = [
+                    own.get(f"BENCHPOOL_{word}", "") for word in ("JOB_NAME", "PROJECT", "USER")
+                ]
+            else:
+                names = [known.job.name, known.job.project, known.job.user]
+            since = [it.since for it in them if it.since is not None]
+            yield UnknownJob(
+                id=job,
+                attempt=attempt,
+                workers=tuple(it.worker for it in them),
+                gpus=self._gpus(them),
+                name=names[0],
+                project=names[1],
+                user=names[2],
+                since=min(since, default=None),
+                in_line=self._ledger.job(job) is not None,
+            )
+
+    def _gpus(self, them: Iterable[Stranger]) -> tuple[str, ...] | None:
+        """Return what workers hold; None where that cannot be told of one of them."""
+        found: list[str] = []
+        for it in them:
+            known = self._note(it)
+            if known is not None:
+                own = (w.gpus for w in known.attempt.workers if w.index == it.worker.worker)
+                found += next(own, ())
+            elif "CUDA_VISIBLE_DEVICES" in it.variables:
+                found += [gpu for gpu in it.variables["CUDA_VISIBLE_DEVICES"].split(",") if gpu]
+            else:
+                return None
+        return tuple(found)
+
+    def _note(self, it: Stranger) -> StartNote | None:
+        if it.worker not in self._origins:
+            known = origin.decode(it.origin)
+            if known is None or known.job.id != it.worker.job:
+                return None
+            self._origins[it.worker] = known
+        return self._origins[it.worker]
+
+    def _origin(self, job: UnknownJob, caller: Caller) -> StartNote:
+        """Return the job as its folder tells it, else as far as its processes do."""
+        them = [it for it in self._strangers() if it.worker in job.workers]
+        for it in them:
+            known = self._note(it)
+            if known is not None:
+                return known
+        now = self._observed.settings.clock.now()
+        workers = tuple(
+            WorkerRecord(it.worker.worker, NODE_OF_A_GUESS, self._gpus([it]) or (), it.since)
+            for it in sorted(them, key=lambda it: it.worker.worker)
+        )
+        gpus = max((len(it.gpus) for it in workers), default=0)
+        spec = JobSpec(gpus=gpus, workers=len(workers))
+        first = them[0]
+        node = next(iter(self._observed.now.inventory.nodes), NODE_OF_A_GUESS)
+        record = JobRecord(
+            id=job.id,
+            name=job.name or f"adopted-{job.id[:8]}",
+            project=job.project or self._some_project(),
+            user=job.user or caller.name,
+            state=JobState.STARTING,
+            submitted=job.since or now,
+            queued_since=job.since or now,
+            spec=spec,
+            attempt=job.attempt,
+        )
+        return StartNote(
+            record,
+            AttemptRecord(
+                job=job.id, attempt=job.attempt, decided=job.since or now,
+                workers=tuple(replace(it, node=node, started=None) for it in workers),
+            ),
+            JobSubmission(
+                entry=CommandEntry(list(first.argv) or ["true"]),
+                working_dir=first.working_dir or None,
+                gpus=gpus,
+                workers=len(workers),
+            ),
+        )  # fmt: skip
+
+    def _strangers(self) -> tuple[Stranger, ...]:
+        return self._runtime.strangers() if isinstance(self._runtime, Strangers) else ()
+
+    def _some_project(self) -> str:
+        configuration = self._observed.now.configuration
+        leaves = (it.name for it in configuration.projects if not configuration.is_parent(it.name))
+        return str(next(leaves, ""))
+
+
+def _objects(submission: JobSubmission) -> tuple[str, ...]:
+    """Return the contents that a job names: they are kept for as long as it is there."""
+    own = (submission.entry.notebook,) if isinstance(submission.entry, NotebookEntry) else ()
+    return (*own, *(file.sha256 for file in submission.files))
+
+
+def _say_unknown(unknown: tuple[UnknownJob, ...]) -> str | None:
+    if not unknown:
+        return None
+    gpus = sum(len(job.gpus or ()) for job in unknown)
+    names = ", ".join(job.id for job in unknown[:5])
+    more = f" and {len(unknown) - 5} more" if len(unknown) > 5 else ""
+    verb = "runs and is" if len(unknown) == 1 else "run and are"
+    return (
+        f"{count(len(unknown), 'job')} {verb} not known to the database ({names}{more}); "
+        f"{count(gpus, 'GPU')} of theirs are given to nobody else. {ADVICE}"
+    )
+
+
+def _say_unreadable(unreadable: tuple[Unreadable, ...]) -> str | None:
+    if not unreadable:
+        return None
+    first = unreadable[0]
+    gpus = sum(len(it.gpus) for it in unreadable)
+    more = f", and {len(unreadable) - 1} more" if len(unreadable) > 1 else ""
+    return (
+        f"The record of {first.kind} {first.id} in {first.file} cannot be read "
+        f"({first.why}){more}; all other work goes on, and {count(gpus, 'GPU')} that they hold "
+        f"are given to nobody else. {ADVICE}"
+    )
+
+
+def _doubts(safe_mode: SafeMode) -> contract.Doubts:
+    return contract.Doubts(
+        hold=safe_mode.hold,
+        unknown=[
+            contract.UnknownRun(
+                id=job.id,
+                attempt=job.attempt,
+                name=job.name,
+                project=job.project,
+                user=job.user,
+                gpus=None if job.gpus is None else list(job.gpus),
+                since=None if job.since is None else datetime.fromtimestamp(job.since, UTC),
+                in_line=job.in_line,
+            )
+            for job in safe_mode.unknown
+        ],
+        unreadable=[
+            contract.UnreadableRecord(it.kind, it.id, it.file, it.why, list(it.gpus))
+            for it in safe_mode.unreadable
+        ],
+    )

@@ -1,0 +1,200 @@
+"""Running jobs outlive a database that is lost, damaged or older; an administrator decides."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchpool_scheduler.contract import AdoptionRequest, Doubts, GpuState, Job, State
+from benchpool_scheduler.errors import Forbidden, Unavailable
+from benchpool_scheduler.service import Pool
+from benchpool_support.pools import ADMIN, SUSAN, make_pool, opened, reached, sleeper
+
+
+async def run_on(pool: Pool, **more: Any) -> Job:
+    """Send a job, and wait until it runs."""
+    job = await pool.jobs.submit(SUSAN, sleeper(**more))
+    return await reached(pool, job.id, State.RUNNING)
+
+
+async def left_running(state: Path, **more: Any) -> tuple[Job, int]:
+    """Let a job run under a service that ends; return it, and the pid of its supervisor."""
+    pool = make_pool(state)
+    await pool.open()
+    job = await run_on(pool, **more)
+    await pool.close()
+    return job, supervisor(state, job)
+
+
+def supervisor(state: Path, job: Job) -> int:
+    record = state / "jobs" / job.id / "attempts" / str(job.attempt) / "worker-0" / "process.json"
+    return int(json.loads(record.read_text())["pid"])
+
+
+def database(state: Path) -> Path:
+    return state / "scheduler" / "pool.sqlite"
+
+
+async def decide(pool: Pool, **what: Any) -> Doubts:
+    return await pool.adoption.act(ADMIN, AdoptionRequest(**what))
+
+
+def held(pool: Pool) -> int:
+    """Return how many GPUs are kept out of the pool."""
+    return pool.views.status(ADMIN).counts[GpuState.FOREIGN]
+
+
+def problems(pool: Pool) -> str:
+    return " ".join(pool.views.status(ADMIN).health.problems)
+
+
+def alive(pid: int) -> bool:
+    return os.path.exists(f"/proc/{pid}/exe")
+
+
+@pytest.mark.parametrize("harm", ["missing", "empty", "garbage"])
+async def test_a_running_job_survives_a_lost_database_and_is_taken_in(
+    tmp_path: Path, harm: str
+) -> None:
+    job, pid = await left_running(tmp_path, gpus=2, name="precious")
+    for file in database(tmp_path).parent.glob("pool.sqlite*"):
+        file.unlink()
+    if harm != "missing":
+        database(tmp_path).write_bytes(b"" if harm == "empty" else b"no database " * 1000)
+    async with opened(make_pool(tmp_path)) as pool:
+        assert alive(pid)
+        assert held(pool) == 2
+        for words in (str(database(tmp_path)), job.id, "benchpool adopt"):
+            assert words in problems(pool)
+        with pytest.raises(Unavailable) as refused:
+            await pool.jobs.submit(SUSAN, sleeper())
+        assert refused.value.code == "safe-mode"
+        with pytest.raises(Forbidden):
+            await pool.adoption.act(SUSAN, AdoptionRequest(go_on=True))
+
+        told = await decide(pool)
+        (unknown,) = told.unknown
+        assert (unknown.id, unknown.name, unknown.user) == (job.id, "precious", "susan")
+        assert len(unknown.gpus or ()) == 2
+        await decide(pool, id=job.id[:8])
+        now = await reached(pool, job.id, State.RUNNING)
+        assert (now.name, now.project, now.attempt, now.gpus) == ("precious", "susan", 1, 2)
+        told = await decide(pool, go_on=True)
+        assert (told.hold, told.unknown) == (None, [])
+        await pool.housekeeping.look()
+        assert (held(pool), problems(pool)) == (0, "")
+        assert alive(pid)
+        await run_on(pool)
+
+        # It is a job as any other: paused, it resumes from its own submission.
+        await pool.jobs.act(ADMIN, job.id, "pause")
+        await reached(pool, job.id, State.PAUSED)
+        await pool.jobs.act(ADMIN, job.id, "resume")
+        assert (await reached(pool, job.id, State.RUNNING)).attempt == 2
+
+
+async def test_the_note_outlives_restarts_until_an_administrator_decides(tmp_path: Path) -> None:
+    _, pid = await left_running(tmp_path)
+    database(tmp_path).unlink()
+    for _ in range(2):
+        pool = make_pool(tmp_path)
+        await pool.open()
+        assert pool.observed.now.safe_mode.hold is not None
+        await pool.close()
+    async with opened(make_pool(tmp_path)) as pool:
+        told = await decide(pool, go_on=True)
+        await decide(pool, id=told.unknown[0].id, end=True)
+        while (await decide(pool)).unknown:
+            await pool.housekeeping.look()
+        assert not alive(pid)
+    async with opened(make_pool(tmp_path)) as pool:
+        assert pool.observed.now.safe_mode.quiet
+
+
+async def test_an_older_copy_ends_no_job_and_starts_none_twice(tmp_path: Path) -> None:
+    pool = make_pool(tmp_path)
+    await pool.open()
+    first = await run_on(pool, gpus=2, name="first")
+    waiting = await pool.jobs.submit(SUSAN, sleeper(gpus=6, name="waits"))
+    await pool.close()
+    shutil.copy(database(tmp_path), tmp_path / "old.sqlite")
+    pool = make_pool(tmp_path)
+    await pool.open()
+    await pool.jobs.act(ADMIN, first.id, "cancel")
+    started = await reached(pool, waiting.id, State.RUNNING)
+    await pool.close()
+    pid = supervisor(tmp_path, started)
+
+    (tmp_path / "old.sqlite").rename(database(tmp_path))
+    async with opened(make_pool(tmp_path)) as pool:
+        # The copy has one as running that has ended, and one as waiting that runs.
+        assert alive(pid)
+        (unknown,) = (await decide(pool)).unknown
+        assert (unknown.id, unknown.in_line) == (waiting.id, True)
+        small = await pool.jobs.submit(SUSAN, sleeper(gpus=1))
+        assert small.id
+        assert pool.jobs.detail(ADMIN, waiting.id).job.state is State.QUEUED
+        await decide(pool, id=waiting.id)
+        now = await reached(pool, waiting.id, State.RUNNING)
+        assert now.attempt == 1
+        assert alive(pid)
+        assert (await decide(pool)).unknown == []
+
+
+@pytest.mark.parametrize("table", ["jobs", "attempts"])
+async def test_one_unreadable_record_keeps_its_gpus_and_nothing_else(
+    tmp_path: Path, table: str
+) -> None:
+    job, pid = await left_running(tmp_path, gpus=2)
+    with sqlite3.connect(database(tmp_path)) as db:
+        db.execute(f"UPDATE {table} SET facts = '{{'")  # noqa: S608 (a name of ours)
+    async with opened(make_pool(tmp_path)) as pool:
+        assert alive(pid)
+        assert held(pool) == 2
+        told = await decide(pool)
+        (record,) = told.unreadable
+        assert (told.hold, record.id, record.file) == (None, job.id, str(database(tmp_path)))
+        assert job.id in problems(pool)
+        other = await run_on(pool, gpus=1)
+        assert other.state is State.RUNNING
+        await decide(pool, id=job.id)
+        assert (await reached(pool, job.id, State.RUNNING)).attempt == 1
+        await pool.housekeeping.look()
+        assert (held(pool), problems(pool), alive(pid)) == (0, "", True)
+
+
+async def test_an_unreadable_record_of_nothing_that_runs_is_given_up_when_asked(
+    tmp_path: Path,
+) -> None:
+    pool = make_pool(tmp_path)
+    await pool.open()
+    job = await pool.jobs.submit(SUSAN, sleeper())
+    await reached(pool, job.id, State.RUNNING)
+    await pool.jobs.act(ADMIN, job.id, "cancel")
+    await reached(pool, job.id, State.CANCELLED)
+    await pool.close()
+    with sqlite3.connect(database(tmp_path)) as db:
+        db.execute("UPDATE jobs SET facts = '{'")
+    async with opened(make_pool(tmp_path)) as pool:
+        assert len((await decide(pool)).unreadable) == 1
+        assert (await decide(pool, id=job.id, end=True)).unreadable == []
+    async with opened(make_pool(tmp_path)) as pool:
+        assert pool.observed.now.safe_mode.quiet
+
+
+async def test_a_job_from_before_there_were_notes_is_known_by_its_process(tmp_path: Path) -> None:
+    job, pid = await left_running(tmp_path, gpus=2, name="old")
+    next((tmp_path / "jobs" / job.id).rglob("origin.json")).unlink()
+    database(tmp_path).unlink()
+    async with opened(make_pool(tmp_path)) as pool:
+        (unknown,) = (await decide(pool)).unknown
+        assert (unknown.name, unknown.user, len(unknown.gpus or ())) == ("old", "susan", 2)
+        await decide(pool, id=job.id, go_on=True)
+        now = await reached(pool, job.id, State.RUNNING)
+        assert (now.name, now.gpus, alive(pid)) == ("old", 2, True)

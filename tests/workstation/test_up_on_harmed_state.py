@@ -1,0 +1,91 @@
+"""``benchpool up`` on state that is not what it was: it starts, or says in seconds what to do."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchpool_support.workstation import COMMAND, DidNotStart, RunningWorkstation, start
+
+pytestmark = pytest.mark.slow
+
+SLEEPER = {"kind": "command", "argv": ["sleep", "600"]}
+
+
+def running_job(up: RunningWorkstation, gpus: int) -> dict[str, Any]:
+    sent = up.scheduler.post("/jobs", json={"entry": SLEEPER, "name": "precious", "gpus": gpus})
+    assert sent.status_code == 201, sent.text
+    return up.wait_job(sent.json()["id"], "running")
+
+
+def typed(up: RunningWorkstation, *words: str) -> str:
+    """Return what a verb prints."""
+    service = up.ready["scheduler_api"].removesuffix("/api/v1")
+    done = subprocess.run(
+        [*COMMAND, *words, "--url", service, "--token", up.ready["admin_token"]],
+        capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done
+    return done.stdout
+
+
+def refused(state: Path) -> tuple[str, float]:
+    """Return by which sentence a start is refused, and after how many seconds."""
+    begun = time.monotonic()
+    with pytest.raises(DidNotStart) as ended, start(state):
+        pass
+    return json.loads(ended.value.output)["error"]["message"], time.monotonic() - begun
+
+
+@pytest.mark.timeout(300)
+def test_a_job_runs_through_the_loss_of_the_database_and_is_taken_in(tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    with start(state, clear=False) as up:
+        job = running_job(up, 3)
+    database = state / "scheduler" / "pool.sqlite"
+    damaged = bytearray(database.read_bytes())
+    damaged[4096:] = bytes(len(damaged) - 4096)
+    database.write_bytes(damaged)
+    with start(state) as up:
+        assert up.ready["self_test"]["state"] == "refused"
+        said = typed(up, "status")
+        assert str(database) in said.replace("\n", "")
+        listed = typed(up, "adopt")
+        assert job["id"] in listed
+        assert "precious" in listed
+        typed(up, "adopt", job["id"])
+        again = up.wait_job(job["id"], "running")
+        assert (again["name"], again["attempt"]) == ("precious", 1)
+        assert "All that runs is known" in typed(up, "adopt", "--go-on")
+        assert up.scheduler.post("/jobs", json={"entry": SLEEPER}).status_code == 201
+
+
+@pytest.mark.timeout(300)
+def test_what_cannot_be_read_at_all_is_told_in_seconds_and_left_alone(tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    with start(state):
+        pass
+    database, hub = state / "scheduler" / "pool.sqlite", state / "hub" / "jupyterhub.sqlite"
+    with sqlite3.connect(database) as db:
+        db.execute("PRAGMA user_version = 99")
+    sentence, seconds = refused(state)
+    assert str(database) in sentence
+    assert "version 99" in sentence
+    assert seconds < 60  # by the clock of a busy machine; nothing waits for a time-out
+    with sqlite3.connect(database) as db:
+        db.execute("PRAGMA user_version = 3")
+
+    whole = hub.read_bytes()
+    hub.write_bytes(b"x" * 100 + whole[100:])
+    sentence, seconds = refused(state)
+    assert f"mv {hub} {hub}.damaged" in sentence
+    assert seconds < 30
+    hub.rename(f"{hub}.damaged")
+    with start(state):
+        pass
