@@ -29,6 +29,7 @@ export const ENDS: Readonly<Record<string, string>> = {
   'could-not-start': 'could not start',
   'not-taken': 'not taken by its node; nothing ran',
   'machine-fault': 'not started for a fault of the machine; nothing ran',
+  'no-room': 'not let in by a quota of the cluster; nothing ran',
   lost: 'lost with its machine; not counted as a failure'
 };
 

@@ -76,6 +76,31 @@ def test_a_job_sent_over_http_runs_on_a_node_and_outlives_the_scheduler(
     assert len(pods(access, site, job.id)) <= 1
 
 
+def test_a_job_waits_for_room_in_a_quota_of_the_namespace_and_goes_on_by_itself(
+    access: Access, site: Site, nodes: tuple[str, ...]
+) -> None:
+    quotas = f"/api/v1/namespaces/{site.namespace}/resourcequotas"
+    quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "team"}}
+    access.create(quotas, quota | {"spec": {"hard": {"limits.memory": "1Gi"}}})
+    access.wait(f"{quotas}/team", lambda it: "hard" in it.get("status", {}))
+    client = site.started().client("susan")
+    job = client.submit(command(memory_gib=2))
+
+    def waits() -> str:
+        found = client.job(job.id)
+        assert found.job.state in (State.QUEUED, State.STARTING)
+        reason = client.why(job.id).reason
+        return reason.text if reason is not None and reason.code == "namespace-quota" else ""
+
+    said = until(waits)
+    assert f"quota team of namespace {site.namespace} has no room: limits.memory" in said
+    assert "of 1Gi used" in said
+    # It is tried more often than a job that is lost may be, and is not given up.
+    until(lambda: client.job(job.id).job.attempt >= 3)
+    access.patch(f"{quotas}/team", {"spec": {"hard": {"limits.memory": "8Gi"}}})
+    running(access, site, job.id)
+
+
 def test_a_gang_stays_in_one_rack_and_what_does_not_fit_there_is_refused(
     access: Access, site: Site, nodes: tuple[str, ...]
 ) -> None:

@@ -105,6 +105,7 @@ class EndedBy(StrEnum):
     COULD_NOT_START = "could-not-start"
     NOT_TAKEN = "not-taken"  # its node did not take it; nothing ran, and other nodes may do
     MACHINE_FAULT = "machine-fault"  # the machine ran out of something or failed; nothing ran
+    NO_ROOM = "no-room"  # a quota or limit of the namespace let nothing of it in; nothing ran
     LOST = "lost"  # its machine was restarted, or its supervisor was killed
 
 

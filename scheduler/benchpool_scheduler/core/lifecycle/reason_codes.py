@@ -48,6 +48,8 @@ class ReasonCode(StrEnum):
     """The job has just come into the queue; no pass has seen it yet."""
     SET_ASIDE = "set-aside"
     """The pool cannot decide about it and goes on without it; a fault to tell an administrator."""
+    NAMESPACE_QUOTA = "namespace-quota"
+    """A quota or limit range of the cluster's namespace lets no pod of it in; it tries again."""
     PREEMPTED = "preempted"
     """It is making room for others and resumes by itself."""
     PAUSING_FOR_USER = "pausing-for-user"

@@ -8,6 +8,7 @@ from benchpool_scheduler.kube import Connection, KubeNotFound, kinds
 from benchpool_scheduler.runtime import EndedBy
 from benchpool_scheduler.runtime.kubernetes.attempt_registry import AttemptState
 from benchpool_scheduler.runtime.kubernetes.cluster_settings import ClusterSettings
+from benchpool_scheduler.runtime.kubernetes.namespace_limits import no_room
 from benchpool_scheduler.runtime.kubernetes.pod_status import TEXT_LIMIT, Trouble, seconds
 from benchpool_scheduler.runtime.kubernetes.raw_objects import RawEvent, RawJob
 
@@ -49,10 +50,11 @@ async def why_missing(
     )
     if events.items:
         said = events.items[-1].message
-        quota = "exceeded quota" in said
+        full = no_room(said, settings.namespace)
+        if full is not None:
+            return Trouble("no-room", full[:TEXT_LIMIT], 0.0, EndedBy.NO_ROOM)
         text = f"the cluster refuses its pod: {said}"[:TEXT_LIMIT]
-        by = EndedBy.LOST if quota else EndedBy.COULD_NOT_START
-        return Trouble("refused", text, 0.0, by)
+        return Trouble("refused", text, 0.0, EndedBy.COULD_NOT_START)
     if min(waited, time.time() - began) > PATIENCE_S:
         text = f"the cluster has made no pod for it within {PATIENCE_S:g} s"
         return Trouble("missing", text, 0.0, EndedBy.LOST)

@@ -43,6 +43,7 @@ from benchpool_scheduler.runtime.kubernetes.cluster_views import NodeView, PodVi
 from benchpool_scheduler.runtime.kubernetes.gpu_slots import why_not
 from benchpool_scheduler.runtime.kubernetes.informers import Informers
 from benchpool_scheduler.runtime.kubernetes.job_writer import JobWriter
+from benchpool_scheduler.runtime.kubernetes.namespace_limits import no_room
 from benchpool_scheduler.runtime.kubernetes.notebook_pods import NotebookPods
 from benchpool_scheduler.runtime.kubernetes.pod_monitor import PodMonitor
 from benchpool_scheduler.runtime.kubernetes.pod_status import TEXT_LIMIT, Trouble, WorkerEnd
@@ -266,14 +267,24 @@ class KubernetesRuntime:
             else:
                 await self.job_writer.make(attempt, launch)
         except (KubeFailure, InvalidInput) as refused:
-            text = f"the cluster does not take it: {refused}"[:TEXT_LIMIT]
-            log.warning("attempt %s was not made: %s", attempt.name, refused)
-            for state in list(attempt.live):
-                if state.pod is None:
-                    self._monitor.end(state, WorkerEnd(None, EndedBy.COULD_NOT_START, text))
+            await self._not_made(attempt, refused)
             return False
         attempt.looked = time.monotonic()
         return True
+
+    async def _not_made(self, attempt: AttemptState, refused: Exception) -> None:
+        """Give back what lacks something that the API server did not take; who runs, runs on."""
+        full = no_room(str(refused), self._settings.namespace)
+        text = (full or f"the cluster does not take it: {refused}")[:TEXT_LIMIT]
+        by = EndedBy.NO_ROOM if full else EndedBy.COULD_NOT_START
+        log.warning("attempt %s was not made: %s", attempt.name, refused)
+        for state in list(attempt.live):
+            if state.pod is None:
+                self._monitor.end(state, WorkerEnd(None, by, text))
+            elif not attempt.size:  # its Job was made, and its pods wait for what was not
+                self._monitor.give_back(state, Trouble("not-made", text, 0.0, by))
+        if attempt.begun and not attempt.size:
+            await self.job_writer.delete_job(attempt.name)
 
     async def _open_gate(self, state: WorkerState) -> bool:
         pod = state.pod

@@ -6,8 +6,9 @@ seconds, each that follows for longer. Once the job has begun somewhere, all is 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 
 from benchpool_scheduler.runtime import EndedBy
 from benchpool_scheduler.service.observed.inventory import place_of
@@ -16,6 +17,47 @@ from benchpool_scheduler.store.records import AttemptRecord
 FIRST_S = 5.0
 LONGER = 4.0
 LONGEST_S = 600.0
+
+
+LONGEST_FOR_ROOM_S = 60.0
+"""Room in a namespace comes free at any time: a job tries again at least so often."""
+
+
+@dataclass(frozen=True, slots=True)
+class RoomBar:
+    """A while in which a job is not started, because the cluster had no room for its pods.
+
+    Attributes:
+        text: What was said. ``times``: how often, one time after the other.
+        since: When that attempt ended, in seconds since the epoch.
+    """
+
+    text: str | None
+    times: int
+    since: float
+
+    @property
+    def length_s(self) -> float:
+        """For how long the job waits."""
+        return min(LONGEST_FOR_ROOM_S, length_s(self.times))
+
+    @property
+    def until(self) -> float:
+        """When it may be tried again, in seconds since the epoch."""
+        return self.since + self.length_s
+
+
+def room_bar(attempts: Sequence[AttemptRecord]) -> RoomBar | None:
+    """Return until when a job waits for room in its namespace; None when the last try was let in.
+
+    Args:
+        attempts: Of one job, oldest first.
+    """
+    full = list(takewhile(lambda one: one.ended_by == EndedBy.NO_ROOM, reversed(attempts)))
+    if not full:
+        return None
+    said = next((w.text for w in full[0].workers if w.ended_by == EndedBy.NO_ROOM), None)
+    return RoomBar(said, len(full), full[0].ended or 0.0)
 
 
 @dataclass(frozen=True, slots=True)

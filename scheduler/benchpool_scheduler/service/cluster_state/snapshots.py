@@ -21,7 +21,7 @@ from benchpool_scheduler.core.model import (
     Worker,
 )
 from benchpool_scheduler.service.cluster_state import node_inputs
-from benchpool_scheduler.service.cluster_state.node_bars import node_bars
+from benchpool_scheduler.service.cluster_state.node_bars import node_bars, room_bar
 from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.service.lifecycle import transitions
 from benchpool_scheduler.service.observed.inventory import node_of, place_of
@@ -125,6 +125,7 @@ def jobs_of(
         is_nominated=bool(record.promised),
         nominated=workers_at(record.promised),
         preemptions_last_hour=sum(end > now for end in hours_of(ledger, record.id)),
+        only=frozenset() if out_until(ledger, record) > now else None,
         barred=barred(record, slices, (it for it, end in barred_of(ledger, record) if end > now)),
         expected_run_s=learned.expected_run_s,
         done_s=learned.done_s,
@@ -182,10 +183,17 @@ def barred_of(ledger: Ledger, record: JobRecord) -> Iterator[tuple[str, float]]:
         yield from ((bar.place, bar.until) for bar in node_bars(ledger.attempts(record.id)))
 
 
+def out_until(ledger: Ledger, record: JobRecord) -> float:
+    """Return until when nothing of the job is let in anywhere, in seconds since the epoch."""
+    bar = room_bar(ledger.attempts(record.id)) if record.attempt else None
+    return 0.0 if bar is None else bar.until
+
+
 def expiries(ledger: Ledger, record: JobRecord) -> Iterator[float]:
     """Yield the instants at which the job changes for the core without an event."""
     yield from hours_of(ledger, record.id)
     yield from (end for _, end in barred_of(ledger, record))
+    yield out_until(ledger, record)
 
 
 def _workers(records: Iterable[WorkerRecord]) -> tuple[Worker, ...]:

@@ -243,7 +243,7 @@ class StateCache:
         slices = given.spec.slices
         found = snapshots.jobs_of(self._ledger, record, given.spec.homes, given.now, slices)
         for job in found[:1]:
-            if job.preemptions_last_hour or job.barred:
+            if job.preemptions_last_hour or job.barred or job.only is not None:
                 self._watch_expiry(record, given.now)
         return found
 

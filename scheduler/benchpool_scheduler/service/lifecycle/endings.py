@@ -92,11 +92,11 @@ def lost_in_a_row(attempts: Sequence[AttemptRecord]) -> int:
 
     Of those that never began because of their node each node counts once: one that is in trouble
     for a while says nothing of the job, which keeps off it for longer each time. Faults of a
-    machine (``faults_in_a_row``) are passed over.
+    machine (``faults_in_a_row``), and what a quota of the cluster did not let in, are passed over.
     """
     count, nodes = 0, set[str]()
     for attempt in reversed(attempts):
-        if attempt.ended_by == EndedBy.MACHINE_FAULT:
+        if attempt.ended_by in (EndedBy.MACHINE_FAULT, EndedBy.NO_ROOM):
             continue
         begun = attempt.started if attempt.started is not None else attempt.decided
         soon = attempt.ended is not None and attempt.ended - begun < SOON_S

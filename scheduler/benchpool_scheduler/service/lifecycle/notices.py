@@ -23,7 +23,9 @@ _MOST_REASON = 500
 
 NoticeKind = Literal["pause", "cancel"]
 
-LOST = frozenset({str(EndedBy.LOST), str(EndedBy.NOT_TAKEN), str(EndedBy.MACHINE_FAULT)})
+LOST = frozenset(
+    map(str, (EndedBy.LOST, EndedBy.NOT_TAKEN, EndedBy.MACHINE_FAULT, EndedBy.NO_ROOM))
+)
 """Ends that are nobody's fault: the job queues again, and no retry of its user's is used up."""
 
 # --------------------------------------------------------------------------- told to stop
@@ -193,6 +195,8 @@ def queued_again(attempt: int, worker: WorkerRecord) -> Note:
     if worker.ended_by == EndedBy.MACHINE_FAULT:
         text = worker.text or f"{worker.node} could not start it"
         return Note(ReasonCode.LOST, f"Attempt {attempt} did not begin: {text}.")
+    if worker.ended_by == EndedBy.NO_ROOM:
+        return Note(ReasonCode.NAMESPACE_QUOTA, f"Attempt {attempt} did not begin: {worker.text}.")
     text = worker.text or "Its machine was restarted or its supervisor was killed."
     return Note(ReasonCode.LOST, f"Attempt {attempt} was lost: {text}")
 
@@ -257,6 +261,24 @@ def kept_off(reason: Reason, node: str, attempt: int, said: str | None, for_s: f
         text=f"{reason.text} {text}",
         numbers={**reason.numbers, "left_out_s": for_s},
         remedy=f"{reason.remedy} {node} is tried again by itself.",
+    )
+
+
+def no_room(reason: Reason, said: str | None, for_s: float) -> Reason:
+    """Return why a job waits that a quota or limit of the cluster's namespace did not let in.
+
+    Args:
+        reason: What a pass says of it meanwhile.
+        said: Which quota, with its numbers. ``for_s``: how long after that it is tried again.
+    """
+    return msgspec.structs.replace(
+        reason,
+        code=ReasonCode.NAMESPACE_QUOTA.value,
+        text=f"The cluster lets no pod of it in: {(said or 'it did not say why').rstrip('.')}.",
+        numbers={"again_s": for_s},
+        remedy=f"Nothing to do where room comes free: it is tried again every {for_s:g} s, later "
+        "less often. Else send it with less memory or fewer cores, or ask an administrator of the "
+        "cluster to raise that limit.",
     )
 
 

@@ -12,7 +12,7 @@ from benchpool_scheduler.core.lifecycle.states import HOLDS_GPUS, JobState
 from benchpool_scheduler.core.model import JobId
 from benchpool_scheduler.service.access import rights
 from benchpool_scheduler.service.access.caller import Caller
-from benchpool_scheduler.service.cluster_state.node_bars import node_bars
+from benchpool_scheduler.service.cluster_state.node_bars import node_bars, room_bar
 from benchpool_scheduler.service.execution import containers
 from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.service.lifecycle import job_actions, job_reasons, notices
@@ -150,7 +150,11 @@ class JobViews:
         reason = job_reasons.of_job(record, decided, named=named)
         if reason is not None and record.state is JobState.QUEUED:
             now = self._observed.settings.clock.now()
-            for bar in node_bars(self._ledger.attempts(record.id) if record.attempt else ()):
+            attempts = self._ledger.attempts(record.id) if record.attempt else ()
+            full = room_bar(attempts)
+            if full is not None and full.until > now:
+                return notices.no_room(reason, full.text, full.length_s)
+            for bar in node_bars(attempts):
                 if bar.until > now:
                     reason = notices.kept_off(reason, bar.node, bar.attempt, bar.text, bar.length_s)
         awaited = self._estimates.waits_for(record, sees)

@@ -75,8 +75,11 @@ async def test_a_quota_of_the_namespace_is_told_in_its_own_words(
     (launch,) = launches([(stand.nodes[0], (0,))])
     await stand.start([launch])
     (told,) = await stand.ended(launch.worker)
-    assert told.by is EndedBy.LOST
-    assert "exceeded quota" in str(told.text)
+    assert told.by is EndedBy.NO_ROOM
+    space_name = stand.settings.namespace
+    assert told.text == (
+        f"quota none of namespace {space_name} has no room: pods 0 of 0 used, 1 asked for"
+    )
     # When there is room again, no pod of it comes to wait behind its gate for nobody.
     name = attempt_name(launch.worker.job, launch.worker.attempt)
 
@@ -86,6 +89,41 @@ async def test_a_quota_of_the_namespace_is_told_in_its_own_words(
         )
 
     await stand.until(gone)
+
+
+@pytest.mark.parametrize("kept", ["count/jobs.batch", "count/secrets", "count/services"])
+async def test_a_quota_on_what_an_attempt_consists_of_leaves_nothing_behind(
+    stand: Stand, plane: ControlPlane, kept: str
+) -> None:
+    space = stand.settings.namespace
+    quota = {"metadata": {"name": "few"}, "spec": {"hard": {kept: "0"}}}
+    path = f"/api/v1/namespaces/{space}/resourcequotas"
+    plane.access.create(path, {"apiVersion": "v1", "kind": "ResourceQuota"} | quota)
+    plane.access.wait(f"{path}/few", lambda it: "hard" in it.get("status", {}))
+    a, b, _ = stand.nodes
+    gang = launches([(a, (0,)), (b, (0,))])
+    await stand.start(gang)
+    told = await stand.ended(*(launch.worker for launch in gang))
+    assert {end.by for end in told} == {EndedBy.NO_ROOM}
+    assert f"quota few of namespace {space} has no room: {kept} 0 of 0 used" in str(told[0].text)
+    name = attempt_name(gang[0].worker.job, gang[0].worker.attempt)
+
+    async def gone() -> bool:
+        return plane.access.find(f"/apis/batch/v1/namespaces/{space}/jobs/{name}") is None
+
+    await stand.until(gone)
+
+
+async def test_a_limit_range_is_a_reason_to_wait(stand: Stand, plane: ControlPlane) -> None:
+    space = stand.settings.namespace
+    small = {"limits": [{"type": "Container", "max": {"memory": "64Mi"}}]}
+    limits = {"apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "small"}}
+    plane.access.create(f"/api/v1/namespaces/{space}/limitranges", limits | {"spec": small})
+    (launch,) = launches([(stand.nodes[0], (0,))])
+    await stand.start([launch])
+    (told,) = await stand.ended(launch.worker)
+    assert told.by is EndedBy.NO_ROOM
+    assert f"a limit range of namespace {space} does not allow it: maximum memory" in str(told.text)
 
 
 async def test_a_gang_that_is_stopped_before_its_pods_run_ends_at_once(stand: Stand) -> None:

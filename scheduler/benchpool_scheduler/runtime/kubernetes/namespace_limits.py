@@ -1,0 +1,68 @@
+"""What the API server says when a quota or a limit range of the namespace lets nothing in: pure.
+
+Such a refusal is about room in the namespace, not about the job: it waits. The API server has no
+other form for it than a sentence; these are of ``resourcequota`` and ``limitranger`` in
+kubernetes/plugin/pkg/admission.
+"""
+
+from __future__ import annotations
+
+import re
+
+from benchpool_scheduler.kube.quantities import quantity
+
+FULL = re.compile(
+    r"exceeded quota: (?P<name>[^,\s]+), requested: (?P<asked>\S+), used: (?P<used>\S+),"
+    r" limited: (?P<limit>[^\s;]+)"
+)
+UNSAID = re.compile(r"failed quota: (?P<name>[^:\s]+): must specify (?P<what>.+)")
+BOUNDS = re.compile(
+    r"(?:maximum|minimum) [\w./-]+ usage per \w+ is [^,\]]+(?:, but (?:limit|request) is [^,\]]+)?"
+    r"|[\w./-]+ max limit to request ratio per \w+ is [^,\]]+(?:, but provided ratio is [^,\]]+)?"
+)
+
+
+def no_room(said: str, namespace: str) -> str | None:
+    """Return why the namespace lets nothing in, with name and numbers; None for another refusal.
+
+    >>> no_room(
+    ...     'pods "w" is forbidden: exceeded quota: team, requested: pods=1,requests.memory=8Gi, '
+    ...     "used: pods=3,requests.memory=60Gi, limited: pods=9,requests.memory=64Gi",
+    ...     "work",
+    ... )
+    'quota team of namespace work has no room: requests.memory 60Gi of 64Gi used, 8Gi asked for'
+    >>> no_room(
+    ...     'pods "w" is forbidden: maximum memory usage per Container is 1Gi',
+    ...     "work",
+    ... )
+    'a limit range of namespace work does not allow it: maximum memory usage per Container is 1Gi'
+    >>> no_room("failed quota: team: must specify limits.cpu for: worker", "work")
+    'quota team of namespace work lets in only pods that specify limits.cpu for: worker'
+    >>> no_room("ValidatingAdmissionPolicy 'x' denied request", "work") is None
+    True
+    """
+    full = FULL.search(said)
+    if full is not None:
+        asked, used, limit = (_amounts(full[part]) for part in ("asked", "used", "limit"))
+        scarce = [key for key in asked if _short(asked[key], used.get(key), limit.get(key))]
+        each = (
+            f"{key} {used.get(key, '0')} of {limit.get(key, '?')} used, {asked[key]} asked for"
+            for key in scarce or asked
+        )
+        return f"quota {full['name']} of namespace {namespace} has no room: {'; '.join(each)}"
+    unsaid = UNSAID.search(said)
+    if unsaid is not None:
+        name, what = unsaid["name"], unsaid["what"].rstrip(".")
+        return f"quota {name} of namespace {namespace} lets in only pods that specify {what}"
+    bounds = BOUNDS.findall(said)
+    if bounds:
+        return f"a limit range of namespace {namespace} does not allow it: {'; '.join(bounds)}"
+    return None
+
+
+def _amounts(text: str) -> dict[str, str]:
+    return dict(one.split("=", 1) for one in text.split(",") if "=" in one)
+
+
+def _short(asked: str, used: str | None, limit: str | None) -> bool:
+    return quantity(asked) + quantity(used or "0") > quantity(limit or "0")
