@@ -69,6 +69,7 @@ c.KubeSpawner.container_security_context = {
     "seccompProfile": {"type": "RuntimeDefault"},
 }
 # Some of Helm's versions leave out what is null.
+c.KubeSpawner.priority_class_name = facts.get("priority_class", "")
 c.KubeSpawner.cpu_guarantee = notebooks["cpu"].get("guarantee")
 c.KubeSpawner.cpu_limit = notebooks["cpu"].get("limit")
 c.KubeSpawner.mem_guarantee = notebooks["memory"].get("guarantee")

@@ -9,6 +9,7 @@ import pytest
 
 from benchpool_cluster import chart
 from benchpool_cluster.chart import Rendered
+from benchpool_scheduler.app.cluster_options import ClusterOptions
 from benchpool_scheduler.contract import kubernetes as names
 
 ROOT = chart.FOLDER.parents[1]
@@ -63,6 +64,40 @@ def test_taints_that_jobs_bear_reach_the_scheduler() -> None:
         pod = rendered.the("Deployment", "benchpool-scheduler")["spec"]["template"]["spec"]
         variables = {one["name"]: one.get("value") for one in pod["containers"][0]["env"]}
         assert variables["BENCHPOOL_TOLERATIONS"] == told
+
+
+def test_what_workers_ask_for_and_their_class_reach_the_scheduler() -> None:
+    jobs = {"cpusPerGpu": 4, "memoryGibPerGpu": 16.5, "cpuLimit": 2}
+    rendered = chart.render({"jobs": jobs})
+    pod = rendered.the("Deployment", "benchpool-scheduler")["spec"]["template"]["spec"]
+    variables = {one["name"]: one.get("value") for one in pod["containers"][0]["env"]}
+    (made,) = rendered.of("PriorityClass")
+    assert (made["metadata"]["name"], made["preemptionPolicy"]) == ("benchpool", "Never")
+    with pytest.MonkeyPatch.context() as there:
+        for name in WORKERS:
+            there.setenv(name, variables[name])
+        there.setenv("BENCHPOOL_DEFAULT_IMAGE", "job")
+        there.setenv("BENCHPOOL_JOB_IMAGE", "agent")
+        there.setenv("BENCHPOOL_URL_FOR_WORKERS", "http://scheduler")
+        settings = ClusterOptions().runtime("work")
+    asked = (settings.cpus_per_gpu, settings.memory_gib_per_gpu, settings.cpu_limit)
+    assert asked == (4.0, 16.5, 2.0)
+    assert settings.priority_class == "benchpool"
+
+
+def test_a_class_of_the_site_is_named_and_none_is_made() -> None:
+    rendered = chart.render({"priorityClass": {"create": False, "name": "batch"}})
+    assert rendered.of("PriorityClass") == []
+    hub = json.loads(rendered.the("Secret", "benchpool-hub")["stringData"]["hub.json"])
+    assert hub["priority_class"] == "batch"
+
+
+WORKERS = (
+    "BENCHPOOL_CPUS_PER_GPU",
+    "BENCHPOOL_MEMORY_GIB_PER_GPU",
+    "BENCHPOOL_CPU_LIMIT",
+    "BENCHPOOL_PRIORITY_CLASS",
+)
 
 
 def test_the_hub_is_given_every_fact_and_variable_that_it_reads() -> None:

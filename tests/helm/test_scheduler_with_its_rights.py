@@ -25,6 +25,14 @@ projects:
 """
 
 
+WORKERS = {
+    "BENCHPOOL_CPUS_PER_GPU": "1",
+    "BENCHPOOL_MEMORY_GIB_PER_GPU": "2",
+    "BENCHPOOL_CPU_LIMIT": "1.5",
+    "BENCHPOOL_PRIORITY_CLASS": "benchpool",
+}
+
+
 @pytest.fixture(scope="module")
 def scheduler(site: Site, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Replica]:
     """A replica that leads."""
@@ -36,7 +44,7 @@ def scheduler(site: Site, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
             site.workspace,
             tmp_path_factory.mktemp("scheduler"),
             POOL,
-            {"BENCHPOOL_RELEASE_NAMESPACE": site.rendered.namespace},
+            {"BENCHPOOL_RELEASE_NAMESPACE": site.rendered.namespace} | WORKERS,
         )
         try:
             yield installation.started()
@@ -69,6 +77,20 @@ def test_a_gang_that_is_sent_over_http_runs_to_its_end(site: Site, scheduler: Re
         scheduler.client("susan").cancel(job.id)
     ended = {State.CANCELLED, State.FAILED, State.SUCCEEDED}
     until(lambda: scheduler.client("susan").job(job.id).job.state in ended)
+    assert refusals(scheduler) == []
+
+
+def test_workers_have_the_sites_amounts_and_rank_where_a_job_names_none(
+    site: Site, scheduler: Replica
+) -> None:
+    entry = CommandEntry(["python3", "-m", "train"])
+    job = scheduler.client("joe").submit(JobSubmission(entry=entry, gpus=2))
+    pods = f"/api/v1/namespaces/{site.workspace}/pods?labelSelector={names.JOB}={job.id}"
+    (pod,) = until(lambda: site.access.get(pods)["items"])
+    asked = pod["spec"]["containers"][0]["resources"]
+    assert asked["requests"] == {"cpu": "2", "memory": "4Gi", names.GPU_RESOURCE: "2"}
+    assert asked["limits"] == {"cpu": "3", "memory": "4Gi", names.GPU_RESOURCE: "2"}
+    assert pod["spec"]["priority"] == 1000
     assert refusals(scheduler) == []
 
 

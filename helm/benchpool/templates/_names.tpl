@@ -14,6 +14,10 @@
 {{ .Values.workspace.name | default (printf "%s-work" .Release.Namespace) }}
 {{- end }}
 
+{{- define "benchpool.priorityClass" -}}
+{{ .Values.priorityClass.name | default (ternary (include "benchpool.fullname" .) "" .Values.priorityClass.create) }}
+{{- end }}
+
 {{- define "benchpool.labels" -}}
 app.kubernetes.io/name: benchpool
 app.kubernetes.io/instance: {{ .Release.Name }}

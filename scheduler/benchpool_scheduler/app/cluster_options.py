@@ -59,6 +59,18 @@ class ClusterOptions(Configurable):
     tolerated = traitlets.Unicode(
         "nvidia.com/gpu", help="Keys of taints that workers bear, separated by commas."
     ).tag(config=True, env="BENCHPOOL_TOLERATIONS")
+    cpus_per_gpu = traitlets.Float(
+        0.0, min=0.0, help="Cores for each GPU of a worker whose job names none; 0 asks for none."
+    ).tag(config=True, env="BENCHPOOL_CPUS_PER_GPU")
+    memory_gib_per_gpu = traitlets.Float(
+        0.0, min=0.0, help="GiB for each GPU of a worker whose job names none; 0 asks for none."
+    ).tag(config=True, env="BENCHPOOL_MEMORY_GIB_PER_GPU")
+    cpu_limit = traitlets.Float(
+        0.0, min=0.0, help="Limit of a worker's cores, in times of what it asks for; 0 for none."
+    ).tag(config=True, env="BENCHPOOL_CPU_LIMIT")
+    priority_class = traitlets.Unicode("", help="Priority class of workers.").tag(
+        config=True, env="BENCHPOOL_PRIORITY_CLASS"
+    )
     server_secret = traitlets.Unicode(
         "",
         help="At least 32 signs, the same in every replica; by default made in the state folder.",
@@ -89,6 +101,10 @@ class ClusterOptions(Configurable):
             agent_image=self.agent_image,
             agent_url=f"{self.url_for_workers.rstrip('/')}/workers",
             pull_policy=self.pull_policy,
+            cpus_per_gpu=self.cpus_per_gpu,
+            memory_gib_per_gpu=self.memory_gib_per_gpu,
+            cpu_limit=self.cpu_limit,
+            priority_class=self.priority_class,
             pull_secrets=tuple(_words(self.pull_secrets)),
             tolerations=tuple({"key": key, "operator": "Exists"} for key in _words(self.tolerated)),
         )

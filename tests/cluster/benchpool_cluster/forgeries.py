@@ -66,6 +66,7 @@ NEW_PODS = {
     "the name of a worker": a_pod("name", name="{attempt}-9-abcde"),
     "the name of a notebook": a_pod("name", name="jupyter-joe"),
     "a priority that pushes workers out": a_pod("priority", {"priorityClassName": "high"}),
+    "the priority of workers": a_pod("priority", {"priorityClassName": "benchpool"}),
     "the priority of the cluster's own": a_pod(
         "priority", {"priorityClassName": "system-cluster-critical"}
     ),

@@ -23,6 +23,7 @@ class ClusterSettings:
             not ready for us.
         scratch, shm: Sizes of the scratch folder and of ``/dev/shm``.
         cpus_per_gpu, memory_gib_per_gpu: Asked for where a job says nothing; 0 asks for nothing.
+        cpu_limit: Limit of cores in times of what is asked for, 1 at least; 0 for none.
         priority_class: Of worker pods; empty for the cluster's default.
         gpu_prefixes: How resources begin that count GPUs or slices of them.
         unschedulable_s: A pod that its node refuses for so long is given back.
@@ -51,6 +52,7 @@ class ClusterSettings:
     shm: str = "8Gi"
     cpus_per_gpu: float = 0.0
     memory_gib_per_gpu: float = 0.0
+    cpu_limit: float = 0.0
     priority_class: str = ""
     gpu_prefixes: tuple[str, ...] = ("nvidia.com/gpu", "nvidia.com/mig-")
     unschedulable_s: float = 20.0

@@ -155,7 +155,7 @@ def _worker(launch: Launch, settings: ClusterSettings) -> Manifest:
 
 
 def resources(launch: Launch, settings: ClusterSettings) -> Manifest:
-    """Return what a worker asks for; GPUs and memory are limits too, cores are not."""
+    """Return what a worker asks for; GPUs and memory are limits too, cores where a site says so."""
     gpus = len(launch.gpus)
     cpus = launch.cpus or settings.cpus_per_gpu * max(1, gpus)
     memory = launch.memory_gib or settings.memory_gib_per_gpu * max(1, gpus)
@@ -163,11 +163,13 @@ def resources(launch: Launch, settings: ClusterSettings) -> Manifest:
     limits: dict[str, str] = {}
     if cpus:
         asked["cpu"] = cores(cpus)
+        if settings.cpu_limit:
+            limits["cpu"] = cores(cpus * max(1.0, settings.cpu_limit))
     if memory:
         limits["memory"] = gibibytes(memory)
     if gpus:
         limits[resource_of(launch.gpus)] = str(gpus)
-    return {"requests": asked | limits, "limits": limits}
+    return {"requests": limits | asked, "limits": limits}
 
 
 def resource_of(slots: Sequence[str]) -> str:
