@@ -16,6 +16,7 @@ against its table.
 from __future__ import annotations
 
 import math
+import unicodedata
 from collections.abc import Mapping
 from datetime import datetime
 from types import MappingProxyType
@@ -258,3 +259,24 @@ def changed(before: Mapping[str, object], after: Mapping[str, object], reason: s
         for name in dict.fromkeys([*after, *before])
     )
     return f"{told} ({reason})" if told and reason else told or reason
+
+
+UNSEEN = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
+"""Categories of signs that are not seen, or change how others are seen: control signs (ESC and C1
+too), marks that turn the direction of writing, signs without width, line separators."""
+
+
+def visible(text: str) -> str:
+    r"""Return a user's text with every sign seen: one that could deceive stands as its number.
+
+    >>> visible("loss 0.5"), visible("a\x1b[31mb"), visible("invoice\u202efdp.exe")
+    ('loss 0.5', 'a\\x1b[31mb', 'invoice\\u202efdp.exe')
+    >>> visible("Träume 🚀"), visible("zero\u200bwidth")
+    ('Träume 🚀', 'zero\\u200bwidth')
+    """
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(
+        sign.encode("unicode_escape").decode() if unicodedata.category(sign) in UNSEEN else sign
+        for sign in text
+    )

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from benchpool_scheduler.contract import Job, State
-from benchpool_scheduler.phrases import duration, failed_with
+from benchpool_scheduler.phrases import duration, failed_with, visible
 
 STATE_SIGNS: Mapping[State, tuple[str, str]] = {
     State.QUEUED: ("◔", "yellow"),
@@ -31,13 +31,12 @@ def short(id_: str) -> str:
 
 
 def clean(text: str) -> str:
-    r"""Return text without signs that would steer a terminal.
+    r"""Return text on one line, without signs that would steer a terminal.
 
     >>> clean("a\x1b[31mb\nc")
-    'a·[31mb c'
+    'a\\x1b[31mb c'
     """
-    spaced = " ".join(text.split())
-    return "".join(sign if sign.isprintable() else "·" for sign in spaced)
+    return visible(" ".join(text.split()))
 
 
 def cut_in_middle(text: str, width: int) -> str:

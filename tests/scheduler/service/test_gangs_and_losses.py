@@ -148,7 +148,7 @@ async def test_the_victim_that_saved_last_is_preempted(
     await pool.jobs.submit(JOE, sleeper(gpus=2))
     worker, notice = (await runtime.until_noticed(1))[0]
     assert worker.job == new.id
-    assert notice.for_ == "joe/sleep"
+    assert notice.for_ == "joe"
     leaving = pool.jobs.detail(SUSAN, new.id).job
     assert leaving.preemptions[0].lost_gpu_s == pytest.approx(2 * 1 + 2 * 60)
 
@@ -166,7 +166,7 @@ async def test_the_freed_gpus_are_for_the_claimant_and_it_starts_though_the_serv
     second.alive = set(first.alive)
     async with opened(make_pool(tmp_path, runtime=second)) as pool:
         worker, notice = (await second.until_noticed(1))[0]
-        assert (worker.job, notice.kind, notice.for_) == (big.id, "pause", "joe/sleep")
+        assert (worker.job, notice.kind, notice.for_) == (big.id, "pause", "joe")
         waits = await decided(pool, claimant.id)
         assert waits.reason is not None
         assert waits.reason.code == "waiting-for-victims"

@@ -75,7 +75,7 @@ CASES: list[tuple[Caller, JobSubmission, type[BenchpoolError], str, str]] = [
     (SUSAN, sleeper(working_dir="data"), InvalidInput, "invalid-input", "absolute path"),
     (SUSAN, sleeper(output_dir="/home/../etc"), InvalidInput, "invalid-input", "without '..'"),
     (SUSAN, sleeper(interpreter="bin/python"), InvalidInput, "invalid-input", "python3"),
-    (SUSAN, sleeper(name="two\nlines"), InvalidInput, "invalid-input", "cannot be printed"),
+    (SUSAN, sleeper(name="two\nlines"), InvalidInput, "invalid-input", "not seen"),
     (SUSAN, script(), InvalidInput, "script-not-sent", "not among the 0 files"),
     (
         SUSAN,

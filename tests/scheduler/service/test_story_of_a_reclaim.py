@@ -55,14 +55,17 @@ async def test_surplus_is_given_back_and_the_job_resumes_from_its_checkpoint(
         leaving = await reached(pool, big.id, State.PAUSING)
         assert leaving.reason is not None
         assert leaving.reason.code == "preempted"
-        assert "its job hers, which needs 2" in leaving.reason.text
+        assert "project jemma takes back 4 GPUs for a job of its own, which" in leaving.reason.text
         assert "resumes by itself" in leaving.reason.text
 
         await reached(pool, of_jemma.id, State.RUNNING)
         waiting = await decided(pool, big.id)
         assert waiting.state is State.QUEUED
         assert waiting.reason is not None
+        # Who may see that job is told its name, who may not its project.
         assert [(it.for_, it.rule) for it in waiting.preemptions] == [("jemma/hers", "R15")]
+        (seen,) = pool.jobs.detail(SUSAN, big.id).job.preemptions
+        assert seen.for_ == "jemma"
         assert waiting.preemptions[0].resumed_at is None
         assert pool.views.status(SUSAN).counts[GpuState.FREE] == 2
 
@@ -73,7 +76,7 @@ async def test_surplus_is_given_back_and_the_job_resumes_from_its_checkpoint(
         first, second = pool.jobs.detail(SUSAN, big.id).attempts
         assert (first.ended_by, first.exit_code, second.ended_by) == ("preempt", 7, "itself")
         log = (await pool.logs.read(SUSAN, big.id, attempt=1)).data.decode()
-        assert "pause for jemma/hers" in log
+        assert "pause for jemma\n" in log
         assert b"resumed at step 41" in (await pool.logs.read(SUSAN, big.id, attempt=2)).data
 
 

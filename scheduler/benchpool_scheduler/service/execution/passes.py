@@ -31,7 +31,7 @@ from benchpool_scheduler.service.ledger.unit_of_work import UnitOfWork
 from benchpool_scheduler.service.lifecycle import notices, transitions
 from benchpool_scheduler.service.observed.latest_pass import LatestPass
 from benchpool_scheduler.service.observed.observed import Observed
-from benchpool_scheduler.store.records import Change, PreemptionRecord, StopIntent
+from benchpool_scheduler.store.records import Change, JobRecord, PreemptionRecord, StopIntent
 
 log = logging.getLogger(__name__)
 
@@ -249,7 +249,7 @@ def _preempt(work: UnitOfWork, configuration: Configuration, command: Preempt, n
     attempt = work.attempt(victim)
     if victim.state not in HOLDS_GPUS or attempt is None:
         return
-    wish = _intend(work, configuration, command, now)
+    wish = _intend(work, configuration, command, victim, now)
     gone = frozenset(str(gpu) for worker in command.workers for gpu in worker.gpus)
     staying = [w for w in attempt.live_workers if not w.leaving and not gone & set(w.gpus)]
     if staying:
@@ -269,7 +269,11 @@ def _preempt(work: UnitOfWork, configuration: Configuration, command: Preempt, n
 
 
 def _intend(
-    work: UnitOfWork, configuration: Configuration, command: Preempt, now: float
+    work: UnitOfWork,
+    configuration: Configuration,
+    command: Preempt,
+    victim: JobRecord,
+    now: float,
 ) -> StopIntent:
     grace_s = configuration.policy.grace_s
     gpus = sum(len(worker.gpus) for worker in command.workers)
@@ -277,4 +281,4 @@ def _intend(
         lent = configuration.build.lend_idle
         return notices.preempted_for_benches(gpus, command.rule, grace_s, now, lent=lent)
     claimant = work.job(command.claimant)
-    return notices.preempted_for_job(claimant, gpus, command.rule, grace_s, now)
+    return notices.preempted_for_job(claimant, victim, gpus, command.rule, grace_s, now)

@@ -11,6 +11,7 @@ from benchpool_scheduler.contract.actions import ActionReason, JobChange, JobRen
 from benchpool_scheduler.errors import InvalidInput
 from benchpool_scheduler.service.access.caller import Caller
 from benchpool_scheduler.service.execution.actions import Actions
+from benchpool_scheduler.service.jobs import submission_checks
 from benchpool_scheduler.service.jobs.admission import Admission
 from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.service.ledger.unit_of_work import UnitOfWork
@@ -96,6 +97,7 @@ class Commands:
     @staticmethod
     def _name(work: UnitOfWork, job: str, name: str) -> None:
         record = work.job(job)
+        submission_checks.check_visible(name, "name")
         if record.name != name:
             work.save_job(replace(record, name=name))
 

@@ -6,7 +6,6 @@ only the runtime, as that user, opens it.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from pathlib import PurePosixPath
 
@@ -19,6 +18,7 @@ from benchpool_scheduler.contract import (
     ScriptEntry,
 )
 from benchpool_scheduler.errors import InvalidInput, Refused, TooLarge, TooMany
+from benchpool_scheduler.phrases import visible
 from benchpool_scheduler.service.benches.bench_reserve import Capacity
 from benchpool_scheduler.worker import rendezvous
 
@@ -29,7 +29,6 @@ RESERVED = rendezvous.NAMES | {
     "CUDA_DEVICE_ORDER",
     "NVIDIA_VISIBLE_DEVICES",
 }
-_UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f]")
 
 
 # --------------------------------------------------------------------------- its shape
@@ -38,13 +37,23 @@ _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f]")
 def check_shape(submission: JobSubmission) -> None:
     """Check what needs no other facts. Errors: InvalidInput, TooLarge."""
     check_least(submission)
-    if submission.name is not None and _UNPRINTABLE.search(submission.name):
-        raise InvalidInput(
-            "The name has signs that cannot be printed; leave them out.", field="name"
-        )
+    if submission.name is not None:
+        check_visible(submission.name, "name")
+    for tag in submission.tags:
+        check_visible(tag, "tags")
     _check_environment(submission.env)
     _check_paths(submission)
     _check_files(submission)
+
+
+def check_visible(text: str, field: str) -> None:
+    """Refuse a name that does not look like what it is. Errors: InvalidInput."""
+    if visible(text) != text:
+        raise InvalidInput(
+            f"{field} is {visible(text)!r}, with signs that are not seen or change how others "
+            "are; leave them out.",
+            field=field,
+        )
 
 
 def check_least(submission: JobSubmission) -> None:
@@ -302,4 +311,4 @@ def name_of(submission: JobSubmission) -> str:
             found = PurePosixPath(name).stem
         case CommandEntry(argv=argv):
             found = PurePosixPath(argv[0]).name
-    return _UNPRINTABLE.sub("", found)[:100] or "job"
+    return visible(found)[:100] or "job"

@@ -14,7 +14,7 @@ import msgspec
 from benchpool_scheduler.contract import Reason
 from benchpool_scheduler.core.lifecycle.reason_codes import ReasonCode
 from benchpool_scheduler.core.lifecycle.states import Intent
-from benchpool_scheduler.phrases import count, failed_with, is_are
+from benchpool_scheduler.phrases import count, failed_with, is_are, visible
 from benchpool_scheduler.runtime import EndedBy, Notice
 from benchpool_scheduler.store.records import JobRecord, Note, StopIntent, WorkerRecord
 
@@ -53,14 +53,19 @@ def unknown_ended(by: str, grace_s: float) -> Notice:
 
 
 def preempted_for_job(
-    claimant: JobRecord, gpus: int, rule: str, grace_s: float, now: float
+    claimant: JobRecord, victim: JobRecord, gpus: int, rule: str, grace_s: float, now: float
 ) -> StopIntent:
-    """Return why a job makes room for another; ``gpus`` are those that it gives."""
+    """Return why a job makes room for another; ``gpus`` are those that it gives.
+
+    It is read by the victim's owner, in the worker too: another user's job is not named to them.
+    """
+    named = claimant.user == victim.user
+    job = f"its job {claimant.name}" if named else "a job of its own"
     why = (
-        f"project {claimant.project} takes back {count(gpus, 'GPU')} for its job {claimant.name}, "
+        f"project {claimant.project} takes back {count(gpus, 'GPU')} for {job}, "
         f"which needs {claimant.spec.total_gpus}"
     )
-    for_ = f"{claimant.project}/{claimant.name}"
+    for_ = f"{claimant.project}/{claimant.name}" if named else claimant.project
     text = _makes_room(why, rule, grace_s)
     return StopIntent(Intent.PREEMPT, now, grace_s, for_=for_, text=text, claimant=claimant.id)
 
@@ -107,7 +112,7 @@ def scaled(by: str, workers: int, grace_s: float, now: float) -> StopIntent:
 def _asked(
     kind: Intent, verb: str, by: str, said: str | None, grace_s: float, now: float
 ) -> StopIntent:
-    why = f": {said.strip()[:_MOST_REASON]}" if said and said.strip() else ""
+    why = f": {visible(said.strip()[:_MOST_REASON])}" if said and said.strip() else ""
     text = f"{verb} by {by}{why}"
     text = text if text.endswith((".", "!", "?")) else f"{text}."
     return StopIntent(kind, now, grace_s, by=by, for_=by, text=text)

@@ -10,6 +10,7 @@ import msgspec
 from benchpool_scheduler import contract
 from benchpool_scheduler.core.lifecycle.states import HOLDS_GPUS, JobState
 from benchpool_scheduler.core.model import JobId
+from benchpool_scheduler.phrases import visible
 from benchpool_scheduler.service.access import rights
 from benchpool_scheduler.service.access.caller import Caller
 from benchpool_scheduler.service.cluster_state.node_bars import node_bars, room_bar
@@ -80,7 +81,7 @@ class JobViews:
         over = JobId(record.id) in latest_pass.over_quota and record.state in HOLDS_GPUS
         return contract.Job(
             id=record.id,
-            name=record.name,
+            name=visible(record.name),
             project=record.project,
             user=record.user,
             state=contract.State(record.state.value),
@@ -94,7 +95,10 @@ class JobViews:
             exit_code=record.exit_code,
             progress=_progress(record),
             estimated_start=self._estimates.of(record),
-            preemptions=[_preemption(it) for it in self._ledger.preemptions(record.id)],
+            preemptions=[
+                _preemption(it, self._for_whom(it, sees))
+                for it in self._ledger.preemptions(record.id)
+            ],
             url=f"{self._observed.settings.base_url.rstrip('/')}/jobs/{record.id}",
             actions=job_actions.actions_of(record),
             **{name: getattr(record.spec, name) for name in TOLD},
@@ -132,6 +136,16 @@ class JobViews:
             would_start_with=reason.remedy if waits and reason is not None else None,
         )
 
+    def _for_whom(self, it: PreemptionRecord, sees: Sees) -> str:
+        """Return for whom a job was paused: who may not see that job is told its project."""
+        claimant = None if it.claimant is None else self._ledger.job(it.claimant)
+        if it.claimant is None:
+            return it.for_
+        if claimant is None:  # removed since
+            return it.for_.partition("/")[0]
+        named = sees(claimant.id)
+        return f"{claimant.project}/{claimant.name}" if named else claimant.project
+
     def _sees(self, reader: Caller | None, job: str) -> bool:
         """Tell whether the reader may know of another job."""
         other = self._ledger.job(job)
@@ -168,13 +182,14 @@ def _progress(record: JobRecord) -> contract.Progress | None:
     said = record.progress
     if said is None or (said.fraction is None and said.text is None):
         return None
-    return contract.Progress(fraction=said.fraction, text=said.text, updated=moment(said.at))
+    text = None if said.text is None else visible(said.text)
+    return contract.Progress(fraction=said.fraction, text=text, updated=moment(said.at))
 
 
-def _preemption(it: PreemptionRecord) -> contract.Preemption:
+def _preemption(it: PreemptionRecord, for_whom: str) -> contract.Preemption:
     return contract.Preemption(
         at=moment(it.at),
-        for_=it.for_,
+        for_=for_whom,
         rule=it.rule,
         lost_gpu_s=round(it.lost_gpu_s, 1),
         resumed_at=_moment(it.resumed_at),

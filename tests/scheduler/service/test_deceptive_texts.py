@@ -1,0 +1,60 @@
+"""Signs that are not seen or change how others are: refused in names, shown in other texts."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from benchpool_scheduler.contract import State
+from benchpool_scheduler.contract.actions import ActionReason, JobRename
+from benchpool_scheduler.errors import InvalidInput
+from benchpool_scheduler.runtime import WorkerProgress
+from benchpool_scheduler.service import Pool
+from benchpool_support.clocks import FakeClock
+from benchpool_support.pools import SUSAN, make_pool, opened, reached, sleeper, until
+from benchpool_support.scripted import ScriptedRuntime, devices
+
+DECEPTIVE = ["\u202efdp.exe", "a\u200bb", "\x1b[31mred", "a\x85b", "\u2066x", "\ufeffx", "a\u2028b"]
+
+
+@pytest.fixture
+def runtime() -> ScriptedRuntime:
+    return ScriptedRuntime(devices(9))
+
+
+@pytest.fixture
+async def pool(tmp_path: Path, runtime: ScriptedRuntime) -> AsyncIterator[Pool]:
+    async with opened(make_pool(tmp_path, runtime=runtime, clock=FakeClock())) as pool:
+        yield pool
+
+
+@pytest.mark.parametrize("text", DECEPTIVE)
+async def test_they_are_refused_in_names_and_tags_and_shown_in_the_refusal(
+    pool: Pool, text: str
+) -> None:
+    job = await pool.jobs.submit(SUSAN, sleeper(name="Träume 🚀"))
+    assert job.name == "Träume 🚀"
+    for sent in (sleeper(name=text), sleeper(tags=(text,))):
+        with pytest.raises(InvalidInput, match="not seen or change how others are") as refused:
+            await pool.jobs.submit(SUSAN, sent)
+        assert text not in refused.value.message
+    with pytest.raises(InvalidInput, match="not seen or change how others are"):
+        await pool.jobs.act(SUSAN, job.id, "rename", JobRename(text))
+    assert pool.jobs.detail(SUSAN, job.id).job.name == "Träume 🚀"
+
+
+async def test_they_are_shown_in_reasons_and_in_what_workers_say(
+    pool: Pool, runtime: ScriptedRuntime
+) -> None:
+    job = await pool.jobs.submit(SUSAN, sleeper())
+    (worker,) = await runtime.until_launched(1)
+    await reached(pool, job.id, State.RUNNING)
+    runtime.say(WorkerProgress(worker, 0.0, 0.5, "step\u202e5\x1b[2J"))
+    said = await until(pool, job.id, lambda now: now.progress is not None)
+    assert said.progress is not None
+    assert said.progress.text == "step\\u202e5\\x1b[2J"
+    await pool.jobs.act(SUSAN, job.id, "cancel", ActionReason("not\u200b needed"))
+    (_, notice), *_ = await runtime.until_noticed(1)
+    assert notice.text == "Cancelled by susan: not\\u200b needed."
