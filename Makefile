@@ -155,7 +155,9 @@ $(STAMPS)/wheel: $(STAMPS)/install $(STAMPS)/dev $(SOURCES)
 	@touch $@
 
 $(STAMPS)/proxy: $(STAMPS)/venv
-	npm install --silent --no-progress --no-save --prefix $(NODE_HOME) configurable-http-proxy@5.3.0
+	mkdir -p $(NODE_HOME)
+	cp images/proxy/package.json images/proxy/package-lock.json $(NODE_HOME)
+	npm ci --ignore-scripts --silent --no-progress --no-audit --no-fund --omit=dev --prefix $(NODE_HOME)
 	@touch $@
 
 # What runs on Kubernetes is tested too, so its extra is part of what development needs.

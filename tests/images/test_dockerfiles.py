@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from benchpool_scheduler.workstation import proxy
+
 ROOT = Path(__file__).resolve().parents[2]
 PARTS = ("hub", "proxy", "scheduler", "notebook", "job")
 
@@ -47,7 +49,5 @@ def test_the_proxy_is_pinned_to_the_last_file() -> None:
     lock = json.loads((ROOT / "images/proxy/package-lock.json").read_text())
     assert all("integrity" in one for path, one in lock["packages"].items() if path)
     assert all("resolved" not in one for one in lock["packages"].values())
-    workstation = re.search(r"configurable-http-proxy@([\d.]+)", (ROOT / "Makefile").read_text())
-    assert workstation is not None
     wanted = json.loads((ROOT / "images/proxy/package.json").read_text())["dependencies"]
-    assert wanted == {"configurable-http-proxy": workstation[1]}
+    assert wanted == {proxy.PACKAGE: proxy.VERSION}

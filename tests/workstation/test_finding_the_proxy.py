@@ -89,5 +89,23 @@ def test_when_npm_fails_its_own_words_are_in_the_sentence(
 ) -> None:
     executable(tmp_path / "bin" / "npm", "#!/bin/sh\necho 'ENOTFOUND registry' >&2\nexit 1\n")
     environ["PATH"] += os.pathsep + "/bin"
-    with pytest.raises(Unavailable, match=r"ENOTFOUND registry.*npm install -g"):
+    with pytest.raises(Unavailable, match=r"ENOTFOUND registry.*npm install -g --ignore-scripts"):
         proxy.install(environ)
+
+
+def test_it_is_installed_from_the_list_with_hashes_and_no_script_of_a_package_runs(
+    environ: dict[str, str], tmp_path: Path
+) -> None:
+    told = tmp_path / "told"
+    executable(tmp_path / "bin" / "npm", f'#!/bin/sh\necho "$@" > {told}\nexit 1\n')
+    environ["PATH"] += os.pathsep + "/bin"
+    with pytest.raises(Unavailable):
+        proxy.install(environ)
+    folder = tmp_path / "cache" / "node"
+    said = told.read_text().split()
+    assert (said[0], said[-2:]) == ("ci", ["--prefix", str(folder)])
+    assert "--ignore-scripts" in said
+    wanted = json.loads((folder / "package.json").read_text())["dependencies"]
+    assert wanted == {proxy.PACKAGE: proxy.VERSION}
+    packages = json.loads((folder / "package-lock.json").read_text())["packages"]
+    assert all("integrity" in about for name, about in packages.items() if name)

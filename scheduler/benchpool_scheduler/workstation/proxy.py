@@ -21,9 +21,13 @@ from benchpool_scheduler.errors import InvalidInput, Unavailable
 PACKAGE = "configurable-http-proxy"
 VERSION = "5.3.0"
 INSTALL_TIMEOUT_S = 300
+QUIETLY = ("--ignore-scripts", "--silent", "--no-audit", "--no-fund", "--omit=dev")
 
 _SCRIPT = Path("node_modules") / PACKAGE / "bin" / PACKAGE
 _PROJECT = Path(__file__).parents[3]
+_LOCKS = (Path(__file__).parent / "proxy_lock", _PROJECT / "images" / "proxy")
+"""Where the list of all packages of the proxy lies, each with version and hash: in an installed
+benchpool, and in its sources. The image of the proxy is made from the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +126,8 @@ def node_version(node: NodeRuntime) -> int | None:
 def install(environ: Mapping[str, str]) -> Proxy:
     """Install the proxy with npm into the user's cache, once.
 
+    What comes is what was tested: every package by version and hash. Nothing of it runs then.
+
     Raises:
         Unavailable: Node, npm or the network is missing; the message says what to do.
     """
@@ -135,12 +141,16 @@ def install(environ: Mapping[str, str]) -> Proxy:
     folder = install_folder()
     folder.mkdir(parents=True, exist_ok=True)
     wanted = f"{PACKAGE}@{VERSION}"
-    command = [*node.npm, "install", "--silent", "--no-save", "--prefix", str(folder), wanted]
+    command = [*node.npm, "ci", *QUIETLY, "--prefix", str(folder)]
     try:
+        for name in ("package.json", "package-lock.json"):
+            shutil.copyfile(_lock_folder() / name, folder / name)
         done = subprocess.run(
             command, capture_output=True, text=True, timeout=INSTALL_TIMEOUT_S, check=False
         )
         said = (done.stderr or done.stdout).strip().splitlines()
+    except OSError as failed:
+        said = [f"{failed.filename}: {failed.strerror}"]
     except subprocess.TimeoutExpired:
         said = [f"npm took longer than {INSTALL_TIMEOUT_S} s"]
     found = find({**environ, "BENCHPOOL_PROXY": ""})
@@ -148,10 +158,14 @@ def install(environ: Mapping[str, str]) -> Proxy:
         cause = said[-1][:200] if said else "npm said nothing"
         raise Unavailable(
             f"npm could not install {wanted} into {folder} ({cause}): install it by hand with "
-            f"`npm install -g {wanted}` and start again.",
+            f"`npm install -g --ignore-scripts {wanted}` and start again.",
             code="no-proxy",
         )
     return found
+
+
+def _lock_folder() -> Path:
+    return next(folder for folder in _LOCKS if folder.is_dir() or folder is _LOCKS[-1])
 
 
 def _of_script(script: Path, node: NodeRuntime | None, source: str) -> Proxy | None:
