@@ -48,14 +48,52 @@ def redeem(keys: Path, key: str, now: float | None = None) -> str | None:
     return str(kept["user"]) if alive else None
 
 
+def whose(keys: Path, key: str) -> str | None:
+    """Return whom a key would let in, and leave it good; None where ``redeem`` gives None too."""
+    if not _KEY.fullmatch(key):
+        return None
+    try:
+        kept = json.loads((keys / hashlib.sha256(key.encode()).hexdigest()).read_text())
+    except (OSError, ValueError):
+        return None
+    return str(kept["user"]) if time.time() < float(kept["expires"]) else None
+
+
 class LoginLinkHandler(BaseHandler):  # type: ignore[misc]
-    """``/hub/login-link?key=...``: log in and go on."""
+    """``/hub/login-link?key=...``: log in and go on.
+
+    Where somebody else is logged in it asks first: who follows a link that another has sent would
+    else work under that one's name without noticing.
+    """
 
     async def get(self) -> None:
-        """Use the key up and set the login cookie."""
+        """Use the key up and set the login cookie; ask first where that changes who is in."""
+        self._be_private()
+        key = self.get_argument("key", "")
+        name = whose(Path(self.authenticator.login_keys), key)
+        if name is None or self.current_user is None or self.current_user.name == name:
+            await self._enter(key)
+            return
+        page = await self.render_template(
+            "login_link_asks.html",
+            now=self.current_user.name,
+            then=name,
+            key=key,
+            back=url_path_join(self.hub.base_url, "home"),
+        )
+        self.finish(page)
+
+    async def post(self) -> None:
+        """Do what the page has asked; the Hub has checked that it was its own page."""
+        self._be_private()
+        await self._enter(self.get_body_argument("key", ""))
+
+    def _be_private(self) -> None:
         self.set_header("Referrer-Policy", "no-referrer")
         self.set_header("Cache-Control", "no-store")
-        name = redeem(Path(self.authenticator.login_keys), self.get_argument("key", ""))
+
+    async def _enter(self, key: str) -> None:
+        name = redeem(Path(self.authenticator.login_keys), key)
         if name is None:
             if self.current_user is not None:
                 # A reload, or a second click of somebody who is already in.
