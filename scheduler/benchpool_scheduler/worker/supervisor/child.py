@@ -100,7 +100,7 @@ def spawn(
             _execute(argv, env)
         except BaseException as error:
             number = error.errno if isinstance(error, OSError) and error.errno else 0
-            os.write(3, f"{stage} {number}".encode())
+            _say(failure_write, f"{stage} {number}".encode())
         finally:
             os._exit(127)
     os.close(failure_write)
@@ -113,6 +113,16 @@ def spawn(
             raise OSError(int(reason), os.strerror(int(reason)))
         raise _explain(where, int(reason), argv[0], reach if where == "state" else cwd)
     return pid
+
+
+def _say(failure: int, text: bytes) -> None:
+    """Tell why; the descriptor has moved to 3 when all went well so far, and 3 was another."""
+    for descriptor in (failure, 3):
+        try:
+            os.write(descriptor, text)
+        except OSError:
+            continue
+        return
 
 
 def _execute(argv: list[str], env: dict[str, str]) -> None:
