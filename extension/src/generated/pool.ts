@@ -72,6 +72,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/backup": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Copy the databases and the configuration while they are used */
+        post: operations["backup"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/config/apply": {
         parameters: {
             query?: never;
@@ -675,6 +692,22 @@ export interface components {
             reason: string;
             /** @default  */
             target: string;
+        };
+        /**
+         * BackupMade
+         * @description Answer of ``backup``: where the copy lies on the machine of the service, and what is in it.
+         *
+         *         Attributes:
+         *             files: Bytes of each file by its name.
+         *             missing: Sentences about what could not be copied; empty where all is there.
+         */
+        BackupMade: {
+            at: string;
+            files: {
+                [key: string]: number;
+            };
+            folder: string;
+            missing: string[];
         };
         /**
          * BuildQuota
@@ -1541,6 +1574,7 @@ export type AuditCheck = components['schemas']['AuditCheck'];
 export type AuditOutcome = components['schemas']['AuditOutcome'];
 export type AuditPage = components['schemas']['AuditPage'];
 export type AuditRecord = components['schemas']['AuditRecord'];
+export type BackupMade = components['schemas']['BackupMade'];
 export type BuildQuota = components['schemas']['BuildQuota'];
 export type CommandEntry = components['schemas']['CommandEntry'];
 export type ConfigurationChange = components['schemas']['ConfigurationChange'];
@@ -1699,6 +1733,27 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["AuditCheck"];
+                };
+            };
+            default: components["responses"]["Error"];
+        };
+    };
+    backup: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BackupMade"];
                 };
             };
             default: components["responses"]["Error"];

@@ -20,6 +20,11 @@ async def apply(request: Request) -> Answer:
     return Answer(await request.pool.configuration.apply(request.caller, request.body))
 
 
+async def backup(request: Request) -> Answer:
+    """Answer where a new copy lies."""
+    return Answer(await request.pool.backups.make_for(request.caller))
+
+
 async def adopt(request: Request) -> Answer:
     """Answer what is not known, after what was decided about it."""
     return Answer(await request.pool.adoption.act(request.caller, request.body))
@@ -28,5 +33,6 @@ async def adopt(request: Request) -> Answer:
 HANDLERS: Mapping[Operation[Any], Handle] = {
     Operations.check_config: check,
     Operations.apply_config: apply,
+    Operations.backup: backup,
     Operations.adopt: adopt,
 }

@@ -140,6 +140,7 @@ class EmbeddedServer:
             configuration_file=file,
             keep_configuration=self._keep,
             ended=self._end,
+            backups_kept=settings.backups,
             step=self._report.step,
         )
 

@@ -52,6 +52,11 @@ class SchedulerApp(Application):
         help="Variables that every worker gets: NAME takes the scheduler's value, NAME=VALUE "
         "gives one; BENCHPOOL_WORKER_ENVIRONMENT, separated by commas.",
     ).tag(config=True)
+    backups = traitlets.Integer(
+        min=0,
+        help="How many daily copies of the databases are kept, 0 for none; BENCHPOOL_BACKUPS, else "
+        "7.",
+    ).tag(config=True)
     public_url = traitlets.Unicode(
         help="Address of the service for people, for links to jobs; JUPYTERHUB_PUBLIC_URL, else "
         "the path below the Hub's own address."
@@ -90,6 +95,10 @@ class SchedulerApp(Application):
     @traitlets.default("worker_environment")
     def _default_worker_environment(self) -> list[str]:
         return [one for one in variable("BENCHPOOL_WORKER_ENVIRONMENT").split(",") if one]
+
+    @traitlets.default("backups")
+    def _default_backups(self) -> int:
+        return int(variable("BENCHPOOL_BACKUPS", "7"))
 
     @traitlets.default("public_url")
     def _default_public_url(self) -> str:

@@ -31,6 +31,7 @@ def _up(session: Session, options: Options) -> int:
         config=options["config"],
         gpus=options["gpus"],
         gpu_model=options["gpu_model"],
+        backups=options["backups"],
         auth=options["auth"],
         tls=options["tls"],
         tls_cert=options["tls_cert"],
@@ -74,6 +75,36 @@ def _down(session: Session, options: Options) -> int:
         json=session.screen.json,
     )
     return down.run(given)
+
+
+def _backup(session: Session, options: Options) -> int:
+    from benchpool_scheduler.workstation import restoring
+
+    made = session.client.backup()
+    restoring.take(made, options["to"])
+    for sentence in made.missing:
+        session.screen.aside(f"benchpool: {sentence}")
+    if options["to"] != "-":
+        if session.screen.json:
+            session.screen.value(made)
+        else:
+            session.screen.line(f"Copied to {options['to']}: {', '.join(sorted(made.files))}.")
+    return 1 if made.missing else 0
+
+
+def _restore(session: Session, options: Options) -> int:
+    from benchpool_scheduler.workstation import restoring
+
+    done = restoring.restore(_state(session, options), options["copy"])
+    if session.screen.json:
+        session.screen.value(done)
+        return 0
+    for sentence in done:
+        session.screen.line(sentence)
+    session.screen.line(
+        "Start benchpool again; `benchpool adopt` lists jobs that run and are not in the copy."
+    )
+    return 0
 
 
 def _doctor(session: Session, options: Options) -> int:
@@ -141,6 +172,8 @@ MACHINE_VERBS: tuple[Verb, ...] = (
           option("--gpus", type=int, metavar="N",
                  help="Simulated GPUs instead of this machine's; 8 where there are none."),
           option("--gpu-model", metavar="NAME", help="Model of simulated GPUs."),
+          option("--backups", type=int, default=7, metavar="N",
+                 help="How many daily copies of the databases are kept; 0 makes none."),
           option("--auth", type=click.Choice(["one-time", "shared-password", "pam"]),
                  default="one-time", help="Who may log in."),
           option("--tls", type=click.Choice(["self-signed"]),
@@ -165,6 +198,14 @@ MACHINE_VERBS: tuple[Verb, ...] = (
                  help="What becomes of running jobs."),
           option("--servers", type=click.Choice(["keep", "stop"]), default="keep",
                  help="What becomes of notebook servers.")), remote=False),
+    Verb(("backup",), "Copy databases and configuration while benchpool runs.", _backup,
+         (argument("to", metavar="DIR|-"),),
+         "DIR is a new folder; - writes a tar file to standard output. Run it on the machine of "
+         "the service. Files of jobs and homes are not in it."),
+    Verb(("restore",), "Put back what `benchpool backup` copied, while benchpool does not run.",
+         _restore,
+         (argument("copy", metavar="DIR|FILE|-"), _STATE),
+         "What is replaced stays beside it under another name.", remote=False),
     Verb(("doctor",), "Say what was found on this machine and what is degraded.", _doctor,
          (_STATE,), remote=False),
     Verb(("login-link",), "Print a one-time link to log in to a running `benchpool up`.",

@@ -17,6 +17,7 @@ from benchpool_scheduler.contract.audit import (
     AuditVerifyQuery,
     LoginReport,
 )
+from benchpool_scheduler.contract.backups import BackupMade
 from benchpool_scheduler.contract.benches import (
     InLine,
     Lease,
@@ -144,6 +145,7 @@ __all__ = [
     "AuditQuery",
     "AuditRecord",
     "AuditVerifyQuery",
+    "BackupMade",
     "BuildQuota",
     "CommandEntry",
     "ConfigurationChange",

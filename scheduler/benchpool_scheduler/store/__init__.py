@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 from benchpool_scheduler.store.records import Change, Conflict, StoredContents
@@ -62,4 +63,12 @@ class Held(Protocol):
         """Let everything begin again: an administrator has decided. Errors: OSError."""
 
 
-__all__ = ["Conflict", "Held", "Store"]
+@runtime_checkable
+class Copied(Protocol):
+    """The side of a store whose facts are in one file, of which it can write a copy."""
+
+    async def copy_to(self, target: Path) -> None:
+        """Write a whole copy while it is used. Errors: Unavailable."""
+
+
+__all__ = ["Conflict", "Copied", "Held", "Store"]

@@ -15,9 +15,21 @@ from benchpool_scheduler.store.salvage import Salvaged, salvage
 
 WAY_OUT = (
     "Running jobs go on and are watched over; nothing new is started or accepted until an "
-    "administrator decides: `benchpool adopt` lists running jobs that are not known any more, and "
-    "`benchpool adopt --go-on` goes on with what is there."
+    "administrator decides: `benchpool adopt` lists running jobs that are not known any more, "
+    "`benchpool adopt --go-on` goes on with what is there"
 )
+
+
+def _way_out(database: Path) -> str:
+    """Return what an administrator can do, with the newest copy where there is one."""
+    state = database.parent.parent
+    newest = max(state.glob("backups/*/pool.sqlite"), default=None)
+    if newest is None:
+        return f"{WAY_OUT}."
+    return (
+        f"{WAY_OUT}, and `benchpool down --state {state}` and then `benchpool restore "
+        f"{newest.parent} --state {state}` bring back the newest copy."
+    )
 
 
 def note_loss(database: Path, jobs: Path) -> None:
@@ -38,7 +50,7 @@ def note_loss(database: Path, jobs: Path) -> None:
     hold.write(
         database,
         f"The database {database} {what}, and {jobs} has the files of {known} jobs: jobs that "
-        f"waited, and who has which bench, are not known any more. {WAY_OUT}",
+        f"waited, and who has which bench, are not known any more. {_way_out(database)}",
     )
 
 
@@ -53,7 +65,7 @@ def set_aside(database: Path, fault: str) -> None:
     hold.write(
         database,
         f"The database {database} was damaged ({fault}). {_in_words(found)} The damaged file is "
-        f"kept as {aside}. {WAY_OUT}",
+        f"kept as {aside}. {_way_out(database)}",
     )
     # From here on a crash leaves either file in place, and the note.
     os.link(database, aside)

@@ -118,6 +118,12 @@ def configure(connection: sqlite3.Connection) -> None:
     connection.execute("PRAGMA cell_size_check = ON")
 
 
+def outdated(connection: sqlite3.Connection) -> int | None:
+    """Return the version of a database of ours that is older than the present one, else None."""
+    version = int(connection.execute("PRAGMA user_version").fetchone()[0])
+    return version if 0 < version < len(MIGRATIONS) else None
+
+
 def migrate(connection: sqlite3.Connection) -> None:
     """Bring the file to the present version, a transaction for each step.
 

@@ -80,6 +80,10 @@ class SqliteStore:
             self._reader = None
         await self.writer.close()
 
+    async def copy_to(self, target: Path) -> None:
+        """Write a copy of the database while it is used. Errors: Unavailable."""
+        await self.writer.copy_to(target)
+
     async def go_on(self) -> None:
         """Let everything begin again: an administrator has decided."""
         await asyncio.to_thread(hold.release, self._path)

@@ -11,12 +11,14 @@ import asyncio
 import queue
 import sqlite3
 import threading
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from benchpool_scheduler.errors import Unavailable
-from benchpool_scheduler.store import schema, statements
+from benchpool_scheduler.store import copies, schema, statements
+from benchpool_scheduler.store.copies import write_copy
 from benchpool_scheduler.store.presence import FileState, Presence
 from benchpool_scheduler.store.records import Change, Conflict
 
@@ -34,6 +36,12 @@ class _Request:
     done: asyncio.Future[None]
 
 
+@dataclass(frozen=True, slots=True)
+class _Copy:
+    target: Path
+    done: asyncio.Future[None]
+
+
 class Writer:
     """Owns the only read-write connection.
 
@@ -47,7 +55,8 @@ class Writer:
         self._lost = lost
         self._waiting: set[asyncio.Future[None]] = set()
         self._ended: Unavailable | None = None
-        self._requests: queue.SimpleQueue[_Request | None] = queue.SimpleQueue()
+        self._requests: queue.SimpleQueue[_Request | _Copy | None] = queue.SimpleQueue()
+        self._copies: deque[_Copy] = deque()
         self._thread: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -80,6 +89,16 @@ class Writer:
 
     async def run(self, work: Work) -> None:
         """Run statements inside a transaction. Errors: Unavailable."""
+        await self._ask(lambda done: _Request(work, done))
+
+    async def copy_to(self, target: Path) -> None:
+        """Write a copy of the whole database, as it is at the end; commits go on meanwhile.
+
+        Errors: Unavailable.
+        """
+        await self._ask(lambda done: _Copy(target, done))
+
+    async def _ask(self, request: Callable[[asyncio.Future[None]], _Request | _Copy]) -> None:
         if self._thread is None or self._loop is None:
             raise Unavailable("The store is closed; start the service again.")
         if self._ended is not None:
@@ -87,7 +106,7 @@ class Writer:
         done: asyncio.Future[None] = self._loop.create_future()
         self._waiting.add(done)
         done.add_done_callback(self._waiting.discard)
-        self._requests.put(_Request(work, done))
+        self._requests.put(request(done))
         # A caller that goes away must not make us forget an outcome others wait for.
         await asyncio.shield(done)
 
@@ -137,25 +156,61 @@ class Writer:
             if first is None:
                 _truncate(connection)
                 return
-            group, last = self._gather(first)
-            self._check_place(connection)
-            self._answer(self._commit(connection, group))
+            last = self._take(connection, first)
+            while self._copies:
+                last |= self._copy(connection, self._copies.popleft())
             dirty = True
             if last:
                 _truncate(connection)
                 return
 
-    def _gather(self, first: _Request) -> tuple[list[_Request], bool]:
-        group = [first]
-        while len(group) < GROUP:
+    def _take(self, connection: sqlite3.Connection, first: _Request | _Copy | None) -> bool:
+        """Commit what waits; tell whether the end was asked for."""
+        group, last = self._gather(first)
+        self._check_place(connection)
+        if group:
+            self._answer(self._commit(connection, group))
+        return last
+
+    def _gather(self, first: _Request | _Copy | None) -> tuple[list[_Request], bool]:
+        group: list[_Request] = []
+        request = first
+        while request is not None:
+            if isinstance(request, _Copy):
+                self._copies.append(request)
+            else:
+                group.append(request)
+            if len(group) >= GROUP:
+                return group, False
             try:
                 request = self._requests.get_nowait()
             except queue.Empty:
-                break
-            if request is None:
-                return group, True
-            group.append(request)
-        return group, False
+                return group, False
+        return group, True
+
+    def _copy(self, connection: sqlite3.Connection, copy: _Copy) -> bool:
+        """Write a copy by SQLite's own means; tell whether the end was asked for meanwhile.
+
+        Between two pieces whatever waits is committed: as the same connection does it, SQLite
+        puts it into the copy too.
+        """
+        last = False
+
+        def between(*_: int) -> None:
+            nonlocal last
+            try:
+                request = self._requests.get_nowait()
+            except queue.Empty:
+                return
+            last |= self._take(connection, request)
+
+        error: Exception | None = None
+        try:
+            write_copy(connection, copy.target, between)
+        except (sqlite3.Error, OSError) as failed:
+            error = _not_copied(failed, copy.target)
+        self._answer([(copy.done, error)])
+        return last
 
     def _check_place(self, connection: sqlite3.Connection) -> None:
         """End the thread where the file is not ours any more; one that is gone is put back."""
@@ -208,6 +263,14 @@ def _settle(answers: list[tuple[asyncio.Future[None], Exception | None]]) -> Non
             future.set_exception(error)
 
 
+def _not_copied(error: Exception, target: Path) -> Unavailable:
+    return Unavailable(
+        f"The copy {target} could not be written ({error}): nothing was changed; see whether its "
+        "disk has room.",
+        code="copy-failed",
+    )
+
+
 def _connect(path: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
     try:
@@ -217,6 +280,8 @@ def _connect(path: Path) -> sqlite3.Connection:
             damaged = sqlite3.DatabaseError(str(verdict).replace("\n", " ")[:200])
             damaged.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
             raise damaged
+        if (version := schema.outdated(connection)) is not None:
+            copies.before_migration(connection, path, version)
         schema.migrate(connection)
     except BaseException:
         connection.close()

@@ -150,6 +150,7 @@ def _scheduler(options: UpOptions, folder: StateFolder, config: Path) -> dict[st
     environment = {
         "BENCHPOOL_STATE": str(folder.path),
         "BENCHPOOL_CONFIG": str(config),
+        "BENCHPOOL_BACKUPS": str(options.backups),
         "BENCHPOOL_ACCOUNTS": "system" if options.auth == "pam" else "shared",
         # The Hub gives its cookies' options to notebook servers, but not to services.
         "JUPYTERHUB_COOKIE_OPTIONS": json.dumps(cookie_options(encrypted=options.encrypted)),

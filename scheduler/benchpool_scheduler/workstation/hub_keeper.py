@@ -218,8 +218,9 @@ def _check_hub_database(path: Path) -> None:
     if fault is not None:
         raise Unavailable(
             f"The Hub's database {path} is damaged ({fault}); it was not touched, and jobs and "
-            f"notebook servers run on. Put a copy in its place; or run `mv {path} {path}.damaged` "
-            "and start benchpool again: users, tokens and log-ins are then made anew, and notebook "
-            "servers that run must be ended by hand. Jobs stay as they are.",
+            f"notebook servers run on. Put a copy from {path.parent.parent / 'backups'} in its "
+            f"place; or run `mv {path} {path}.damaged` and start benchpool again: users, tokens "
+            "and log-ins are then made anew, and notebook servers that run must be ended by hand. "
+            "Jobs stay as they are.",
             code="hub-damaged",
         )

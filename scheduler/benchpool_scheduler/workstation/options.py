@@ -39,6 +39,7 @@ class UpOptions:
         tls_cert, tls_key: Encrypt with the site's own certificate and its key; both or none.
         public_host: Name under which browsers come; None takes ``bind``.
         insecure: Listen elsewhere than on loopback without encryption.
+        backups: How many daily copies of the databases are kept; 0 makes none.
         json: Print JSON lines.
     """
 
@@ -54,6 +55,7 @@ class UpOptions:
     tls_key: Path | None = None
     public_host: str | None = None
     insecure: bool = False
+    backups: int = 7
     json: bool = False
 
     @property
@@ -113,6 +115,11 @@ def check(options: UpOptions) -> None:
         raise InvalidInput(
             f"--gpus is {options.gpus}: give a number of simulated GPUs from 1 to 1024.",
             field="gpus",
+        )
+    if options.backups < 0:
+        raise InvalidInput(
+            f"--backups is {options.backups}: give how many daily copies are kept, 0 for none.",
+            field="backups",
         )
     if options.config is not None and not options.config.is_file():
         raise InvalidInput(

@@ -218,3 +218,16 @@ async def test_a_database_replaced_while_it_is_open_ends_the_service_and_stays(
     found = await store.open()
     assert (len(found.jobs), found.hold) == (JOBS, None)
     await store.close()
+
+
+async def test_the_sentence_names_the_newest_copy_and_how_to_put_it_back(state: Path) -> None:
+    for name in ("2026-01-01T000000Z-daily", "2026-01-02T000000Z-daily"):
+        (state / "backups" / name).mkdir(parents=True)
+        shutil.copy(database(state), state / "backups" / name / "pool.sqlite")
+    database(state).unlink()
+    store = SqliteStore(state / "scheduler")
+    held = (await store.open()).hold or ""
+    await store.close()
+    newest = state / "backups" / "2026-01-02T000000Z-daily"
+    assert f"`benchpool down --state {state}`" in held
+    assert f"`benchpool restore {newest} --state {state}`" in held

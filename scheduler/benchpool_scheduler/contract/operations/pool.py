@@ -7,6 +7,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from benchpool_scheduler.contract.backups import BackupMade
 from benchpool_scheduler.contract.benches import (
     InLine,
     Lease,
@@ -45,6 +46,9 @@ FILE_LIMIT = 256 * MIB
 
 USUAL_S = 30.0
 """How long an answer may take beside the time for which the caller lets it be held back."""
+
+BACKUP_S = 600.0
+"""A large database takes its time to be copied and checked."""
 
 WHATIF_S = 600.0
 """A what-if over a long history replays all of its jobs, twice."""
@@ -312,6 +316,14 @@ class PlanningOperations:
 
 class ServiceOperations:
     """The service itself."""
+
+    @operation("POST", "backup", BackupMade, who=Who.ADMIN, takes_s=BACKUP_S)
+    def backup(self) -> Given:
+        """Copy the databases and the configuration while they are used.
+
+        The copy lies on the machine of the service; one that was asked for before is replaced.
+        """
+        return given()
 
     @operation(
         "POST",

@@ -10,7 +10,9 @@ from dataclasses import replace
 
 from benchpool_scheduler.errors import BenchpoolError, InvalidInput
 from benchpool_scheduler.runtime import DeviceState, Hearing, Runtime
+from benchpool_scheduler.service.administration import backups
 from benchpool_scheduler.service.administration.adoption import Adoption
+from benchpool_scheduler.service.administration.backups import Backups
 from benchpool_scheduler.service.benches import bench_reserve
 from benchpool_scheduler.service.benches.reservations import Leases
 from benchpool_scheduler.service.execution.stops import Stops
@@ -50,6 +52,7 @@ class Housekeeping:
         leases: Leases,
         objects: UploadedContents,
         adoption: Adoption,
+        backups_: Backups,
         stops: Stops,
         want_pass: Callable[[], None],
     ) -> None:
@@ -60,6 +63,7 @@ class Housekeeping:
         self._leases = leases
         self._objects = objects
         self._adoption = adoption
+        self._backups = backups_
         self._stops = stops
         self._want_pass = want_pass
 
@@ -70,6 +74,7 @@ class Housekeeping:
             tasks.create_task(self._follow_hub())
             tasks.create_task(_every(SAVE_USE_S, self.save_use))
             tasks.create_task(_every(CLEAN_S, self.clean))
+            tasks.create_task(_every(backups.LOOK_S, self._backups.make_daily, at_once=True))
 
     async def _look_on(self) -> None:
         while True:
@@ -190,7 +195,11 @@ class Housekeeping:
         await self._objects.collect()
 
 
-async def _every(seconds: float, look: Callable[[], Awaitable[None]]) -> None:
+async def _every(
+    seconds: float, look: Callable[[], Awaitable[None]], *, at_once: bool = False
+) -> None:
+    if at_once:
+        await _guarded(look)
     while True:
         await asyncio.sleep(seconds)
         await _guarded(look)

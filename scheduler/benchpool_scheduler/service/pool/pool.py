@@ -20,6 +20,7 @@ from benchpool_scheduler.hub import Directory
 from benchpool_scheduler.runtime import Runtime
 from benchpool_scheduler.service.administration.adoption import Adoption
 from benchpool_scheduler.service.administration.audit_trail import AuditTrail
+from benchpool_scheduler.service.administration.backups import Backups
 from benchpool_scheduler.service.administration.history import RecordedHistory
 from benchpool_scheduler.service.administration.reconfiguration import Keep, Reconfiguration
 from benchpool_scheduler.service.administration.whatifs import WhatIfs
@@ -86,6 +87,7 @@ class Pool:
         announce: Takes waiting jobs whose reason is new, to say it where people look.
         contents: Where uploaded contents lie; by default in the state folder.
         keep_configuration: Keeps the text of ``configuration.apply`` elsewhere than in a file.
+        backups_kept: How many daily copies of the databases are kept; 0 makes none.
         ended: Called when a part has ended that should go on for ever: the process must end too,
             and be started again. ``step``: told what opening does, in words.
 
@@ -121,6 +123,7 @@ class Pool:
         contents: ContentStore | None = None,
         keep_configuration: Keep | None = None,
         ended: Callable[[str], None] | None = None,
+        backups_kept: int = 0,
         step: Callable[[str], None] = lambda text: None,
     ) -> None:
         settings = ServiceSettings(
@@ -143,6 +146,7 @@ class Pool:
         self._closing = False
         self._build_execution(ledger, observed)
         self.adoption = Adoption(ledger, observed, runtime)
+        self.backups = Backups(ledger, observed, configuration_file, backups_kept)
         self._build_views(ledger, observed, announce)
         self._build_verbs(ledger, observed, contents)
         self.configuration = Reconfiguration(
@@ -206,6 +210,7 @@ class Pool:
             self.reservations,
             self.uploads,
             self.adoption,
+            self.backups,
             self.actions.stops,
             want_pass,
         )

@@ -1,0 +1,116 @@
+"""Copies of databases and configuration: when asked, and once a day."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from datetime import UTC, datetime
+from pathlib import Path
+
+from benchpool_scheduler import contract
+from benchpool_scheduler.errors import BenchpoolError, Refused
+from benchpool_scheduler.service.access import rights
+from benchpool_scheduler.service.access.caller import Caller
+from benchpool_scheduler.service.ledger.ledger import Ledger
+from benchpool_scheduler.service.observed.observed import Observed
+from benchpool_scheduler.store import Copied, copies
+
+ASKED, DAILY = "asked", "daily"
+DAY_S = 24 * 3600.0
+LOOK_S = 600.0
+"""How often it is looked whether the newest daily copy is a day old."""
+
+
+class Backups:
+    """Copies of what the service and the Hub keep in files.
+
+    Args:
+        configuration_file: ``benchpool.yaml``, None where there is none.
+        kept: How many daily copies are kept; 0 makes none.
+    """
+
+    def __init__(
+        self, ledger: Ledger, observed: Observed, configuration_file: Path | None, kept: int
+    ) -> None:
+        self._ledger = ledger
+        self._observed = observed
+        self._file = configuration_file
+        self._kept = kept
+        self._lock = asyncio.Lock()
+
+    async def make_for(self, caller: Caller) -> contract.BackupMade:
+        """Make a copy for somebody who takes it away; the one before is replaced.
+
+        Errors: Forbidden, Unavailable; Refused on a cluster, where the facts are in its API server.
+        """
+        rights.require_admin(caller, "make a backup")
+        return await self._make(ASKED, 1)
+
+    async def make_daily(self) -> None:
+        """Make a copy where the newest is a day old; what is wrong with that is a problem."""
+        if not self._kept or not isinstance(self._ledger.store, Copied):
+            return
+        newest = await asyncio.to_thread(copies.newest, self._folder, DAILY)
+        now = self._observed.settings.clock.now()
+        if newest is not None and now - newest.stat().st_mtime < DAY_S:
+            return
+        try:
+            made = await self._make(DAILY, self._kept)
+        except (BenchpoolError, OSError) as error:
+            self._observed.report(
+                "backup", f"The daily copy of the databases could not be made: {error}"
+            )
+        else:
+            self._observed.report("backup", " ".join(made.missing) or None)
+
+    @property
+    def _folder(self) -> Path:
+        return self._observed.settings.state / "backups"
+
+    async def _make(self, kind: str, kept: int) -> contract.BackupMade:
+        store = self._ledger.store
+        if not isinstance(store, Copied):
+            raise Refused(
+                "On a cluster the pool's facts are objects of its API server: back up those with "
+                "the cluster's own means, such as Velero or `kubectl get -o yaml`.",
+                code="no-database",
+            )
+        async with self._lock:
+            folder = self._folder / copies.folder_name(kind)
+            partial = folder.with_name(f".{folder.name}")
+            try:
+                await asyncio.to_thread(_fresh, partial)
+                await store.copy_to(partial / "pool.sqlite")
+                missing = await asyncio.to_thread(self._copy_rest, partial)
+                await asyncio.to_thread(partial.rename, folder)
+            except BaseException:
+                shutil.rmtree(partial, ignore_errors=True)
+                raise
+            await asyncio.to_thread(copies.keep, self._folder, kind, kept)
+        return contract.BackupMade(
+            folder=str(folder),
+            at=datetime.now(UTC),
+            files={it.name: it.stat().st_size for it in sorted(folder.iterdir())},
+            missing=missing,
+        )
+
+    def _copy_rest(self, folder: Path) -> list[str]:
+        """Copy what is the Hub's and the administrator's; return what could not be."""
+        missing: list[str] = []
+        hub = self._observed.settings.state / "hub" / "jupyterhub.sqlite"
+        if hub.exists():
+            try:
+                copies.copy_file(hub, folder / hub.name)
+            except (copies.CopyFailed, OSError) as error:
+                missing.append(f"The Hub's database {hub} could not be copied: {error}.")
+        if self._file is not None:
+            try:
+                shutil.copyfile(self._file, folder / "benchpool.yaml")
+            except OSError as error:
+                missing.append(f"The configuration {self._file} could not be copied: {error}.")
+        return missing
+
+
+def _fresh(folder: Path) -> None:
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True, mode=0o700)

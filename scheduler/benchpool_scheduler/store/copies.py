@@ -1,0 +1,107 @@
+"""Copies of databases: written whole by SQLite's own means, checked, put in place, and kept n.
+
+backups/2026-11-22T040000Z-daily/           pool.sqlite  jupyterhub.sqlite  benchpool.yaml
+backups/2026-11-22T091503Z-before-version-4/ pool.sqlite
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from benchpool_scheduler.store import schema
+from benchpool_scheduler.store.checking import fault_of
+
+PAGES = 500
+"""Pages that are copied in one piece, about 2 MB; commits wait for no more than that."""
+
+BEFORE_VERSION = "before-version"
+KEPT_BEFORE = 3
+"""Copies from before migrations that are kept."""
+
+
+CopyFailed = sqlite3.Error
+"""What a copy fails with, beside OSError."""
+
+
+def folder_name(kind: str) -> str:
+    """Return the name of a new copy; the newest sorts last."""
+    return f"{time.strftime('%Y-%m-%dT%H%M%SZ', time.gmtime())}-{kind}"
+
+
+def write_copy(
+    connection: sqlite3.Connection, target: Path, between: Callable[[int, int, int], None]
+) -> None:
+    """Write a copy and check it; ``between`` is called after each piece.
+
+    Errors: OSError, sqlite3.Error: nothing is there then.
+    """
+    temporary = target.with_name(f".{target.name}.new")
+    temporary.unlink(missing_ok=True)
+    copy = sqlite3.connect(temporary)
+    try:
+        connection.backup(copy, pages=PAGES, progress=between, sleep=0)
+        # One file that stands for itself, whatever it is copied with.
+        copy.execute("PRAGMA journal_mode = DELETE")
+    finally:
+        copy.close()
+    fault = fault_of(temporary)
+    if fault is not None:
+        temporary.unlink(missing_ok=True)
+        raise sqlite3.DatabaseError(fault)
+    temporary.chmod(0o600)
+    descriptor = os.open(temporary, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+    temporary.replace(target)
+
+
+def copy_file(source: Path, target: Path) -> None:
+    """Write a copy of a database that another process may be using. Errors: as ``write_copy``."""
+    connection = sqlite3.connect(f"{source.resolve().as_uri()}?mode=ro", uri=True)
+    try:
+        write_copy(connection, target, lambda *_: None)
+    finally:
+        connection.close()
+
+
+def before_migration(connection: sqlite3.Connection, database: Path, version: int) -> None:
+    """Keep the database as it is before it is changed for good. Errors: OSError, sqlite3.Error."""
+    backups = database.parent.parent / "backups"
+    kind = f"{BEFORE_VERSION}-{version + 1}"
+    folder = backups / folder_name(kind)
+    folder.mkdir(parents=True, mode=0o700)
+    write_copy(connection, folder / database.name, lambda *_: None)
+    keep(backups, kind, KEPT_BEFORE)
+
+
+def keep(backups: Path, kind: str, most: int) -> None:
+    """Remove the oldest copies of a kind beyond ``most``."""
+    found = sorted(it for it in backups.glob(f"*-{kind}") if it.is_dir())
+    for old in found[: max(0, len(found) - most)]:
+        shutil.rmtree(old, ignore_errors=True)
+
+
+def newest(backups: Path, kind: str) -> Path | None:
+    """Return the newest copy of a kind, None where there is none."""
+    return max((it for it in backups.glob(f"*-{kind}") if it.is_dir()), default=None)
+
+
+def version_of(database: Path) -> int:
+    """Return the version of a pool's database. Errors: sqlite3.Error."""
+    connection = sqlite3.connect(f"{database.resolve().as_uri()}?mode=ro", uri=True)
+    try:
+        return int(connection.execute("PRAGMA user_version").fetchone()[0])
+    finally:
+        connection.close()
+
+
+def is_known(version: int) -> bool:
+    """Tell whether this release can open a database of this version."""
+    return 0 < version <= len(schema.MIGRATIONS)

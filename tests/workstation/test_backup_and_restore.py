@@ -1,0 +1,89 @@
+"""``benchpool backup`` while it runs, ``restore`` after a loss, and the way back: jobs run on."""
+
+from __future__ import annotations
+
+import io
+import json
+import sqlite3
+import subprocess
+import tarfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchpool_support.workstation import COMMAND, RunningWorkstation, start
+
+pytestmark = pytest.mark.slow
+
+SLEEPER = {"kind": "command", "argv": ["sleep", "600"]}
+
+
+def benchpool(*words: str, status: int = 0, put_in: bytes = b"") -> bytes:
+    done = subprocess.run(
+        [*COMMAND, *words], capture_output=True, input=put_in, timeout=120, check=False
+    )
+    assert done.returncode == status, done
+    return done.stdout if status == 0 else done.stderr
+
+
+def where(up: RunningWorkstation) -> list[str]:
+    service = up.ready["scheduler_api"].removesuffix("/api/v1")
+    return ["--url", service, "--token", up.ready["admin_token"]]
+
+
+def running_job(up: RunningWorkstation, name: str) -> dict[str, Any]:
+    sent = up.scheduler.post("/jobs", json={"entry": SLEEPER, "name": name, "gpus": 2})
+    assert sent.status_code == 201, sent.text
+    return up.wait_job(sent.json()["id"], "running")
+
+
+@pytest.mark.timeout(400)
+def test_a_copy_brings_back_jobs_and_users_and_ends_nothing_that_runs(tmp_path: Path) -> None:
+    state, copy = tmp_path / "state", tmp_path / "copy"
+    with start(state, clear=False) as up:
+        up.add_user("susan")
+        before = running_job(up, "before")
+        benchpool("backup", str(copy), *where(up))
+        names = {it.name for it in copy.iterdir()}
+        assert names == {"pool.sqlite", "jupyterhub.sqlite", "benchpool.yaml"}
+        assert b"not empty" in benchpool("backup", str(copy), *where(up), status=2)
+        packed = benchpool("backup", "-", *where(up))
+        with tarfile.open(fileobj=io.BytesIO(packed)) as tar:
+            assert set(tar.getnames()) == names
+        after = running_job(up, "after")
+        assert b"already runs" in benchpool("restore", str(copy), "--state", str(state), status=4)
+        kinds = {it.name.rpartition("-")[2] for it in (state / "backups").iterdir()}
+        assert kinds == {"asked", "daily"}
+
+    (state / "scheduler" / "pool.sqlite").write_bytes(b"")
+    (state / "hub" / "jupyterhub.sqlite").unlink()
+    damaged = tmp_path / "damaged"
+    damaged.mkdir()
+    (damaged / "pool.sqlite").write_bytes(b"nothing of the kind")
+    told = benchpool("restore", str(damaged), "--state", str(state), status=2)
+    assert b"nothing was changed" in told
+    done = benchpool("restore", "-", "--state", str(state), put_in=packed).decode()
+    assert "pool.sqlite was put back" in done
+
+    with start(state) as up:
+        assert up.hub.get("/users/susan").status_code == 200
+        again = up.wait_job(before["id"], "running")
+        assert (again["attempt"], again["started"]) == (1, before["started"])
+        # What began after the copy runs on too, and is known again once it is taken in.
+        listed = json.loads(benchpool("adopt", "--json", *where(up)))
+        assert [(it["id"], it["name"]) for it in listed["unknown"]] == [(after["id"], "after")]
+        assert listed["hold"] is None
+        benchpool("adopt", after["id"], *where(up))
+        assert up.wait_job(after["id"], "running")["attempt"] == 1
+
+
+def test_a_copy_of_a_newer_release_is_refused_and_nothing_is_changed(tmp_path: Path) -> None:
+    copy, state = tmp_path / "copy", tmp_path / "state"
+    copy.mkdir()
+    with sqlite3.connect(copy / "pool.sqlite") as db:
+        db.execute("PRAGMA user_version = 99")
+        db.execute("CREATE TABLE jobs (id TEXT)")
+    told = benchpool("restore", str(copy), "--state", str(state), status=2)
+    assert b"version 99" in told
+    assert not (state / "scheduler" / "pool.sqlite").exists()
