@@ -223,11 +223,10 @@ class KubernetesStore:
                 partial(lease_objects.write, self._connection, self._namespace, lease)
             )
         for cached in write_set.dropped:
-            spec = cached.spec_now
-            self._uploads.unname(spec)
+            self._uploads.unname(cached.spec_now)
             if not cached.gone:
                 await writer.delete(JOBS, cached.name, cached.uid)
-            await self._uploads.drop_environment(cached.stored.job.id, spec)
+            await self._uploads.drop_environment(cached.stored.job.id, cached.spec_now)
         if write_set.use is not None:
             await self._calls.until_done(
                 partial(usage.write, self._connection, write_set.use, self._epoch)
@@ -270,9 +269,7 @@ class KubernetesStore:
         bundle = None
         if len(submission.files) > INLINE:
             bundle = await self._uploads.bundle(submission.files)
-        environment = None
-        if submission.env:
-            environment = await self._uploads.keep_environment(job.id, submission.env)
+        environment = await self._uploads.keep_environment(job.id, submission.env)
         spec = as_spec(submission, job.user, job.name, job.project, bundle, environment)
         cached.spec, cached.wishes = msgspec.json.encode(spec), wishes_of(job)
         about = metadata_of(job)
@@ -290,8 +287,7 @@ class KubernetesStore:
             return None
         spec = cached.spec_now
         files = self._uploads.files_now(spec.bundle) if spec.bundle else ()
-        held = self._uploads.environment_now(job, spec.environment) if spec.environment else None
-        submission = as_submission(spec, files, held)
+        submission = as_submission(spec, files, self._uploads.environment_now(job, spec))
         job_now = cached.stored.job
         return msgspec.json.encode(
             msgspec.structs.replace(submission, name=job_now.name, project=job_now.project)

@@ -107,18 +107,26 @@ class Uploads:
 
     # ------------------------------------------------------------------ variables of jobs
 
-    async def keep_environment(self, job: str, variables: Mapping[str, str]) -> str:
+    async def keep_environment(self, job: str, variables: Mapping[str, str]) -> str | None:
         """Keep a job's variables where only the scheduler reads; return the hash of the object.
 
-        Errors: Unavailable.
+        None where there are none. Errors: Unavailable.
         """
+        if not variables:
+            return None
         content = environment_of(job, variables, secrets.token_hex(16))
         sha256 = await asyncio.to_thread(self._objects.put_listed, content)
         self._environments[job, sha256] = dict(variables)
         return sha256
 
-    def environment_now(self, job: str, sha256: str) -> dict[str, str]:
-        """Return a job's variables. Errors: as ``files``; ValueError for those of another job."""
+    def environment_now(self, job: str, spec: TrainingJobSpec) -> dict[str, str] | None:
+        """Return a job's variables, None where they are in its spec.
+
+        Errors: as ``files``; ValueError for those of another job.
+        """
+        sha256 = spec.environment
+        if sha256 is None:
+            return None
         found = self._environments.get((job, sha256))
         if found is None:
             found = environment_in(self._objects.read(sha256), job)
