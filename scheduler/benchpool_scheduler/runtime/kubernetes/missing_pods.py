@@ -6,6 +6,7 @@ import time
 
 from benchpool_scheduler.kube import Connection, KubeNotFound, kinds
 from benchpool_scheduler.runtime import EndedBy
+from benchpool_scheduler.runtime.kubernetes.adoption import indexes
 from benchpool_scheduler.runtime.kubernetes.attempt_registry import AttemptState
 from benchpool_scheduler.runtime.kubernetes.cluster_settings import ClusterSettings
 from benchpool_scheduler.runtime.kubernetes.namespace_limits import no_room
@@ -16,6 +17,22 @@ PATIENCE_S = 60.0
 """Pods that are still missing after this, without anybody saying why, will not come."""
 IDLE_PATIENCE_S = 600.0
 """A Job controller that has thousands of Jobs to begin may take this long to come to one."""
+
+
+async def finished(
+    connection: Connection, settings: ClusterSettings, attempt: AttemptState
+) -> frozenset[int]:
+    """Return the workers that have succeeded, as their Job remembers when their pods are gone.
+
+    Errors: KubeFailure, KubeUnavailable.
+    """
+    try:
+        job = await connection.get(
+            kinds.JOBS, attempt.name, namespace=settings.namespace, as_=RawJob
+        )
+    except KubeNotFound:
+        return frozenset()
+    return indexes(job.status.completed_indexes)
 
 
 async def why_missing(

@@ -26,7 +26,7 @@ from benchpool_scheduler.runtime.kubernetes.cluster_capacity import ClusterCapac
 from benchpool_scheduler.runtime.kubernetes.cluster_settings import ClusterSettings
 from benchpool_scheduler.runtime.kubernetes.cluster_views import PodView
 from benchpool_scheduler.runtime.kubernetes.job_writer import JobWriter
-from benchpool_scheduler.runtime.kubernetes.missing_pods import why_missing
+from benchpool_scheduler.runtime.kubernetes.missing_pods import finished, why_missing
 from benchpool_scheduler.runtime.kubernetes.work_queue import WorkQueue
 
 log = logging.getLogger(__name__)
@@ -217,7 +217,16 @@ class PodMonitor:
             self.give_back(state, trouble)
 
     async def _look_for(self, attempt: AttemptState) -> None:
-        """Find out why pods of an attempt are not there, and give it back if they will not come."""
+        """Find out why pods of an attempt are not there, and give it back if they will not come.
+
+        One may have ended well and be gone since the pods were listed at the start.
+        """
+        ended_well = await finished(self._connection, self._settings, attempt)
+        for state in attempt.missing():
+            if state.worker.worker in ended_well:
+                self.end(state, pod_status.WorkerEnd(0, EndedBy.ITSELF))
+        if not attempt.missing():
+            return
         trouble = await why_missing(self._connection, self._settings, attempt, time.monotonic())
         for state in attempt.missing() if trouble is not None else ():
             if trouble is not None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from benchpool_cluster.control_plane import ControlPlane
@@ -62,6 +64,35 @@ async def test_a_good_end_is_told_though_its_pod_was_deleted_while_it_was_away(
     (told,) = await after.ended(first)
     assert (told.exit_code, told.by) == (0, EndedBy.ITSELF)
     assert [event for event in after.told if event.worker == second] == await after.started(second)
+
+
+async def test_a_good_end_is_told_though_its_pod_went_while_the_scheduler_was_opening(
+    stand: Stand,
+) -> None:
+    (worker,) = await stand.run(launches([(stand.nodes[0], (0,))]))
+    await stand.close()
+    space, name = stand.settings.namespace, attempt_name(worker.job, 1)
+    (pod,) = await stand.pods(worker.job)
+    listing = stand.connection.list
+
+    async def counted() -> bool:
+        job = await stand.connection.get(kinds.JOBS, name, namespace=space)
+        return bool(job["status"].get("completedIndexes") == "0")
+
+    async def late(kind: kinds.Kind, **more: Any) -> Any:
+        found = await listing(kind, **more)
+        if kind == kinds.JOBS:
+            ends = {"metadata": {"annotations": {"tests/exit": "0"}}}
+            await stand.connection.patch(kinds.PODS, pod["metadata"]["name"], ends, namespace=space)
+            await stand.until(counted)
+            await stand.connection.delete(kinds.PODS, pod["metadata"]["name"], namespace=space)
+            await stand.until_pods(worker.job, 0)
+        return found
+
+    stand.connection.list = late  # type: ignore[method-assign]
+    after = await stand.restarted([worker])
+    (told,) = await after.ended(worker)
+    assert (told.exit_code, told.by) == (0, EndedBy.ITSELF)
 
 
 async def test_a_worker_without_a_trace_is_lost(stand: Stand) -> None:
