@@ -14,6 +14,7 @@ import msgspec
 from benchpool.server.requests import Preparation, ResultFiles, SendRequest
 from benchpool_scheduler import __version__
 from benchpool_scheduler.contract import ErrorAnswer, Job
+from benchpool_scheduler.contract.field_types import told_alike
 
 _OPERATIONS: tuple[tuple[str, str, str, type | None, type, int], ...] = (
     ("prepare", "post", "Say what would be sent and why", SendRequest, Preparation, 200),
@@ -39,7 +40,7 @@ def document() -> dict[str, Any]:
             f"/{name}": {method: _operation(name, summary, body, answer, status)}
             for name, method, summary, body, answer, status in _OPERATIONS
         },
-        "components": {"schemas": components},
+        "components": {"schemas": told_alike(components)},
     }
 
 

@@ -80,7 +80,7 @@ export interface components {
         /**
          * Container
          * @description What a job finds on a cluster: its image (null for the pool's own), and whether its user's
-         *         home is mounted, else it works on a copy of what was sent. ``text`` says both, with why.
+         *     home is mounted, else it works on a copy of what was sent. ``text`` says both, with why.
          */
         Container: {
             home: boolean;
@@ -136,7 +136,7 @@ export interface components {
          * Job
          * @description A job as every verb prints it (formats, section 5): exactly these keys.
          *
-         *         ``actions`` names the operations that would change something about it now.
+         *     ``actions`` names the operations that would change something about it now.
          */
         Job: {
             /** @default [] */
@@ -233,9 +233,9 @@ export interface components {
          * Preview
          * @description What would happen if this were submitted now; nothing is kept.
          *
-         *         ``starts`` is ``now``, ``after-reclaim`` (others give back first), ``waits`` or ``never``.
-         *         ``text`` says it in a sentence, as dialog and terminal show it, and on a cluster in a second one
-         *         what the job finds there.
+         *     ``starts`` is ``now``, ``after-reclaim`` (others give back first), ``waits`` or ``never``.
+         *     ``text`` says it in a sentence, as dialog and terminal show it, and on a cluster in a second one
+         *     what the job finds there.
          */
         Preview: {
             /** @default null */

@@ -602,8 +602,8 @@ export interface components {
          * Attempt
          * @description One start of a job.
          *
-         *         ``nodes`` has that of each worker by its number. They are more than the job has workers where
-         *         some left and others came in their place.
+         *     ``nodes`` has that of each worker by its number. They are more than the job has workers where
+         *     some left and others came in their place.
          */
         Attempt: {
             attempt: number;
@@ -618,8 +618,8 @@ export interface components {
          * AuditCheck
          * @description Answer of ``audit verify``.
          *
-         *         ``first`` and ``last`` are the numbers of the oldest and newest record that is kept, ``hash``
-         *         that of the newest; ``problem`` says where the chain breaks, null when it holds.
+         *     ``first`` and ``last`` are the numbers of the oldest and newest record that is kept, ``hash``
+         *     that of the newest; ``problem`` says where the chain breaks, null when it holds.
          */
         AuditCheck: {
             first: number;
@@ -646,17 +646,17 @@ export interface components {
          * AuditRecord
          * @description One record.
          *
-         *         Attributes:
-         *             number: Its place in the trail; every one is one more than the one before.
-         *             actor: The Hub's name of who asked; empty for nobody that the Hub knows. ``kind`` is
-         *                 ``service`` for the Hub and its services.
-         *             address: Where the request came from.
-         *             action: The operation's name, or ``login``, ``logout``, ``audit-begun``, ``refusals``.
-         *             target: The job, lease or user that it was about.
-         *             reason: What the actor said why, or the sentence of a refusal; ``code`` is its code.
-         *             before, after: What it changed, by field, as it was and as it is.
-         *             previous: The hash of the record before.
-         *             hash: SHA-256 of this record, with ``previous`` and without the hash.
+         *     Attributes:
+         *         number: Its place in the trail; every one is one more than the one before.
+         *         actor: The Hub's name of who asked; empty for nobody that the Hub knows. ``kind`` is
+         *             ``service`` for the Hub and its services.
+         *         address: Where the request came from.
+         *         action: The operation's name, or ``login``, ``logout``, ``audit-begun``, ``refusals``.
+         *         target: The job, lease or user that it was about.
+         *         reason: What the actor said why, or the sentence of a refusal; ``code`` is its code.
+         *         before, after: What it changed, by field, as it was and as it is.
+         *         previous: The hash of the record before.
+         *         hash: SHA-256 of this record, with ``previous`` and without the hash.
          */
         AuditRecord: {
             action: string;
@@ -697,9 +697,9 @@ export interface components {
          * BackupMade
          * @description Answer of ``backup``: where the copy lies on the machine of the service, and what is in it.
          *
-         *         Attributes:
-         *             files: Bytes of each file by its name.
-         *             missing: Sentences about what could not be copied; empty where all is there.
+         *     Attributes:
+         *         files: Bytes of each file by its name.
+         *         missing: Sentences about what could not be copied; empty where all is there.
          */
         BackupMade: {
             at: string;
@@ -741,7 +741,7 @@ export interface components {
         /**
          * Container
          * @description What a job finds on a cluster: its image (null for the pool's own), and whether its user's
-         *         home is mounted, else it works on a copy of what was sent. ``text`` says both, with why.
+         *     home is mounted, else it works on a copy of what was sent. ``text`` says both, with why.
          */
         Container: {
             home: boolean;
@@ -841,7 +841,7 @@ export interface components {
          * Job
          * @description A job as every verb prints it (formats, section 5): exactly these keys.
          *
-         *         ``actions`` names the operations that would change something about it now.
+         *     ``actions`` names the operations that would change something about it now.
          */
         Job: {
             /** @default [] */
@@ -877,9 +877,9 @@ export interface components {
          * JobChange
          * @description Body of ``change``: what an accepted job is to have from now on; the rest stays as it is.
          *
-         *         ``priority`` is its turn inside its project, higher first. ``workers`` may change while it
-         *         waits; while it runs only for a job with ``min_workers``: more come when there is room, the
-         *         last ones go at once.
+         *     ``priority`` is its turn inside its project, higher first. ``workers`` may change while it
+         *     waits; while it runs only for a job with ``min_workers``: more come when there is room, the
+         *     last ones go at once.
          */
         JobChange: {
             /** @default null */
@@ -898,7 +898,7 @@ export interface components {
          * JobDetail
          * @description Answer of ``show``: the job and its attempts; ``container`` is null on a workstation.
          *
-         *         ``fixed`` names what ``change`` would be refused now, of what it can change at all.
+         *     ``fixed`` names what ``change`` would be refused now, of what it can change at all.
          */
         JobDetail: {
             attempts: components["schemas"]["Attempt"][];
@@ -912,9 +912,9 @@ export interface components {
          * JobNow
          * @description What would become of a job now.
          *
-         *         ``state``: it ``runs``; it ``leaves`` (was told to stop before this question, and holds its GPUs
-         *         until it has); its GPUs are ``promised`` and others are leaving them; or it ``waits``, with the
-         *         reason. ``preempted``: it is paused or loses workers on the way, which costs ``lost_gpu_s``.
+         *     ``state``: it ``runs``; it ``leaves`` (was told to stop before this question, and holds its GPUs
+         *     until it has); its GPUs are ``promised`` and others are leaving them; or it ``waits``, with the
+         *     reason. ``preempted``: it is paused or loses workers on the way, which costs ``lost_gpu_s``.
          */
         JobNow: {
             gpus: number;
@@ -939,10 +939,10 @@ export interface components {
          * JobSubmission
          * @description A job as its user asks for it: what it asks of the pool, and what to run.
          *
-         *         ``image`` is for clusters: by default jobs run in the pool's own. Without ``working_dir`` the
-         *         job runs in a copy of ``files``; with it (an absolute path) it runs there. What
-         *         it leaves in its output folder is copied to ``output_dir``. ``key`` makes a repeat of the
-         *         same submission harmless.
+         *     ``image`` is for clusters: by default jobs run in the pool's own. Without ``working_dir`` the
+         *     job runs in a copy of ``files``; with it (an absolute path) it runs there. What
+         *     it leaves in its output folder is copied to ``output_dir``. ``key`` makes a repeat of the
+         *     same submission harmless.
          */
         JobSubmission: {
             /**
@@ -1063,12 +1063,12 @@ export interface components {
          * LeaseRequest
          * @description The spawner asks for build GPUs (R2); ``spawn`` makes a repeat harmless.
          *
-         *         ``groups`` maps each group of the user to its group property ``benchpool.build_quota``
-         *         (null when the group has none). On Kubernetes ``resource`` is what the GPUs are counted as
-         *         (null for whole GPUs), and ``claim`` in ``namespace`` is the volume claim of the user's home:
-         *         only nodes where that volume can be used are chosen, with all labels of ``node_selector``,
-         *         meeting one of the alternatives of ``node_affinity``, where there are any, and whose taints are
-         *         all borne by ``tolerations`` (null bears what jobs bear).
+         *     ``groups`` maps each group of the user to its group property ``benchpool.build_quota``
+         *     (null when the group has none). On Kubernetes ``resource`` is what the GPUs are counted as
+         *     (null for whole GPUs), and ``claim`` in ``namespace`` is the volume claim of the user's home:
+         *     only nodes where that volume can be used are chosen, with all labels of ``node_selector``,
+         *     meeting one of the alternatives of ``node_affinity``, where there are any, and whose taints are
+         *     all borne by ``tolerations`` (null bears what jobs bear).
          */
         LeaseRequest: {
             /** @default null */
@@ -1110,7 +1110,7 @@ export interface components {
          * LinePlace
          * @description A place in line for build GPUs; ``position`` 1 is the next.
          *
-         *         ``id`` is that of the lease that will be; giving it back leaves the line.
+         *     ``id`` is that of the lease that will be; giving it back leaves the line.
          */
         LinePlace: {
             estimated_start: components["schemas"]["EstimatedStart"] | null;
@@ -1124,9 +1124,9 @@ export interface components {
          * LineRequest
          * @description The spawner asks for build GPUs and waits in line where none can be had now.
          *
-         *         Asking again keeps the place. ``since`` is when the server first asked, so that a scheduler
-         *         that was restarted gives the same place again; ``hold_s`` is for how long the answer may be
-         *         held back while nothing changes.
+         *     Asking again keeps the place. ``since`` is when the server first asked, so that a scheduler
+         *     that was restarted gives the same place again; ``hold_s`` is for how long the answer may be
+         *     held back while nothing changes.
          */
         LineRequest: {
             /** @default 0 */
@@ -1153,7 +1153,7 @@ export interface components {
          * LogText
          * @description Part of a log as the event stream sends it.
          *
-         *         ``skipped`` counts bytes that the size bound dropped just before ``offset``.
+         *     ``skipped`` counts bytes that the size bound dropped just before ``offset``.
          */
         LogText: {
             attempt: number;
@@ -1207,7 +1207,7 @@ export interface components {
          * NotebookEntry
          * @description Execute a notebook, cell by cell; its text is an uploaded object.
          *
-         *         ``name`` is the file name under which the executed copy is returned in the output folder.
+         *     ``name`` is the file name under which the executed copy is returned in the output folder.
          */
         NotebookEntry: {
             /** @enum {unknown} */
@@ -1252,9 +1252,9 @@ export interface components {
          * Preview
          * @description What would happen if this were submitted now; nothing is kept.
          *
-         *         ``starts`` is ``now``, ``after-reclaim`` (others give back first), ``waits`` or ``never``.
-         *         ``text`` says it in a sentence, as dialog and terminal show it, and on a cluster in a second one
-         *         what the job finds there.
+         *     ``starts`` is ``now``, ``after-reclaim`` (others give back first), ``waits`` or ``never``.
+         *     ``text`` says it in a sentence, as dialog and terminal show it, and on a cluster in a second one
+         *     what the job finds there.
          */
         Preview: {
             /** @default null */
@@ -1282,7 +1282,7 @@ export interface components {
          * ProjectNow
          * @description One project, with those below it, in GPUs; ``quota`` and ``limit`` null are no bound.
          *
-         *         ``running`` and ``waiting`` count jobs, ``preempted`` those that pay.
+         *     ``running`` and ``waiting`` count jobs, ``preempted`` those that pay.
          */
         ProjectNow: {
             allocated: number;
@@ -1362,8 +1362,8 @@ export interface components {
          * ReplayFigures
          * @description How a workload fared in a pool; the keys are those of ``benchpool replay``.
          *
-         *         A job's wait is all its time that it does not make progress. Short jobs run less than an hour.
-         *         ``allocated_utilisation``: part of the pool's GPU seconds that jobs held.
+         *     A job's wait is all its time that it does not make progress. Short jobs run less than an hour.
+         *     ``allocated_utilisation``: part of the pool's GPU seconds that jobs held.
          */
         ReplayFigures: {
             allocated_utilisation: number;
@@ -1422,7 +1422,7 @@ export interface components {
          * Status
          * @description Answer of ``status``: the pool in one object, with its sentence.
          *
-         *         ``bench_line`` servers wait in line for a bench.
+         *     ``bench_line`` servers wait in line for a bench.
          */
         Status: {
             /** @default 0 */
@@ -1462,7 +1462,7 @@ export interface components {
          * UnknownRun
          * @description A job that runs, and that the database does not know, or not this attempt of it.
          *
-         *         ``gpus`` is null where it cannot be told. ``in_line``: the database has it as a job that waits.
+         *     ``gpus`` is null where it cannot be told. ``in_line``: the database has it as a job that waits.
          */
         UnknownRun: {
             attempt: number;
@@ -1489,9 +1489,9 @@ export interface components {
          * WhatIf
          * @description Answer of ``whatif``; nothing was changed.
          *
-         *         ``changes`` and ``warnings`` are those of ``config check``. ``jobs`` are those that would fare
-         *         otherwise, oldest first; ``jobs_left_out`` counts what did not fit into the answer. ``history``
-         *         is there when it was asked for.
+         *     ``changes`` and ``warnings`` are those of ``config check``. ``jobs`` are those that would fare
+         *     otherwise, oldest first; ``jobs_left_out`` counts what did not fit into the answer. ``history``
+         *     is there when it was asked for.
          */
         WhatIf: {
             after: components["schemas"]["PoolGpus"];
@@ -1512,9 +1512,9 @@ export interface components {
          * WhatIfQuestion
          * @description What would be otherwise: another ``benchpool.yaml``, more GPUs, or both.
          *
-         *         ``config`` is the text of the file; without it the one in force stays. Model and nodes of the
-         *         added GPUs are by default like most of the pool's. ``history_days`` asks also how waits and use
-         *         of the jobs that ended in the last so many days would have been.
+         *     ``config`` is the text of the file; without it the one in force stays. Model and nodes of the
+         *     added GPUs are by default like most of the pool's. ``history_days`` asks also how waits and use
+         *     of the jobs that ended in the last so many days would have been.
          */
         WhatIfQuestion: {
             /** @default null */

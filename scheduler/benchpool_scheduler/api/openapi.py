@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from benchpool_scheduler import __version__, contract
+from benchpool_scheduler.contract.field_types import told_alike
 from benchpool_scheduler.contract.operation import PARTS, Media, NoQuery, Operation, Who
 from benchpool_scheduler.contract.operations import OPERATIONS
 from benchpool_scheduler.errors import BY_STATUS
@@ -31,7 +32,8 @@ def document(known: Sequence[Operation[Any]] = OPERATIONS) -> Document:
     """Return the document for these operations, by default for all."""
     types = _types(known)
     parts = msgspec.json.schema_components(types, ref_template=_REF)
-    schemas, components = json.loads(msgspec.json.encode(parts))  # a default of () is a list there
+    # A default of () is a list there.
+    schemas, components = told_alike(json.loads(msgspec.json.encode(parts)))
     schema_of = dict(zip(map(repr, types), schemas, strict=True))
     return {
         "openapi": "3.1.0",
