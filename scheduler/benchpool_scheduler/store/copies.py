@@ -1,7 +1,7 @@
 """Copies of databases: written whole by SQLite's own means, checked, put in place, and kept n.
 
-backups/2026-11-22T040000Z-daily/           pool.sqlite  jupyterhub.sqlite  benchpool.yaml
-backups/2026-11-22T091503Z-before-version-4/ pool.sqlite
+backups/2026-11-22T040000.125000Z-daily/    pool.sqlite  jupyterhub.sqlite  benchpool.yaml
+backups/2026-11-22T091503.250000Z-before-version-4/    pool.sqlite
 """
 
 from __future__ import annotations
@@ -29,8 +29,10 @@ CopyFailed = sqlite3.Error
 
 
 def folder_name(kind: str) -> str:
-    """Return the name of a new copy; the newest sorts last."""
-    return f"{time.strftime('%Y-%m-%dT%H%M%SZ', time.gmtime())}-{kind}"
+    """Return the name of a new copy; the newest sorts last, and two of one second differ."""
+    seconds, nanoseconds = divmod(time.time_ns(), 10**9)
+    stamp = time.strftime("%Y-%m-%dT%H%M%S", time.gmtime(seconds))
+    return f"{stamp}.{nanoseconds // 1000:06d}Z-{kind}"
 
 
 def write_copy(

@@ -13,6 +13,7 @@ import pytest
 from benchpool_scheduler.core.lifecycle.states import JobState
 from benchpool_scheduler.errors import Unavailable
 from benchpool_scheduler.store.checking import fault_of
+from benchpool_scheduler.store.copies import folder_name
 from benchpool_scheduler.store.records import AddJob, JobRecord
 from benchpool_scheduler.store.sqlite import SqliteStore
 
@@ -79,3 +80,9 @@ async def test_before_a_migration_the_file_is_kept_as_it_was(tmp_path: Path) -> 
     with sqlite3.connect(kept / "pool.sqlite") as now, sqlite3.connect(OLD) as before:
         for query in ("PRAGMA user_version", "SELECT id, facts FROM jobs ORDER BY id"):
             assert now.execute(query).fetchall() == before.execute(query).fetchall()
+
+
+def test_copies_of_one_second_have_names_of_their_own_in_order() -> None:
+    names = [folder_name("asked") for _ in range(100)]
+    assert names == sorted(names)
+    assert len(set(names)) > 1
