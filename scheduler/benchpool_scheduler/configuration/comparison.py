@@ -36,6 +36,7 @@ def compare(old: Configuration, new: Configuration) -> list[str]:
         *_topology(old, new),
         *_policy(old, new),
         *_budgets(old, new),
+        *_retention(old, new),
     ]
 
 
@@ -121,6 +122,13 @@ def _budgets(old: Configuration, new: Configuration) -> Iterable[str]:
         before, after = getattr(old.budgets, field.name), getattr(new.budgets, field.name)
         if before != after:
             yield f"Budget of each user: {field.name} {before} → {after}."
+
+
+def _retention(old: Configuration, new: Configuration) -> Iterable[str]:
+    for field in fields(new.retention):
+        before, after = getattr(old.retention, field.name), getattr(new.retention, field.name)
+        if before != after:
+            yield f"What is over is kept: {field.name} {before:g} → {after:g}."
 
 
 def _people(settings: ProjectSettings) -> str:

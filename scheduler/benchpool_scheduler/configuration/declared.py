@@ -30,6 +30,7 @@ from benchpool_scheduler.resources.pools import (
     PolicySpec,
     PoolSettingsSpec,
     ProjectSpec,
+    RetentionSpec,
 )
 
 SOURCE = "the cluster's settings"
@@ -105,11 +106,15 @@ def document(declared: Iterable[Declared]) -> Document:
     return Document("\n".join(lines) + "\n", of_line)
 
 
+SETTINGS = ("build", "policy", "topology", "retention")
+"""Sections that are the fields of ``PoolSettings``."""
+
+
 def objects(text: str, source: str = "benchpool.yaml") -> list[Declared]:
     """Return the objects that say the same as a ``benchpool.yaml``. Errors: InvalidInput."""
     load(text, source)  # says what is wrong, with its line
     top: dict[str, Any] = yaml.safe_load(text)
-    settings = {key: top[key] for key in ("build", "policy", "topology", "budgets") if top.get(key)}
+    settings = {key: top[key] for key in SETTINGS if top.get(key)}
     found = [Declared(POOL_SETTINGS, SETTINGS_NAME, _read_settings(settings, source))]
     for order, project in enumerate(top.get("projects") or ()):
         body = {key: value for key, value in project.items() if key != "used_gpu_s"}
@@ -153,6 +158,8 @@ def _settings(spec: PoolSettingsSpec) -> dict[str, Any]:
         found["budgets"] = _plain(spec.budgets)
     if spec.topology:
         found["topology"] = list(spec.topology)
+    if spec.retention is not None:
+        found["retention"] = _plain(spec.retention)
     return found
 
 
@@ -189,12 +196,14 @@ def _flow(value: object) -> str:
 
 
 def _read_settings(settings: Mapping[str, Any], source: str) -> PoolSettingsSpec:
-    build, policy, budgets = (settings.get(key) for key in ("build", "policy", "budgets"))
+    sections = (settings.get(key) for key in ("build", "policy", "budgets", "retention"))
+    build, policy, budgets, retention = sections
     return PoolSettingsSpec(
         build=None if build is None else _convert(build, BuildSpec, source),
         policy=None if policy is None else _convert(policy, PolicySpec, source),
         budgets=None if budgets is None else _convert(budgets, BudgetsSpec, source),
         topology=list(settings.get("topology") or ()),
+        retention=None if retention is None else _convert(retention, RetentionSpec, source),
     )
 
 

@@ -14,6 +14,7 @@ from benchpool_scheduler.configuration.settings import (
     Level,
     NodePool,
     ProjectSettings,
+    Retention,
 )
 from benchpool_scheduler.configuration.tree import check_tree, tree_warnings
 from benchpool_scheduler.core.capacity.domains import NODE_LEVEL
@@ -21,7 +22,7 @@ from benchpool_scheduler.core.model import Bound, Policy, Project, ProjectName
 from benchpool_scheduler.errors import InvalidInput
 
 VERSION = 1
-SECTIONS = ("version", "build", "projects", "pools", "topology", "policy", "budgets")
+SECTIONS = ("version", "build", "projects", "pools", "topology", "policy", "budgets", "retention")
 BUILD = ("default", "groups", "users", "reserve", "oversubscribe", "lend_idle")
 PROJECT = (
     *("name", "parent", "quota", "limit", "weight", "priority", "cpus", "memory_gib"),
@@ -29,10 +30,12 @@ PROJECT = (
 )
 POLICY = tuple(field.name for field in fields(Policy))
 BUDGETS = tuple(field.name for field in fields(Budgets))
-KEYS = frozenset((*SECTIONS, *BUILD, *PROJECT, *POLICY, *BUDGETS))
+RETENTION = tuple(field.name for field in fields(Retention))
+KEYS = frozenset((*SECTIONS, *BUILD, *PROJECT, *POLICY, *BUDGETS, *RETENTION))
 """Every key that a configuration may have, but those of lists below them."""
 MOST_GPUS = 1_000_000
 MOST_LEVELS = 8
+MOST_DAYS, MOST_JOBS = 36_500, 10_000_000
 
 
 def load(text: str, source: str = "benchpool.yaml") -> Configuration:
@@ -68,6 +71,7 @@ key; did you mean `default`?
         policy=_policy(top["policy"]) if _given(top, "policy") else Policy(),
         topology=_topology(top["topology"]) if _given(top, "topology") else (),
         budgets=_budgets(top["budgets"]) if _given(top, "budgets") else Budgets(),
+        retention=_retention(top["retention"]) if _given(top, "retention") else Retention(),
         warnings=tree_warnings(projects),
     )
 
@@ -253,3 +257,19 @@ def _budgets(item: Item) -> Budgets:
     keys = item.entries(BUDGETS)
     given = {key: keys[key].whole(least=1) for key in BUDGETS if _given(keys, key)}
     return replace(Budgets(), **given)
+
+
+def _retention(item: Item) -> Retention:
+    keys, usual = item.entries(RETENTION), Retention()
+
+    def days(key: str, default: float) -> float:
+        return keys[key].number(0, MOST_DAYS) if _given(keys, key) else default
+
+    most = usual.ended_jobs
+    if _given(keys, "ended_jobs"):
+        most = keys["ended_jobs"].whole(most=MOST_JOBS)
+    return Retention(
+        ended_days=days("ended_days", usual.ended_days),
+        ended_jobs=most,
+        uploads_days=days("uploads_days", usual.uploads_days),
+    )

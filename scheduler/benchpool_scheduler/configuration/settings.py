@@ -94,6 +94,21 @@ class Budgets:
 
 
 @dataclass(frozen=True, slots=True)
+class Retention:
+    """How long what is over is kept.
+
+    Attributes:
+        ended_days: Days that a job is kept after its end, with results, checkpoints and logs.
+        ended_jobs: Ended jobs that are kept at most; the oldest go first.
+        uploads_days: Days that an upload is kept which no job names.
+    """
+
+    ended_days: float = 30.0
+    ended_jobs: int = 20_000
+    uploads_days: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
 class Configuration:
     """Everything that ``benchpool.yaml`` says; the order of ``projects`` is their age.
 
@@ -107,6 +122,7 @@ class Configuration:
     policy: Policy = field(default_factory=Policy)
     topology: tuple[Level, ...] = ()
     budgets: Budgets = field(default_factory=Budgets)
+    retention: Retention = field(default_factory=Retention)
     warnings: tuple[str, ...] = field(default=(), compare=False)
     _by_name: Mapping[str, ProjectSettings] = field(init=False, repr=False, compare=False)
     _parents: frozenset[str] = field(init=False, repr=False, compare=False)

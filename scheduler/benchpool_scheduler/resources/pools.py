@@ -22,6 +22,8 @@ People = Annotated[list[Person], Meta(max_length=1000)]
 Amount = Annotated[float, Meta(ge=0, le=1e9)]
 Seconds = Annotated[float, Meta(ge=0, le=31_622_400)]
 
+Days = Annotated[float, Meta(ge=0, le=36_500)]
+
 _QUOTA = "type(self.quota) == int ? self.quota >= 0 : self.quota == 'unlimited'"
 
 
@@ -245,6 +247,16 @@ class BudgetsSpec(
     streams: Budget | None = None
 
 
+class RetentionSpec(
+    Struct, frozen=True, rename="camel", forbid_unknown_fields=True, omit_defaults=True
+):
+    """How long what is over is kept; what is left out has benchpool's default."""
+
+    ended_days: Days | None = None
+    ended_jobs: Annotated[int, Meta(ge=0, le=10_000_000)] | None = None
+    uploads_days: Days | None = None
+
+
 class PoolSettingsSpec(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """What ``benchpool.yaml`` says beside projects and pools."""
 
@@ -258,6 +270,7 @@ class PoolSettingsSpec(Struct, frozen=True, forbid_unknown_fields=True, omit_def
             description="Labels that say how close machines stand, the widest first (R12).",
         ),
     ] = []
+    retention: RetentionSpec | None = None
 
 
 class PoolSettingsStatus(Struct, frozen=True, rename="camel", omit_defaults=True):

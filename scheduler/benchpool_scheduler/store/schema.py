@@ -7,11 +7,14 @@ refuses a second holder whatever the code above believes (R1).
 
 from __future__ import annotations
 
+import contextlib
 import sqlite3
 
 from benchpool_scheduler.errors import Unavailable
 
 APPLICATION_ID = 0x62706F6C  # "bpol"
+INCREMENTAL = 2
+"""``PRAGMA auto_vacuum``: free pages are given back to the disk when somebody asks for it."""
 
 
 def _asked_into_spec() -> str:
@@ -147,6 +150,16 @@ def migrate(connection: sqlite3.Connection) -> None:
         )
     for number in range(version, len(MIGRATIONS)):
         _step(connection, number)
+    shrinkable(connection)
+
+
+def shrinkable(connection: sqlite3.Connection) -> None:
+    """Make it a file that gives space back; one that does not yet is written anew, once."""
+    if connection.execute("PRAGMA auto_vacuum").fetchone()[0] != INCREMENTAL:
+        # A disk without the room for it leaves the file as it is: it works, and does not shrink.
+        with contextlib.suppress(sqlite3.Error):
+            connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
+            connection.execute("VACUUM")
 
 
 def _file(connection: sqlite3.Connection) -> str:

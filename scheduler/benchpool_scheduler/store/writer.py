@@ -8,6 +8,7 @@ of its members is tried alone, so that one bad change fails only itself.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import queue
 import sqlite3
 import threading
@@ -24,6 +25,8 @@ from benchpool_scheduler.store.records import Change, Conflict
 
 GROUP = 1000
 IDLE_S = 5.0
+PIECE = 250
+"""Pages that are given back at once: some milliseconds for whoever commits meanwhile."""
 
 DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
@@ -150,6 +153,7 @@ class Writer:
             except queue.Empty:
                 self._check_place(connection)
                 if dirty:
+                    self._shrink(connection)
                     _truncate(connection)
                 dirty = False
                 continue
@@ -163,6 +167,14 @@ class Writer:
             if last:
                 _truncate(connection)
                 return
+
+    def _shrink(self, connection: sqlite3.Connection) -> None:
+        """Give free pages back to the disk, piece by piece, until somebody wants to commit."""
+        with contextlib.suppress(sqlite3.Error):
+            while self._requests.empty():
+                if not connection.execute("PRAGMA freelist_count").fetchone()[0]:
+                    return
+                connection.execute(f"PRAGMA incremental_vacuum({PIECE})").fetchall()
 
     def _take(self, connection: sqlite3.Connection, first: _Request | _Copy | None) -> bool:
         """Commit what waits; tell whether the end was asked for."""

@@ -86,7 +86,8 @@ async def test_a_full_disk_refuses_new_jobs_and_running_ones_end_when_there_is_r
 
 
 async def test_old_jobs_leave_with_their_files(tmp_path: Path) -> None:
-    from benchpool_scheduler.service.housekeeping.slow_timer import KEPT_S
+    from benchpool_scheduler.configuration.settings import Retention
+    from benchpool_scheduler.service.housekeeping.slow_timer import DAY_S
     from benchpool_support.clocks import FakeClock
 
     clock, runtime = FakeClock(), ScriptedRuntime(devices(9))
@@ -98,7 +99,7 @@ async def test_old_jobs_leave_with_their_files(tmp_path: Path) -> None:
             runtime.end(worker, 143, at=clock.now())
         await reached(pool, job.id, State.CANCELLED)
         after = pool.feed.seq
-        clock.pass_s(KEPT_S + 1)
+        clock.pass_s(Retention().ended_days * DAY_S + 1)
         await pool.housekeeping.clean()
         assert runtime.forgotten == [job.id]
         with pytest.raises(NotFound):

@@ -12,7 +12,7 @@ import pytest
 
 from benchpool_scheduler.core.lifecycle.states import JobState
 from benchpool_scheduler.errors import Unavailable
-from benchpool_scheduler.store import Conflict
+from benchpool_scheduler.store import Conflict, schema, writer
 from benchpool_scheduler.store.diagnosis import sqlite_verdict
 from benchpool_scheduler.store.records import (
     AddJob,
@@ -203,3 +203,38 @@ def test_the_doctor_judges_the_library_by_its_version(
 @pytest.mark.parametrize(("folder", "kind"), [("/proc/self", "proc"), ("/sys/kernel", "sysfs")])
 def test_a_file_system_is_told_by_the_deepest_mount_around_a_folder(folder: str, kind: str) -> None:
     assert file_system_of(Path(folder)) == kind
+
+
+async def test_the_file_shrinks_when_jobs_have_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writer, "IDLE_S", 0.05)
+    store = SqliteStore(tmp_path)
+    await store.open()
+    jobs = [job(f"j{number}x") for number in range(1000)]
+    await store.commit(*(AddJob(one, b"x" * 4000) for one in jobs))
+    async with asyncio.timeout(20):
+        while (tmp_path / "pool.sqlite").stat().st_size < 4_000_000:
+            await asyncio.sleep(0.05)
+        await store.commit(*(DropJob(one.id) for one in jobs))
+        while (tmp_path / "pool.sqlite").stat().st_size > 200_000:
+            await asyncio.sleep(0.05)
+    await store.close()
+
+
+async def test_a_file_of_an_earlier_release_shrinks_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as earlier:
+        earlier.setattr(schema, "shrinkable", lambda connection: None)
+        store = SqliteStore(tmp_path)
+        await store.open()
+        await store.commit(AddJob(job("kept"), b"{}"))
+        await store.close()
+    with sqlite3.connect(tmp_path / "pool.sqlite") as db:
+        assert db.execute("PRAGMA auto_vacuum").fetchone()[0] == 0
+    store = SqliteStore(tmp_path)
+    assert [one.name for one in (await store.open()).jobs] == ["kept"]
+    await store.close()
+    with sqlite3.connect(tmp_path / "pool.sqlite") as db:
+        assert db.execute("PRAGMA auto_vacuum").fetchone()[0] == schema.INCREMENTAL

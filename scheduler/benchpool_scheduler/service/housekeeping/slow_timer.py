@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import replace
 
 from benchpool_scheduler.errors import BenchpoolError, InvalidInput
@@ -21,7 +21,7 @@ from benchpool_scheduler.service.jobs.uploads import UploadedContents
 from benchpool_scheduler.service.ledger.ledger import Ledger
 from benchpool_scheduler.service.ledger.usage_decay import HOUR_S, UsageDecay, rates
 from benchpool_scheduler.service.observed.observed import Observed
-from benchpool_scheduler.store.records import DropJob, SaveUse
+from benchpool_scheduler.store.records import DropJob, JobRecord, SaveUse
 
 log = logging.getLogger(__name__)
 
@@ -31,9 +31,9 @@ HUB_S = 15.0
 HUB_UNKNOWN_S = 1.0
 SAVE_USE_S = 60.0
 CLEAN_S = 3600.0
-KEPT_S = 30 * 24 * 3600.0
-MOST_ENDED = 20_000
-"""Ended jobs are kept for ``KEPT_S``, and at most ``MOST_ENDED`` of them."""
+DAY_S = 24 * 3600.0
+PRUNED, PAUSE_S = 50, 0.05
+"""At most so many ended jobs are removed at once; then others have their turn, in seconds."""
 
 
 class Housekeeping:
@@ -181,18 +181,25 @@ class Housekeeping:
         """
         if not self._observed.now.safe_mode.quiet:
             return
-        oldest = self._observed.settings.clock.now() - KEPT_S
-        ended = [job for job in self._ledger.jobs() if not job.live]
-        old = [
-            job
-            for number, job in enumerate(ended)
-            if number >= MOST_ENDED or (job.ended or 0.0) < oldest
-        ]
-        for job in old:
-            await self._runtime.forget(job.id)
+        keep, now = self._observed.now.configuration.retention, self._observed.settings.clock.now()
+        jobs = list(self._ledger.jobs())
+        old = await asyncio.to_thread(_old, jobs, keep.ended_jobs, now - keep.ended_days * DAY_S)
+        for first in range(0, len(old), PRUNED):
+            some = old[first : first + PRUNED]
+            for job in some:
+                await self._runtime.forget(job)
             async with self._ledger.lock:
-                await self._ledger.commit(DropJob(job.id))
-        await self._objects.collect()
+                await self._ledger.commit(*map(DropJob, some))
+            await asyncio.sleep(PAUSE_S)
+        await self._objects.collect(now - keep.uploads_days * DAY_S)
+
+
+def _old(jobs: Iterable[JobRecord], most: int, before: float) -> list[str]:
+    """Return the ended jobs that are not kept: beyond the newest ``most``, or ended ``before``."""
+    ended = (job for job in jobs if not job.live)
+    return [
+        job.id for number, job in enumerate(ended) if number >= most or (job.ended or 0.0) < before
+    ]
 
 
 async def _every(

@@ -24,8 +24,8 @@ from benchpool_scheduler.store.records import AddObject
 
 GIB = 1024**3
 OBJECT_BYTES = 2 * GIB
-KEPT_S = 24 * 3600.0
-"""An object that no job names is deleted this many seconds after its last upload."""
+DELETED = 200
+"""At most so many contents are deleted at once."""
 
 
 class ContentStore(Protocol):
@@ -167,13 +167,14 @@ class UploadedContents:
         )
         self._stored.pop(user, None)
 
-    async def collect(self) -> None:
-        """Delete contents that no job names and nobody has uploaded for a day."""
-        unused = self._ledger.store.unused_objects(self._observed.settings.clock.now() - KEPT_S)
-        if unused:
-            await self._ledger.store.forget_objects(unused)
+    async def collect(self, before: float) -> None:
+        """Delete contents that no job names and nobody has uploaded since ``before``."""
+        unused = self._ledger.store.unused_objects(before)
+        for first in range(0, len(unused), DELETED):
+            some = unused[first : first + DELETED]
+            await self._ledger.store.forget_objects(some)
             self._stored.clear()
-            await asyncio.to_thread(self._delete, unused)
+            await asyncio.to_thread(self._delete, some)
 
     def _delete(self, hashes: Iterable[str]) -> None:
         for sha256 in hashes:
