@@ -32,6 +32,7 @@ FACTS: dict[str, Any] = {
     "account": "bench-user",
     "base_url": "/",
     "public_url": "https://bench.example.org",
+    "cookie_options": {"samesite": "Lax", "secure": True},
     "hub_url": "http://bench-hub.bench.svc:8081",
     "proxy_api_url": "http://bench-proxy-api.bench.svc:8001",
     "scheduler_url": "http://bench-scheduler.bench.svc:8888/services/benchpool",

@@ -14,9 +14,9 @@ import benchpool_scheduler.web
 from benchpool_scheduler.contract import Attempt, State
 from benchpool_scheduler.errors import Unavailable
 from benchpool_scheduler.service import Caller
+from benchpool_support.page_readers import TrustingIdentity
 from benchpool_support.stage import (
     StagedPool,
-    TrustingIdentity,
     application,
     gpu,
     job,

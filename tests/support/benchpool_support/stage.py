@@ -11,26 +11,30 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
 from typing import Any, cast
 
 import msgspec
 from tornado.httpserver import HTTPServer
 from tornado.netutil import bind_sockets
-from tornado.web import Application, RequestHandler
+from tornado.web import Application
 
 from benchpool_scheduler import contract
 from benchpool_scheduler.api import Api
+from benchpool_scheduler.configuration import Configuration
 from benchpool_scheduler.contract import GpuState, State
 from benchpool_scheduler.contract.actions import ActionReason
 from benchpool_scheduler.contract.spec import JobSpec
 from benchpool_scheduler.core.lifecycle.states import Intent, JobState
-from benchpool_scheduler.errors import BenchpoolError, Forbidden, NotFound, Refused
+from benchpool_scheduler.errors import BenchpoolError, NotFound, Refused
 from benchpool_scheduler.runtime import LogChunk, WorkerId
 from benchpool_scheduler.service import Caller, Deed, FeedEvent, Pool
 from benchpool_scheduler.service.lifecycle.job_actions import actions_of, workers_are_fixed
+from benchpool_scheduler.service.observed.observations import Observations
 from benchpool_scheduler.service.views.job_views import TOLD
 from benchpool_scheduler.store.records import JobRecord, StopIntent
 from benchpool_scheduler.web import routes
+from benchpool_support.page_readers import CookieIdentity
 
 PREFIX = "/services/benchpool/"
 NOW = datetime(2026, 11, 21, 9, 50, tzinfo=UTC)
@@ -164,6 +168,7 @@ class StagedPool:
         """Return this as what the pages take: it is each of the pool's parts itself."""
         self.jobs = self.logs = self.benches = self.views = self.events = self
         self.audit = self.trail
+        self.observed = SimpleNamespace(now=Observations.of(Configuration()))
         return cast(Pool, self)
 
     # ------------------------------------------------------------------ reads
@@ -309,6 +314,13 @@ class StagedPool:
 
     # ------------------------------------------------------------------ verbs
 
+    async def pieces(
+        self, caller: Caller, after: int | None = None
+    ) -> AsyncIterator[list[FeedEvent]]:
+        """Yield the changes one by one."""
+        async for event in self.follow(caller, after):
+            yield [event]
+
     async def act(
         self, caller: Caller, job: str, action: str, body: msgspec.Struct
     ) -> contract.Job:
@@ -338,43 +350,6 @@ class StagedPool:
         self.asked.append((verb, caller.name, one.id, why))
         await self.becomes(one.id, state=state)
         return self.held_jobs[one.id]
-
-
-class CookieIdentity:
-    """A stand-in for the Hub: the cookie ``reader`` is a name of ``people``."""
-
-    def __init__(self, people: Mapping[str, Caller]) -> None:
-        self.people = people
-
-    async def authenticate(self, handler: RequestHandler, *, fresh: bool = False) -> Caller | None:
-        """Return who the cookie names; writing, and scripts, need the token of the page."""
-        caller = self.people.get(handler.get_cookie("reader") or "")
-        mode = handler.request.headers.get("Sec-Fetch-Mode", "navigate")
-        if caller is not None and (handler.request.method != "GET" or mode == "cors"):
-            given = handler.get_argument("_xsrf", "") or handler.request.headers.get("X-XSRFToken")
-            if given != self.xsrf_token(handler):
-                raise Forbidden("This came without its page's token: open it again.", code="xsrf")
-        return caller
-
-    def login_url(self, handler: RequestHandler) -> str:
-        """Return the Hub's login."""
-        return "/hub/login"
-
-    def xsrf_token(self, handler: RequestHandler) -> str:
-        """Return a token for this reader."""
-        return f"token-of-{handler.get_cookie('reader')}"
-
-    def routes(self) -> list[tuple[str, type[RequestHandler]]]:
-        """Return nothing."""
-        return []
-
-
-class TrustingIdentity(CookieIdentity):
-    """An identity that takes a cookie for enough, as some would: the page must not rely on it."""
-
-    async def authenticate(self, handler: RequestHandler, *, fresh: bool = False) -> Caller | None:
-        """Return who the cookie names."""
-        return self.people.get(handler.get_cookie("reader") or "")
 
 
 def application(
