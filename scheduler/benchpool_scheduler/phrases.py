@@ -251,14 +251,24 @@ def changed(before: Mapping[str, object], after: Mapping[str, object], reason: s
     'priority 50 → 70 (a deadline)'
     >>> changed({}, {"state": "queued", "name": "fit"}), changed({}, {}, "There is no such job.")
     ('state queued, name fit', 'There is no such job.')
+    >>> changed({"tags": ""}, {"tags": "a, b", "preemptible": True, "missing": ""})
+    'tags none → a, b, preemptible yes'
     """
     told = ", ".join(
-        f"{name} {before[name]} → {after.get(name, 'none')}"
+        f"{name} {_plain(before[name])} → {_plain(after.get(name))}"
         if name in before
-        else f"{name} {after[name]}"
+        else f"{name} {_plain(after[name])}"
         for name in dict.fromkeys([*after, *before])
+        if name in before or after[name] not in (None, "")
     )
     return f"{told} ({reason})" if told and reason else told or reason
+
+
+def _plain(value: object) -> str:
+    """Return a value of a record as a person writes it."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "none" if value in (None, "") else str(value)
 
 
 UNSEEN = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})

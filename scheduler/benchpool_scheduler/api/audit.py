@@ -76,17 +76,11 @@ def done(
     before: Job | None,
 ) -> Deed:
     """Return what was done: what was asked with ``body`` for, and answered with ``value``."""
-    was: Values = {}
-    now: Values
-    if isinstance(value, Job):
-        names = ["state", *(body.__struct_fields__ if isinstance(body, msgspec.Struct) else ())]
-        now = _told(value, names)
-        if before is not None:
-            old = _told(before, names)
-            was = {name: old[name] for name in old if old[name] != now.get(name)}
-            now = {name: now[name] for name in now if name not in old or old[name] != now[name]}
-    else:
-        now = {**_told(body), **_told(value)}
+    was, now = (
+        _changes(body, value, before)
+        if isinstance(value, Job)
+        else ({}, {**_told(body), **_told(value)})
+    )
     return Deed(
         caller,
         request.remote_ip or "",
@@ -96,6 +90,26 @@ def done(
         before=was,
         after=now,
     )
+
+
+def _changes(body: object, after: Job, before: Job | None) -> tuple[Values, Values]:
+    """Return what was asked for, before and after; the state where nothing else changed.
+
+    A job may start while its priority is being changed: that was nobody's act.
+    """
+    asked = list(body.__struct_fields__) if isinstance(body, msgspec.Struct) else []
+    if before is None:
+        return {}, _told(after, ["state", *asked])
+    for names in (asked, ["state"]):
+        old, new = _told(before, names), _told(after, names)
+        changed = [name for name in {**old, **new} if old.get(name) != new.get(name)]
+        if changed:
+            return _only(old, changed), _only(new, changed)
+    return {}, {}
+
+
+def _only(values: Values, names: Iterable[str]) -> Values:
+    return {name: values[name] for name in names if name in values}
 
 
 def _refused(

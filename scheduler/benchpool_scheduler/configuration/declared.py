@@ -106,7 +106,7 @@ def document(declared: Iterable[Declared]) -> Document:
     return Document("\n".join(lines) + "\n", of_line)
 
 
-SETTINGS = ("build", "policy", "topology", "retention")
+SETTINGS = ("build", "policy", "topology", "budgets", "retention")
 """Sections that are the fields of ``PoolSettings``."""
 
 

@@ -68,6 +68,7 @@ class SimulatedRuntime:
 
     async def open(self, expected: Sequence[WorkerId]) -> None:
         """Tell of each expected worker whether it runs or is lost."""
+        self._forget_end()
         for worker in expected:
             if worker in self.alive:
                 self.begin(worker)
@@ -77,6 +78,13 @@ class SimulatedRuntime:
     async def close(self) -> None:
         """End the stream of events."""
         self._events.put_nowait(None)
+
+    def _forget_end(self) -> None:
+        """Take back the end of a stream that nobody read any more."""
+        kept = [self._events.get_nowait() for _ in range(self._events.qsize())]
+        for event in kept:
+            if event is not None:
+                self._events.put_nowait(event)
 
     async def devices(self) -> tuple[Device, ...]:
         """Return the GPUs."""
