@@ -11,7 +11,6 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from types import SimpleNamespace
 from typing import Any, cast
 
 import msgspec
@@ -21,20 +20,20 @@ from tornado.web import Application
 
 from benchpool_scheduler import contract
 from benchpool_scheduler.api import Api
-from benchpool_scheduler.configuration import Configuration
 from benchpool_scheduler.contract import GpuState, State
 from benchpool_scheduler.contract.actions import ActionReason
 from benchpool_scheduler.contract.spec import JobSpec
 from benchpool_scheduler.core.lifecycle.states import Intent, JobState
-from benchpool_scheduler.errors import BenchpoolError, NotFound, Refused
+from benchpool_scheduler.errors import BenchpoolError, InvalidInput, NotFound, Refused
 from benchpool_scheduler.runtime import LogChunk, WorkerId
-from benchpool_scheduler.service import Caller, Deed, FeedEvent, Pool
+from benchpool_scheduler.service import Caller, FeedEvent, Pool
 from benchpool_scheduler.service.lifecycle.job_actions import actions_of, workers_are_fixed
-from benchpool_scheduler.service.observed.observations import Observations
 from benchpool_scheduler.service.views.job_views import TOLD
 from benchpool_scheduler.store.records import JobRecord, StopIntent
 from benchpool_scheduler.web import routes
 from benchpool_support.page_readers import CookieIdentity
+from benchpool_support.pool_ports import PoolPort
+from benchpool_support.staged_parts import StagedParts, StagedTrail
 
 PREFIX = "/services/benchpool/"
 NOW = datetime(2026, 11, 21, 9, 50, tzinfo=UTC)
@@ -114,21 +113,6 @@ MOVES = {"pause": State.PAUSED, "resume": State.QUEUED, "cancel": State.CANCELLE
 
 
 @dataclass
-class StagedTrail:
-    """An audit trail that only keeps what was done and refused."""
-
-    deeds: list[Deed] = field(default_factory=list)
-
-    async def record(self, deed: Deed) -> None:
-        """Keep what was done."""
-        self.deeds.append(deed)
-
-    def note(self, deed: Deed) -> None:
-        """Keep what was refused."""
-        self.deeds.append(deed)
-
-
-@dataclass
 class StagedPool:
     """The reads and the verbs of ``service.Pool`` over hand-made facts."""
 
@@ -165,11 +149,10 @@ class StagedPool:
             self.changed.notify_all()
 
     def pool(self) -> Pool:
-        """Return this as what the pages take: it is each of the pool's parts itself."""
-        self.jobs = self.logs = self.benches = self.views = self.events = self
-        self.audit = self.trail
-        self.observed = SimpleNamespace(now=Observations.of(Configuration()))
-        return cast(Pool, self)
+        """Return this as what the pages take."""
+        parts: PoolPort = StagedParts(self, self, self, self, self, self.trail)
+        # What takes a pool takes the whole of it; pages and their API ask no more than these parts.
+        return cast(Pool, parts)
 
     # ------------------------------------------------------------------ reads
 
@@ -218,7 +201,7 @@ class StagedPool:
         one = self.detail(caller, job).job
         return contract.Why(one.id, one.reason, one.estimated_start, self.would_start_with)
 
-    def status(self, caller: Caller) -> contract.Status:
+    def status(self, caller: Caller, *, gpus: bool = True) -> contract.Status:
         """Return the pool, with the names that the reader may see."""
         shown = [
             one
@@ -322,9 +305,11 @@ class StagedPool:
             yield [event]
 
     async def act(
-        self, caller: Caller, job: str, action: str, body: msgspec.Struct
+        self, caller: Caller, job: str, action: str, body: msgspec.Struct | None = None
     ) -> contract.Job:
         """Move at once, or take what is given."""
+        if body is None:
+            raise InvalidInput(f"{action} takes a body.")
         if action in MOVES and isinstance(body, ActionReason):
             return await self._move(action, caller, job, body.reason, MOVES[action])
         one = self.detail(caller, job).job

@@ -1,0 +1,136 @@
+"""What pages and their API ask of a pool, as protocols.
+
+The real parts keep to them, which the type checker holds at the end of this module, and so do the
+parts of a stage: what the pool's methods take cannot change and leave a stage behind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from typing import Any, Protocol
+
+import msgspec
+
+from benchpool_scheduler import contract
+from benchpool_scheduler.contract import State
+from benchpool_scheduler.contract.audit import AuditPage, AuditQuery
+from benchpool_scheduler.runtime import LogChunk, WorkerId
+from benchpool_scheduler.service import Caller, Deed, FeedEvent, Pool
+
+
+class JobsPort(Protocol):
+    """Jobs, and what is done with them."""
+
+    def select(
+        self,
+        caller: Caller,
+        *,
+        all: bool = False,
+        project: str | None = None,
+        state: State | None = None,
+        limit: int = 1000,
+        **more: Any,
+    ) -> list[contract.Job]: ...
+
+    def detail(self, caller: Caller, job: str) -> contract.JobDetail: ...
+
+    def attempts(self, caller: Caller, job: str) -> list[contract.Attempt]: ...
+
+    def why(self, caller: Caller, job: str) -> contract.Why: ...
+
+    def submission(self, caller: Caller, job: str) -> contract.JobSubmission: ...
+
+    async def act(
+        self, caller: Caller, job: str, action: str, body: msgspec.Struct | None = None
+    ) -> contract.Job: ...
+
+
+class LogsPort(Protocol):
+    """Logs of workers."""
+
+    def which(
+        self, caller: Caller, job: str, *, attempt: int | None = None, worker: int = 0
+    ) -> WorkerId: ...
+
+    async def read(
+        self,
+        caller: Caller,
+        job: str,
+        *,
+        attempt: int | None = None,
+        worker: int = 0,
+        offset: int = 0,
+        limit: int = 65536,
+    ) -> LogChunk: ...
+
+    async def wait(
+        self,
+        caller: Caller,
+        job: str,
+        *,
+        attempt: int | None = None,
+        worker: int = 0,
+        offset: int = 0,
+        timeout_s: float = 15.0,
+    ) -> bool: ...
+
+
+class BenchesPort(Protocol):
+    """Benches, and the line for them."""
+
+    def leases(self, caller: Caller, user: str | None = None) -> list[contract.Lease]: ...
+
+    def line(self, caller: Caller) -> list[contract.InLine]: ...
+
+
+class ViewsPort(Protocol):
+    """The pool as a whole."""
+
+    def status(self, caller: Caller, *, gpus: bool = True) -> contract.Status: ...
+
+    def quota(self, caller: Caller, user: str | None = None) -> contract.Quota: ...
+
+
+class EventsPort(Protocol):
+    """What happens."""
+
+    def pieces(
+        self, caller: Caller, after: int | None = None
+    ) -> AsyncIterator[Sequence[FeedEvent]]: ...
+
+
+class AuditPort(Protocol):
+    """Who did what."""
+
+    async def record(self, deed: Deed) -> None: ...
+
+    def note(self, deed: Deed) -> None: ...
+
+    async def read(self, caller: Caller, query: AuditQuery) -> AuditPage: ...
+
+
+class PoolPort(Protocol):
+    """The parts that pages and their API ask."""
+
+    @property
+    def jobs(self) -> JobsPort: ...
+
+    @property
+    def logs(self) -> LogsPort: ...
+
+    @property
+    def benches(self) -> BenchesPort: ...
+
+    @property
+    def views(self) -> ViewsPort: ...
+
+    @property
+    def events(self) -> EventsPort: ...
+
+    @property
+    def audit(self) -> AuditPort: ...
+
+
+def real(pool: Pool) -> PoolPort:
+    """Return the pool: a part of it that no longer keeps to its port is told by the types."""
+    return pool
