@@ -7,7 +7,7 @@ import os
 import shutil
 import tarfile
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import IO
@@ -23,7 +23,8 @@ def fetch(client: Client, job: str, folder: Path, workers: int = 1) -> list[str]
     Args:
         folder: It is made when there is something; what is there of the same name is replaced.
 
-    Errors: NotFound for the job; InvalidInput for what is no archive, or reaches out of the folder.
+    Errors: NotFound for the job; InvalidInput for what is no archive, would grow or reaches out of
+    the folder, and for a folder that cannot be written.
     """
     found: set[str] = set()
     for worker in range(workers):
@@ -46,15 +47,30 @@ async def fetch_async(client: AsyncClient, job: str, folder: Path, workers: int 
 
 
 def _unpack(file: IO[bytes], folder: Path) -> set[str]:
-    if not file.tell():
+    length = file.tell()
+    if not length:
         return set()
     file.seek(0)
-    with _told(), tarfile.open(fileobj=file) as packed:
+    # "r:" and not "r": what looks compressed is no archive of ours, and could grow without end.
+    with _told(folder), tarfile.open(fileobj=file, mode="r:") as packed:
         members = [one for one in packed.getmembers() if one.isfile() or one.isdir()]
+        _fits(members, length)
         places = [_inside(folder, one.name) for one in members]
         for member, place in zip(members, places, strict=True):
             _lay(packed, member, place)
         return {one.name for one in members if one.isfile()}
+
+
+def _fits(members: Sequence[tarfile.TarInfo], length: int) -> None:
+    """Refuse what would be larger than it was sent. ``length``: bytes of the archive."""
+    large = sum(one.size for one in members)
+    if large > length or any(one.issparse() or one.size < 0 for one in members):
+        raise InvalidInput(
+            f"The results would take {large} bytes and {length} were sent, so none of them was "
+            "unpacked; look at the job's log for where it saved.",
+            code="results-damaged",
+            numbers={"bytes": large, "sent": length},
+        )
 
 
 def _inside(folder: Path, name: str) -> Path:
@@ -86,11 +102,17 @@ def _lay(packed: tarfile.TarFile, member: tarfile.TarInfo, target: Path) -> None
 
 
 @contextmanager
-def _told() -> Iterator[None]:
+def _told(folder: Path) -> Iterator[None]:
     try:
         yield
-    except tarfile.TarError as wrong:
+    except (tarfile.TarError, EOFError, ValueError, OverflowError) as wrong:
         raise InvalidInput(
             f"The results cannot be unpacked ({wrong}); look at the job's log for where it saved.",
             code="results-damaged",
         ) from wrong
+    except OSError as failed:
+        raise InvalidInput(
+            f"The results cannot be put into {folder} ({failed.strerror}): make room or give "
+            "another folder.",
+            code="results-not-written",
+        ) from failed

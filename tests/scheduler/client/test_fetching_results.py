@@ -6,6 +6,7 @@ import io
 import tarfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -91,6 +92,54 @@ def test_what_reaches_out_of_the_folder_is_refused_before_anything_is_written(
     assert not (tmp_path / "a" / "out.txt").exists()
     assert not Path("/tmp/benchpool-out.txt").exists()
     assert not list(elsewhere.iterdir())
+
+
+def bomb() -> bytes:
+    raw = io.BytesIO()
+    with tarfile.open(fileobj=raw, mode="w:gz") as archive:
+        about = tarfile.TarInfo("zeros")
+        about.size = 1 << 24
+        archive.addfile(about, io.BytesIO(bytes(1 << 24)))
+    return raw.getvalue()
+
+
+def header(**facts: Any) -> bytes:
+    about = tarfile.TarInfo("first.txt")
+    for name, value in facts.items():
+        setattr(about, name, value)
+    return about.tobuf(format=tarfile.PAX_FORMAT) + bytes(2 * tarfile.RECORDSIZE)
+
+
+SPARSE = {"GNU.sparse.major": "1", "GNU.sparse.minor": "0", "GNU.sparse.realsize": "1099511627776"}
+
+
+@pytest.mark.parametrize(
+    ("archive", "said"),
+    [
+        pytest.param(bomb(), "cannot be unpacked", id="compressed"),
+        pytest.param(b"no archive at all" * 100, "cannot be unpacked", id="something else"),
+        pytest.param(header(pax_headers=SPARSE), "cannot be unpacked|would take", id="sparse"),
+        pytest.param(header(size=1 << 40), "cannot be unpacked|would take", id="cut off"),
+        pytest.param(header(size=-512), "cannot be unpacked|would take", id="less than nothing"),
+        pytest.param(header(mtime=1 << 70), "cannot be unpacked", id="no time"),
+        pytest.param(header(name="a/" * 5000), "cannot be", id="too deep"),
+    ],
+)
+def test_a_broken_archive_is_a_sentence_and_takes_no_room(
+    service: Served,
+    runtime: ScriptedRuntime,
+    job: str,
+    tmp_path: Path,
+    archive: bytes,
+    said: str,
+) -> None:
+    sent = tmp_path / "0.tar"
+    sent.write_bytes(archive)
+    runtime.packed[job, 0] = sent
+    with service.client("susan") as susan, pytest.raises(InvalidInput, match=said):
+        results.fetch(susan, job, tmp_path / "here")
+    laid = [file.stat().st_size for file in (tmp_path / "here").rglob("*") if file.is_file()]
+    assert sum(laid) < len(archive) + 1
 
 
 def test_no_help_of_a_newer_python_is_needed(

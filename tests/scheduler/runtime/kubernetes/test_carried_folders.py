@@ -67,3 +67,23 @@ def test_nothing_leads_outside(tmp_path: Path, name: str) -> None:
     assert not list((tmp_path / "in").glob("out"))
     assert (target / "link").is_dir()
     assert not (target / "link").is_symlink()
+
+
+@pytest.mark.parametrize("kind", ["compressed", "sparse", "something else"])
+def test_what_is_no_archive_of_ours_is_refused_before_anything_is_laid_out(
+    tmp_path: Path, kind: str
+) -> None:
+    packed, target = tmp_path / "packed", tmp_path / "target"
+    target.mkdir()
+    sparse = {"GNU.sparse.major": "0", "GNU.sparse.minor": "1", "GNU.sparse.map": "0,1,1048576,0"}
+    one = tarfile.TarInfo("weights")
+    if kind == "something else":
+        packed.write_bytes(b"x" * 5000)
+    else:
+        with tarfile.open(packed, "w:gz" if kind == "compressed" else "w") as tar:
+            one.size = 1000
+            one.pax_headers = sparse if kind == "sparse" else {}
+            tar.addfile(one, io.BytesIO(bytes(1000)))
+    with pytest.raises(archives.Damaged):
+        archives.unpack(str(packed), str(target))
+    assert not list(target.iterdir())

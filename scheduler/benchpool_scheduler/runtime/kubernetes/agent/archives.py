@@ -16,6 +16,10 @@ class TooMuch(Exception):
     """A folder holds more than may be sent; the text is for the user."""
 
 
+class Damaged(Exception):
+    """What should be an archive is none, or would grow when it is unpacked."""
+
+
 def size(folder: str) -> int:
     """Return the bytes of all files below a folder."""
     total = 0
@@ -63,9 +67,28 @@ def _bound(total: int, most_bytes: int, what: str) -> None:
 
 
 def unpack(packed: str, folder: str) -> None:
-    """Lay a packed folder out over another. Errors: OSError, tarfile.TarError."""
-    with tarfile.open(packed, "r") as tar:
-        for one in tar:
+    """Lay a packed folder out over another.
+
+    Raises:
+        Damaged: It is no archive of ``pack``, or would be larger than it is; before anything is
+            laid out where that can be told. OSError: the disk.
+    """
+    try:
+        _unpack(packed, folder)
+    except (tarfile.TarError, EOFError, ValueError, OverflowError) as wrong:
+        raise Damaged(str(wrong)) from wrong
+
+
+def _unpack(packed: str, folder: str) -> None:
+    # "r:" and not "r": what looks compressed is no archive of ours, and could grow without end.
+    with tarfile.open(packed, "r:") as tar:
+        members = tar.getmembers()
+        large = sum(one.size for one in members if one.isfile())
+        if large > os.stat(packed).st_size or any(
+            one.issparse() or one.size < 0 for one in members
+        ):
+            raise Damaged(f"it would take {large} bytes and has {os.stat(packed).st_size}")
+        for one in members:
             parts = one.name.split("/")
             if not one.isfile() or one.name.startswith("/") or ".." in parts:
                 continue

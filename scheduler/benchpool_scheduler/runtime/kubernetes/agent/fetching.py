@@ -41,7 +41,13 @@ def fetch_all(config: AgentConfig, link: Link) -> None:
     for index in reversed(range(config.workers)):
         packed = os.path.join(paths.ROOT, "checkpoint.tar")
         if link.fetch(f"checkpoint/{index}", packed, PATIENCE_S):
-            archives.unpack(packed, config.checkpoint)
+            try:
+                archives.unpack(packed, config.checkpoint)
+            except archives.Damaged as wrong:
+                raise CouldNotFetch(
+                    f"the checkpoint that worker {index} sent is damaged ({wrong}); send the job "
+                    "again, or save to a volume that its pods mount"
+                ) from wrong
             os.unlink(packed)
 
 
