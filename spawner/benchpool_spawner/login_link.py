@@ -20,10 +20,13 @@ from jupyterhub.auth import Authenticator, PAMAuthenticator
 from jupyterhub.authenticators.shared import SharedPasswordAuthenticator
 from jupyterhub.handlers import BaseHandler
 from jupyterhub.utils import url_path_join
+from tornado.web import HTTPError
 from traitlets import Instance, Unicode
 from traitlets.config import LoggingConfigurable
 
 from benchpool_scheduler.contract import AuditOutcome
+from benchpool_scheduler.phrases import count
+from benchpool_spawner.login_pace import LoginPace
 from benchpool_spawner.logins import LoginReports
 
 LINK = "login link"
@@ -114,6 +117,15 @@ class LoginLinkHandler(BaseHandler):  # type: ignore[misc]
         self.redirect(url_path_join(self.hub.base_url, "spawn"))
 
 
+class TooManyFailedLogins(HTTPError):
+    """No password is looked at for some seconds; the Hub adds ``headers`` to its page."""
+
+    def __init__(self, wait_s: int) -> None:
+        words = f"Too many failed logins: wait {count(wait_s, 'second')}, then try again."
+        super().__init__(429, words)
+        self.headers = {"Retry-After": str(wait_s)}
+
+
 class LoginLinks(LoggingConfigurable):
     """Adds login links to an authenticator."""
 
@@ -131,19 +143,31 @@ class LoginLinks(LoggingConfigurable):
         """,
     ).tag(config=True)
 
+    _pace = Instance(LoginPace, ())
+
     def tell_login(self, handler: Any, user: str, outcome: AuditOutcome, way: str) -> None:
         """Tell of a login, where somebody is to be told."""
         if self.reports is not None:
             self.reports.tell(user, outcome, way, handler)
 
     async def get_authenticated_user(self, handler: Any, data: Any) -> Any:
-        """Let in by name and password as the authenticator does; tell of who was not."""
+        """Let in by name and password as the authenticator does; tell of who was not.
+
+        After some failures no password is looked at for a while.
+        """
+        user = str(data.get("username", "")) if isinstance(data, dict) else ""
+        address = str(handler.request.remote_ip or "")
+        wait_s = self._pace.wait_s(address, user, time.monotonic())
+        if wait_s:
+            raise TooManyFailedLogins(wait_s)
         found = None
         try:
             found = await super().get_authenticated_user(handler, data)  # type: ignore[misc]
         finally:
-            if not found:
-                user = str(data.get("username", "")) if isinstance(data, dict) else ""
+            if found:
+                self._pace.succeeded(address, user)
+            else:
+                self._pace.failed(address, user, time.monotonic())
                 self.tell_login(handler, user, AuditOutcome.REFUSED, type(self).__name__)
         return found
 
