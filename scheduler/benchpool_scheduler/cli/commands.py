@@ -18,7 +18,10 @@ from benchpool_scheduler.cli.whatif_verb import WHATIF
 VERBS: tuple[Verb, ...] = (*POOL_VERBS, WHATIF, *MACHINE_VERBS)
 """Everything that ``benchpool`` can be told."""
 
-GROUPS = {"config": "Check or apply the pool's configuration."}
+GROUPS = {
+    "token": "The token of the administrator.",
+    "config": "Check or apply the pool's configuration.",
+}
 
 JSON = option("--json", is_flag=True, help="Print one JSON value.")
 WHERE = (

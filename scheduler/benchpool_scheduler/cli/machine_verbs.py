@@ -125,6 +125,17 @@ def _login_link(session: Session, options: Options) -> int:
     return 0
 
 
+def _rotate(session: Session, options: Options) -> int:
+    from benchpool_scheduler.workstation import admin_token
+
+    file = admin_token.rotate_running(_state(session, options))
+    if session.screen.json:
+        session.screen.value({"token_file": str(file)})
+    else:
+        session.screen.line(f"A new token is in {file}; those before are good no longer.")
+    return 0
+
+
 def _simulate(session: Session, options: Options) -> int:
     from benchpool_scheduler import simulation
 
@@ -210,6 +221,10 @@ MACHINE_VERBS: tuple[Verb, ...] = (
          (_STATE,), remote=False),
     Verb(("login-link",), "Print a one-time link to log in to a running `benchpool up`.",
          _login_link, (_STATE, option("--user", help="Whom it logs in; you by default.")),
+         remote=False),
+    Verb(("token", "rotate"), "Exchange the administrator's token of a running `benchpool up`.",
+         _rotate, (_STATE,),
+         "Programs find the new one in the file that is named; the one before ends within 5 s.",
          remote=False),
     Verb(("simulate",), "Run the decision core over cases in files.", _simulate,
          (argument("files", metavar="FILE...", nargs=-1, required=True,

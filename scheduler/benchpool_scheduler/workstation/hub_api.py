@@ -7,6 +7,7 @@ import ssl
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Any
 
 import httpx
@@ -46,25 +47,54 @@ class HubApi:
                 code="hub-failed",
             ) from failed
 
-    async def is_good(self, token: str, name: str) -> bool:
-        """Tell whether a token is that of this user."""
+    async def end_of(self, token: str, name: str) -> datetime | None:
+        """Return when a token of this user ends; None where it is not, or no longer, good.
+
+        One that never ends is of an earlier release: it counts as ended.
+        """
         headers = {"Authorization": f"token {token}"}
         answer = await self._ask("GET", "user", headers=headers)
-        return bool(answer.status_code == 200 and answer.json().get("name") == name)
+        if answer.status_code != 200 or answer.json().get("name") != name:
+            return None
+        about = await self._ask("GET", f"users/{name}/tokens/{answer.json()['token_id']}")
+        ends = about.json().get("expires_at") if about.status_code == 200 else None
+        return datetime.fromisoformat(ends) if ends else None
 
-    async def new_token(self, name: str, note: str) -> str:
+    async def new_token(self, name: str, note: str, lifetime: timedelta) -> str:
         """Make a token with all rights of a user.
 
         Raises:
             Unavailable: The Hub does not give one.
         """
-        answer = await self._ask("POST", f"users/{name}/tokens", json={"note": note})
+        asked = {"note": note, "expires_in": int(lifetime.total_seconds())}
+        answer = await self._ask("POST", f"users/{name}/tokens", json=asked)
         if answer.status_code not in (200, 201):
             raise Unavailable(
                 f"The Hub gives no token for {name} (HTTP {answer.status_code}): see its log.",
                 code="hub-failed",
             )
         return str(answer.json()["token"])
+
+    async def tokens_noted(self, name: str, note: str) -> list[str]:
+        """Return the ids of a user's tokens with this note."""
+        answer = await self._ask("GET", f"users/{name}/tokens")
+        if answer.status_code != 200:
+            raise Unavailable(
+                f"The Hub does not list the tokens of {name} (HTTP {answer.status_code}): see its "
+                "log.",
+                code="hub-failed",
+            )
+        return [one["id"] for one in answer.json()["api_tokens"] if one.get("note") == note]
+
+    async def revoke(self, name: str, id_: str) -> None:
+        """Let a token be good no longer; one that is gone already is fine."""
+        answer = await self._ask("DELETE", f"users/{name}/tokens/{id_}")
+        if answer.status_code not in (204, 404):
+            raise Unavailable(
+                f"The Hub does not take a token of {name} back (HTTP {answer.status_code}): see "
+                "its log.",
+                code="hub-failed",
+            )
 
     async def servers(self) -> list[tuple[str, str]]:
         """Return user and name of each notebook server that runs; the default one has no name."""

@@ -22,7 +22,15 @@ from benchpool_scheduler.errors import BenchpoolError, InvalidInput
 from benchpool_scheduler.phrases import count
 from benchpool_scheduler.runtime.local import gpus
 from benchpool_scheduler.worker.process_identity import identity
-from benchpool_scheduler.workstation import files, hub_facts, login_keys, proxy, self_test, tls
+from benchpool_scheduler.workstation import (
+    admin_token,
+    files,
+    hub_facts,
+    login_keys,
+    proxy,
+    self_test,
+    tls,
+)
 from benchpool_scheduler.workstation import state as states
 from benchpool_scheduler.workstation.hub_api import AwaitedAddress, HubApi
 from benchpool_scheduler.workstation.hub_keeper import HubKeeper
@@ -113,7 +121,7 @@ class Workstation:
                 return 0
             token = await self._admin_token(ports)
             await self._say_ready(at, token, settings)
-            return await self._watch(at, keeper, token)
+            return await self._watch(at, keeper, ports)
         finally:
             self._manager.ending()
             alive.cancel()
@@ -180,18 +188,20 @@ class Workstation:
         return HubKeeper(self._hub, self._folder.path, addresses, self._screen, self._stop)
 
     async def _admin_token(self, ports: states.Ports) -> str:
-        """Return the administrator's token: that of the last start while the Hub knows it."""
         words = hub_facts.secrets(self._folder)
-        hub = HubApi(f"http://127.0.0.1:{ports.hub}/hub/api", words.hub_token)
-        path = self._folder.admin_token
+        hub = HubApi(self._hub_url(ports), words.hub_token)
         try:
-            if path.exists() and await hub.is_good(path.read_text().strip(), account()):
-                return path.read_text().strip()
-            token = await hub.new_token(account(), "benchpool up: administrator")
+            now = datetime.datetime.now(datetime.UTC)
+            return await admin_token.current(hub, self._folder.admin_token, now)
         finally:
             await hub.close()
-        files.write_private(path, token.encode() + b"\n")
-        return token
+
+    def _hub_url(self, ports: states.Ports) -> str:
+        return f"http://{LOOPBACK}:{ports.hub}/hub/api"
+
+    def _token(self) -> str:
+        """Return the administrator's token as it is now: it may have been exchanged."""
+        return self._folder.admin_token.read_text().strip()
 
     async def _say_ready(
         self, at: Addresses, token: str, settings: configuration.Configuration
@@ -237,23 +247,25 @@ class Workstation:
 
     # ------------------------------------------------------------------ until the end
 
-    async def _watch(self, at: Addresses, keeper: HubKeeper, token: str) -> int:
+    async def _watch(self, at: Addresses, keeper: HubKeeper, ports: states.Ports) -> int:
         loop = asyncio.get_running_loop()
         reloads: set[asyncio.Task[None]] = set()
 
         def reload() -> None:
-            task = asyncio.create_task(self._reload(at, token))
+            task = asyncio.create_task(self._reload(at))
             reloads.add(task)
             task.add_done_callback(reloads.discard)
 
         loop.add_signal_handler(signal.SIGHUP, reload)
         trimming = asyncio.create_task(self._trim_log())
+        renewing = asyncio.create_task(admin_token.keep_good(self._hub_url(ports), self._folder))
         try:
             await keeper.keep()
-            await self._say_goodbye(at, token)
+            await self._say_goodbye(at)
             return 0
         finally:
             trimming.cancel()
+            renewing.cancel()
 
     async def _trim_log(self) -> None:
         while True:
@@ -261,11 +273,12 @@ class Workstation:
             with contextlib.suppress(OSError):
                 await asyncio.to_thread(self._hub.trim_log)
 
-    async def _reload(self, at: Addresses, token: str) -> None:
+    async def _reload(self, at: Addresses) -> None:
         """Re-read the configuration (SIGHUP); on an error the old one stays in force."""
         try:
             text = await asyncio.to_thread(self._config_path.read_text)
-            async with AsyncClient(Credentials(at.scheduler, token, source="up")) as client:
+            mine = Credentials(at.scheduler, self._token(), source="up")
+            async with AsyncClient(mine) as client:
                 change = await client.apply_config(text)
         except OSError as failed:
             self._screen.event(
@@ -277,9 +290,10 @@ class Workstation:
             text = "; ".join(change.changes) or "nothing changes"
             self._screen.event("configuration", f"Configuration: {text}", changes=change.changes)
 
-    async def _say_goodbye(self, at: Addresses, token: str) -> None:
+    async def _say_goodbye(self, at: Addresses) -> None:
         """Say what runs on."""
         jobs, servers = 0, 0
+        token = self._token()
         hub = HubApi(at.hub_api, token)
         try:
             async with asyncio.timeout(5):

@@ -289,7 +289,8 @@ class LocalRuntime:
 
     async def _follow_soon(self, run: RunningWorker) -> None:
         await asyncio.sleep(ends.AGAIN_S[0])
-        self._follow(run)
+        if not run.let_go:  # it may have ended meanwhile, and its descriptor be another's
+            self._follow(run)
 
     def _begin(self, work: Coroutine[None, None, None]) -> None:
         task = asyncio.create_task(work)

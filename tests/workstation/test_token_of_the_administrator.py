@@ -1,0 +1,76 @@
+"""The administrator's token ends, is exchanged by a verb, and the one before is good no longer."""
+
+from __future__ import annotations
+
+import json
+import stat
+import subprocess
+import time
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import httpx
+import pytest
+
+from benchpool_scheduler.workstation import admin_token
+from benchpool_scheduler.workstation.hub_api import HubApi
+from benchpool_scheduler.workstation.hub_facts import secrets
+from benchpool_scheduler.workstation.options import account
+from benchpool_scheduler.workstation.state import StateFolder
+from benchpool_support.workstation import COMMAND, start
+
+pytestmark = pytest.mark.slow
+
+REVOKED_WITHIN_S = 5.0
+
+
+def rotated(state: Path) -> Path:
+    words = ["token", "rotate", "--state", str(state), "--json"]
+    done = subprocess.run(
+        [*COMMAND, *words], capture_output=True, text=True, timeout=60, check=True
+    )
+    return Path(json.loads(done.stdout)["token_file"])
+
+
+@pytest.mark.timeout(200)
+async def test_a_token_that_was_exchanged_is_good_no_longer(tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    with start(state, gpus=2, auth="one-time", clear=False) as up:
+        old = up.ready["admin_token"]
+        api = up.ready["scheduler_api"]
+        headers = {"Authorization": f"token {old}"}
+        assert httpx.get(f"{api}/status", headers=headers, trust_env=False).status_code == 200
+
+        file = rotated(state)
+        assert file == state / "admin-token"
+        assert stat.S_IMODE(file.stat().st_mode) == 0o600
+        new = file.read_text().strip()
+        assert new != old
+        began = time.monotonic()
+        while httpx.get(f"{api}/status", headers=headers, trust_env=False).status_code != 401:
+            assert time.monotonic() - began < REVOKED_WITHIN_S
+        headers = {"Authorization": f"token {new}"}
+        assert httpx.get(f"{api}/status", headers=headers, trust_env=False).status_code == 200
+
+        await check_renewal(StateFolder(state), up.ready["hub_api"], new)
+        # `benchpool up` itself goes by the file: it counts what runs on when it ends.
+        up.stop()
+        assert up.wait_event("stopping")["jobs"] == 0
+
+
+async def check_renewal(folder: StateFolder, hub_api: str, token: str) -> None:
+    """It is good for 90 days, kept for 60, and then another is put in its place."""
+    hub = HubApi(hub_api, secrets(folder).hub_token)
+    now = datetime.now(UTC)
+    try:
+        ends = await hub.end_of(token, account())
+        assert ends is not None
+        assert timedelta(days=89) < ends - now < timedelta(days=91)
+        path = folder.admin_token
+        assert await admin_token.current(hub, path, now + timedelta(days=59)) == token
+        later = await admin_token.current(hub, path, now + timedelta(days=61))
+        assert later != token
+        assert path.read_text().strip() == later
+        assert await hub.end_of(token, account()) is not None  # whoever holds it goes on
+    finally:
+        await hub.close()
