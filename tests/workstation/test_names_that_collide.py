@@ -57,10 +57,11 @@ def test_a_user_who_came_after_such_a_server_is_told_what_is_in_the_way(
 
 
 def test_two_named_servers_of_two_users_are_not_taken_for_one(up: RunningWorkstation) -> None:
-    up.add_user("ada-b")
-    up.start_server("ada-b", "c")
-    assert up.ask_server("ada", "b-c").status_code == 409
-    up.stop_server("ada-b", "c")
-    up.start_server("ada", "b-c")
-    assert up.ask_server("ada-b", "c").status_code == 409
-    up.stop_server("ada", "b-c")
+    up.add_user("eve")
+    up.add_user("eve-b")
+    up.start_server("eve-b", "c")
+    assert up.ask_server("eve", "b-c").status_code == 409
+    up.stop_server("eve-b", "c")
+    up.start_server("eve", "b-c")
+    assert up.ask_server("eve-b", "c").status_code == 409
+    up.stop_server("eve", "b-c")

@@ -12,6 +12,7 @@ import httpx
 
 from benchpool_scheduler.client import answers
 from benchpool_scheduler.client.credentials import Credentials
+from benchpool_scheduler.contract.errors import SAFE_MODE
 from benchpool_scheduler.contract.operation import Call
 from benchpool_scheduler.errors import BenchpoolError, Unavailable
 from benchpool_scheduler.phrases import duration
@@ -80,8 +81,8 @@ def may_repeat(call: Call[Any], failed: BenchpoolError) -> bool:
 
     A page of the Hub or its proxy is no answer of benchpool: while these restart they send some.
     """
-    foreign = failed.code == answers.NOT_BENCHPOOL
-    return call.repeatable and (foreign or isinstance(failed, Unavailable))
+    passing = isinstance(failed, Unavailable) and failed.code != SAFE_MODE
+    return call.repeatable and (passing or failed.code == answers.NOT_BENCHPOOL)
 
 
 Tell = Callable[[str], object]

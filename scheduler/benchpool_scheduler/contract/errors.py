@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+SAFE_MODE = "safe-mode"
+"""The code of what is refused until an administrator has acted: asking again does not help."""
+
 
 class ErrorBody(Struct, frozen=True):
     """One sentence for people, a code for programs, the field it is about, its numbers."""

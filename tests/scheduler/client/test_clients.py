@@ -128,6 +128,17 @@ def test_the_patience_for_a_key_has_an_end_and_the_last_cause_is_told() -> None:
     assert [text.partition("; ")[2] for text in said] == ["trying again for up to 4 s."]
 
 
+def test_what_waits_for_an_administrator_is_told_at_once() -> None:
+    body = b'{"error": {"code": "safe-mode", "message": "Lost.", "field": null, "numbers": {}}}'
+    with (
+        answering(503, body) as credentials,
+        Client(credentials, keyed_patience_s=60) as client,
+        pytest.raises(Unavailable, match="Lost"),
+    ):
+        client.submit(run("pass"))
+    assert len(SEEN) == 1
+
+
 @pytest.mark.parametrize(
     ("status", "page"), [(404, b"<html>"), (403, b"<html>"), (302, b""), (200, b"<html>")]
 )

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from benchpool_scheduler.contract.errors import SAFE_MODE
 from benchpool_scheduler.errors import Unavailable
 from benchpool_scheduler.runtime import Device, DeviceState, WorkerId
 from benchpool_scheduler.store.records import Unreadable
@@ -99,7 +100,7 @@ class SafeMode:
                 "benchpool accepts nothing new at the moment, because its database was lost or "
                 "damaged; running jobs go on. An administrator finds what to do with `benchpool "
                 "status`.",
-                code="safe-mode",
+                code=SAFE_MODE,
             )
 
 
